@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::admin;
 use crate::load::{self, RequestSpec, Window};
-use crate::process::{self, Server};
+use crate::process::{self, Cores, Server};
 use crate::reads::Plan;
 use crate::report::{median, quantile};
 use crate::setup::{ProviderSetup, Setup, start_own};
@@ -136,7 +136,7 @@ fn start_baseline(setup: &Setup, server: &Server) -> Result<(Server, RequestSpec
 /// Measures the phases of a fresh call with the program of the microbenchmarks.
 fn phases(setup: &Setup, file: &PathBuf) -> Result<Vec<Phase>> {
     let Some(program) = &setup.bare else { return Ok(vec![]) };
-    let output = process::output(Command::new(program).arg("breakdown").arg(file))?;
+    let output = process::output(Command::new(program).arg("breakdown").arg(file), Cores::First)?;
     let line: Value = serde_json::from_str(output.lines().next().context("no breakdown")?)?;
     let phases = line["phases"].as_array().context("the breakdown has no phases")?;
     let phase = |phase: &Value| {

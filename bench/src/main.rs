@@ -3,6 +3,7 @@
 
 mod admin;
 mod baseline;
+mod compilation;
 mod content;
 mod floods;
 mod languages;
@@ -24,6 +25,7 @@ use anyhow::{Context as _, Result, bail};
 use axum::Router;
 use axum::serve::ListenerExt as _;
 
+use crate::compilation::Compilation;
 use crate::languages::Languages;
 use crate::micro::MicroResults;
 use crate::reads::{ALL, Plan, Variant};
@@ -42,6 +44,8 @@ usage: larder-bench run --larder FILE --guests FOLDER --fixtures FOLDER --exampl
   --reads            only the reads
   --languages        only the examples in each language
   --names            only the memory of a component under many names
+  --compilation      only the time from a new file to its first answer
+  --revisions FOLDER the revisions for it, LANGUAGE/NUMBER.wasm
   --examples FOLDER  the examples, LANGUAGE.wasm
   --against FILE     another build of larder, measured in the same rounds
   --overload         only the latency of accepted requests under overload
@@ -86,6 +90,7 @@ struct Options {
     reads: bool,
     languages: bool,
     names: bool,
+    compilation: bool,
     overload: bool,
     floods: bool,
     only: Vec<Variant>,
@@ -97,6 +102,7 @@ struct Options {
     guests: Option<PathBuf>,
     fixtures: Option<PathBuf>,
     examples: Option<PathBuf>,
+    revisions: Option<PathBuf>,
     scratch: Option<PathBuf>,
 }
 
@@ -105,6 +111,7 @@ struct Parts {
     reads: bool,
     languages: bool,
     names: bool,
+    compilation: bool,
     lifecycle: bool,
     overload: bool,
     floods: bool,
@@ -123,6 +130,7 @@ impl Options {
                 "--reads" => options.reads = true,
                 "--languages" => options.languages = true,
                 "--names" => options.names = true,
+                "--compilation" => options.compilation = true,
                 "--overload" => options.overload = true,
                 "--floods" => options.floods = true,
                 "--only" => {
@@ -138,6 +146,7 @@ impl Options {
                 "--guests" => options.guests = Some(value()?),
                 "--fixtures" => options.fixtures = Some(value()?),
                 "--examples" => options.examples = Some(value()?),
+                "--revisions" => options.revisions = Some(value()?),
                 "--scratch" => options.scratch = Some(value()?),
                 _ => bail!("unknown option {arg}\n\n{HELP}"),
             }
@@ -150,12 +159,13 @@ impl Options {
 
     /// The parts to measure: those that are named, or all.
     fn parts(&self) -> Parts {
-        let Self { reads, languages, names, overload, floods, .. } = *self;
-        let all = !reads && !languages && !names && !overload && !floods;
+        let Self { reads, languages, names, compilation, overload, floods, .. } = *self;
+        let all = !(reads || languages || names || compilation || overload || floods);
         Parts {
             reads: all || reads,
             languages: all || languages,
             names: all || names,
+            compilation: all || compilation,
             lifecycle: all,
             overload: all || overload,
             floods: all || floods,
@@ -185,7 +195,7 @@ fn run(args: &[&str]) -> Result<()> {
     let setup = options.setup()?;
     setup.clear_cache()?;
     let environment = environment(&setup, &options);
-    process::pin_to_core(1)?;
+    process::pin_to_second_core()?;
     let parts = options.parts();
     let reads = match parts.reads {
         true => reads::measure(&setup, Plan::new(options.quick), &options.only)?,
@@ -196,6 +206,7 @@ fn run(args: &[&str]) -> Result<()> {
         false => Languages::default(),
     };
     let names = if parts.names { names::measure(&setup)? } else { None };
+    let compilation = measure_compilation(&setup, &options)?;
     let lifecycle = match parts.lifecycle {
         true => Some(lifecycle::measure(&setup, options.large.as_deref(), options.quick)?),
         false => None,
@@ -203,12 +214,20 @@ fn run(args: &[&str]) -> Result<()> {
     let overload = if parts.overload { overload::measure(&setup, options.quick)? } else { vec![] };
     let floods = if parts.floods { floods::measure(&setup, options.quick)? } else { vec![] };
     let micro = options.micro.as_deref().map(MicroResults::load).unwrap_or_default();
-    let results = Results { environment, reads, languages, names, lifecycle, overload, floods, micro };
+    let results =
+        Results { environment, reads, languages, names, compilation, lifecycle, overload, floods, micro };
     match options.json {
         true => println!("{:#}", results.json()),
         false => results.print(),
     }
     Ok(())
+}
+
+/// None without revisions, or if only other parts run.
+fn measure_compilation(setup: &Setup, options: &Options) -> Result<Option<Compilation>> {
+    let revisions = options.revisions.as_deref().filter(|_| options.parts().compilation);
+    let rounds = if options.quick { 1 } else { 3 };
+    revisions.map(|revisions| compilation::measure(setup, revisions, rounds)).transpose()
 }
 
 fn environment(setup: &Setup, options: &Options) -> Vec<(&'static str, String)> {

@@ -1,7 +1,9 @@
-//! Server processes under measurement. Each runs on the first core and is killed when its handle is dropped.
+//! Server processes under measurement. Each runs on the first core, unless the compiler is measured, and is killed when
+//! its handle is dropped.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -17,9 +19,9 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts the server and waits until it prints its address on stderr: `http://127.0.0.1:PORT`.
-    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+    pub(crate) fn start(command: &mut Command, cores: Cores) -> Result<Self> {
         let mut child =
-            spawn_on_first_core(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()))?;
+            spawn(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()), cores)?;
         let mut lines = BufReader::new(child.stderr.take().context("stderr is a pipe")?);
         let mut output = String::new();
         let address = loop {
@@ -50,6 +52,21 @@ impl Server {
         Ok(Duration::from_nanos(nanoseconds))
     }
 
+    /// Whether a process that the server started is running.
+    pub(crate) fn has_child(&self) -> Result<bool> {
+        let parent = self.child.id().to_string();
+        for process in std::fs::read_dir("/proc")? {
+            // It may have ended since the directory was listed. Other entries have no such file.
+            let Ok(stat) = std::fs::read_to_string(process?.path().join("stat")) else { continue };
+            // The name before it can contain spaces and parentheses.
+            let after_name = stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ').nth(1));
+            if after_name.flatten() == Some(parent.as_str()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Proportional set size in bytes: what it shares with other processes is divided by their number.
     pub(crate) fn proportional_memory(&self) -> Result<u64> {
         let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
@@ -75,23 +92,41 @@ impl Drop for Server {
     }
 }
 
+/// The cores on which a process runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cores {
+    /// The load generator has the second one.
+    First,
+    /// All of them, for what the compiler does.
+    All,
+}
+
 /// A child process inherits the CPU affinity of its parent.
-fn spawn_on_first_core(command: &mut Command) -> Result<Child> {
-    pin_to_core(0)?;
+fn spawn(command: &mut Command, cores: Cores) -> Result<Child> {
+    match cores {
+        Cores::First => pin_to(0..1)?,
+        Cores::All => pin_to(0..count())?,
+    }
     let child = command.spawn().with_context(|| format!("cannot start {command:?}"));
-    pin_to_core(1)?;
+    pin_to_second_core()?;
     child
 }
 
-/// Pins this thread, and the threads and processes that it starts, to one core. With a single core,
+/// Pins this thread, and the threads and processes that it starts, to the second core. With a single core,
 /// everything shares it.
-pub(crate) fn pin_to_core(core: usize) -> Result<()> {
-    let cores =
-        std::thread::available_parallelism().map_or(1, usize::from).max(CORES.get().copied().unwrap_or(1));
-    let _ = CORES.set(cores);
+pub(crate) fn pin_to_second_core() -> Result<()> {
+    let last = count() - 1;
+    pin_to(last.min(1)..last.min(1) + 1)
+}
+
+fn pin_to(cores: Range<usize>) -> Result<()> {
     let mut set = CpuSet::new();
-    set.set(core.min(cores - 1));
+    cores.for_each(|core| set.set(core));
     sched_setaffinity(None::<Pid>, &set).context("cannot set the CPU affinity")
+}
+
+fn count() -> usize {
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Number of cores of the machine. It has to be stored, because a pinned process sees only its own core.
@@ -103,9 +138,9 @@ fn address(line: &str) -> Option<SocketAddr> {
     rest[..end].parse().ok()
 }
 
-/// Runs a program on the first core, and returns its stdout.
-pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let child = spawn_on_first_core(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
+/// Runs a program, and returns its stdout.
+pub(crate) fn output(command: &mut Command, cores: Cores) -> Result<String> {
+    let child = spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()), cores)?;
     let output = child.wait_with_output()?;
     ensure!(output.status.success(), "{command:?} ended with {}", output.status);
     Ok(String::from_utf8(output.stdout)?)

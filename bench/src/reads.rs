@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::content::{DOCUMENTS, Document};
 use crate::load::{self, RequestSpec, Times, Window};
-use crate::process::Server;
+use crate::process::{Cores, Server};
 use crate::setup::{Setup, start_own};
 use crate::wire::{self, Era};
 
@@ -282,7 +282,7 @@ fn start_bare(setup: &Setup) -> Result<BTreeMap<Variant, Server>> {
     let modes = ALL.into_iter().filter_map(|variant| Some((variant, variant.bare_mode()?)));
     modes
         .map(|(variant, mode)| {
-            let server = Server::start(Command::new(program).args(["bare", mode]).arg(&guest))?;
+            let server = Server::start(Command::new(program).args(["bare", mode]).arg(&guest), Cores::First)?;
             Ok((variant, server))
         })
         .collect()

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::compilation::Compilation;
 use crate::content::DOCUMENTS;
 use crate::floods::FloodOutcome;
 use crate::languages::Languages;
@@ -67,6 +68,7 @@ pub(crate) struct Results {
     pub(crate) reads: Vec<CaseResult>,
     pub(crate) languages: Languages,
     pub(crate) names: Option<Names>,
+    pub(crate) compilation: Option<Compilation>,
     pub(crate) lifecycle: Option<Lifecycle>,
     pub(crate) overload: Vec<FloodResult>,
     pub(crate) floods: Vec<FloodOutcome>,
@@ -124,6 +126,9 @@ impl Results {
         }
         let memory = self.names.as_ref().map(|names| names.all as f64 / f64::from(1 << 20));
         add("memory of a Python component under 1,000 names", memory, false, 1024.0, " MiB");
+        for ratio in self.compilation.iter().flat_map(Compilation::ratios) {
+            add(&ratio.name, Some(ratio.measured), false, ratio.target, "");
+        }
         targets
     }
 
@@ -210,6 +215,7 @@ impl Results {
         }
         self.languages.print();
         self.names.iter().for_each(Names::print);
+        self.compilation.iter().for_each(Compilation::print);
         let upper_bounds = self.upper_bounds();
         if !upper_bounds.is_empty() {
             println!(
@@ -291,7 +297,9 @@ impl Results {
             |bound| json!({"name": bound.name, "bare": bound.bare, "with_protocol": bound.with_protocol}),
         );
         let names = self.names.as_ref().map(Names::json);
-        json!({"environment": environment, "languages": self.languages.json(), "names": names, "targets": targets.collect::<Vec<_>>(),
+        let compilation = self.compilation.as_ref().map(Compilation::json);
+        json!({"environment": environment, "languages": self.languages.json(), "names": names,
+            "compilation": compilation, "targets": targets.collect::<Vec<_>>(),
             "reads": reads.collect::<Vec<_>>(), "lifecycle": lifecycle, "overload": overload.collect::<Vec<_>>(),
             "floods": self.floods.iter().map(FloodOutcome::json).collect::<Vec<_>>(),
             "micro_ns": micro, "against": against, "upper_bounds": upper_bounds.collect::<Vec<_>>()})

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::process::Server;
+use crate::process::{Cores, Server};
 
 /// A connection limit that no measurement reaches.
 pub(crate) const MAX_CONNECTIONS: usize = 2100;
@@ -130,7 +130,12 @@ impl Setup {
 
     /// Starts Larder in a server folder.
     pub(crate) fn start(&self, dir: &Path) -> Result<Server> {
-        Self::start_program(&self.larder, dir)
+        Self::start_program(&self.larder, dir, Cores::First)
+    }
+
+    /// The same on all cores.
+    pub(crate) fn start_on_all_cores(&self, dir: &Path) -> Result<Server> {
+        Self::start_program(&self.larder, dir, Cores::All)
     }
 
     /// Starts another build of the server with these providers, in a separate folder and with a separate
@@ -143,17 +148,17 @@ impl Setup {
     ) -> Result<Server> {
         let own = Self { scratch: self.scratch.join(name), ..self.clone() };
         fs::create_dir_all(&own.scratch)?;
-        Self::start_program(program, &own.server_dir("rust", providers)?)
+        Self::start_program(program, &own.server_dir("rust", providers)?, Cores::First)
     }
 
-    fn start_program(program: &Path, dir: &Path) -> Result<Server> {
+    fn start_program(program: &Path, dir: &Path, cores: Cores) -> Result<Server> {
         let mut serve = Command::new(program);
         serve.current_dir(dir).args(["serve", "--config", "larder.toml", "--listen", "127.0.0.1:0"]);
-        Server::start(&mut serve)
+        Server::start(&mut serve, cores)
     }
 }
 
 /// Starts a server that is part of this program.
 pub(crate) fn start_own(args: &[&std::ffi::OsStr]) -> Result<Server> {
-    Server::start(Command::new(std::env::current_exe()?).args(args))
+    Server::start(Command::new(std::env::current_exe()?).args(args), Cores::First)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::languages::{Built, LANGUAGES};
+use crate::languages::{Built, LANGUAGES, revisions};
 use crate::run::{Output, cargo, command, root, stdout_of, target, use_larder};
 use crate::step::Outcome;
 use crate::{plugins, tools};
@@ -15,14 +15,17 @@ use crate::{plugins, tools};
 const LARGE: &str = "revision";
 /// The folder of the examples, in `target/`.
 const EXAMPLES: &str = "bench/examples";
+/// The folder of their revisions, in `target/`.
+const REVISIONS: &str = "bench/revisions";
 
 /// Passes all options on to the benchmark, except `--no-micro`, which skips the microbenchmarks.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let has = |options: &[&str]| options.iter().any(|option| args.contains(option));
-    let is_partial = has(&["--reads", "--languages", "--names", "--overload", "--floods"]);
+    let is_partial = has(&["--reads", "--languages", "--names", "--compilation", "--overload", "--floods"]);
     let micro = !is_partial && !has(&["--no-micro"]);
-    let has_examples = !is_partial || has(&["--languages", "--names"]);
-    let has_phases = !is_partial || has(&["--languages"]);
+    let has_examples = !is_partial || has(&["--languages", "--names", "--compilation"]);
+    let has_revisions = !is_partial || has(&["--compilation"]);
+    let has_phases = !is_partial || has(&["--languages", "--compilation"]);
     let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--no-micro").collect();
     // The builds are logged to a file, so that stdout has only the report.
     let output = Output::log("bench")?;
@@ -35,7 +38,11 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
             .arg(target("bench")),
     )?;
     if has_examples {
-        build_examples(&output)?;
+        let all = !is_partial || has(&["--languages", "--names"]);
+        build_examples(&output, |language| all || revisions::exist_in(language))?;
+    }
+    if has_revisions {
+        revisions::build(&output, &target(REVISIONS))?;
     }
     if micro {
         eprintln!("running the microbenchmarks");
@@ -56,6 +63,8 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         .arg(root().join("host/tests/fixtures/0.1.0"))
         .arg("--examples")
         .arg(target(EXAMPLES))
+        .arg("--revisions")
+        .arg(target(REVISIONS))
         .arg("--scratch")
         .arg(target("bench/scratch"))
         .arg("--large")
@@ -73,8 +82,8 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Builds the example in each language, as far as its tools are installed.
-fn build_examples(output: &Output) -> Result<()> {
+/// Builds the example in each of these languages, as far as its tools are installed.
+fn build_examples(output: &Output, is_needed: impl Fn(&str) -> bool) -> Result<()> {
     use_larder(target("release/larder"));
     let folder = target(EXAMPLES);
     if folder.exists() {
@@ -82,7 +91,7 @@ fn build_examples(output: &Output) -> Result<()> {
     }
     fs::create_dir_all(&folder)?;
     tools::author_tools(output)?;
-    for (language, build) in LANGUAGES {
+    for (language, build) in LANGUAGES.into_iter().filter(|(language, _)| is_needed(language)) {
         eprintln!("building the example in {language}");
         match build(output).with_context(|| format!("the example in {language}"))? {
             Built::Component(component) => {

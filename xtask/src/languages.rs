@@ -2,10 +2,11 @@
 //! them must return the same responses to the commands in `examples/session.md`.
 
 mod copy;
+pub(crate) mod revisions;
 mod session;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -91,10 +92,15 @@ fn build_rust(output: &Output) -> Result<Built> {
 
 fn build_python(output: &Output) -> Result<Built> {
     let here = copy::with_sdk(output, "python")?;
+    componentize_python(output, &here)?;
+    Ok(Built::Component(here.join("changelog.wasm")))
+}
+
+/// Builds the component in a copy of the example.
+fn componentize_python(output: &Output, here: &Path) -> Result<()> {
     let mut build = command(tools::author_tool("componentize-py"));
     build.args(["-w", "interactive-provider", "componentize", "provider", "-o", "changelog.wasm"]);
-    output.run(build.current_dir(&here))?;
-    Ok(Built::Component(here.join("changelog.wasm")))
+    output.run(build.current_dir(here))
 }
 
 /// Builds an example with the packages of its `package.json`.

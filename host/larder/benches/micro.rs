@@ -7,6 +7,8 @@ mod allocators;
 mod bare;
 #[path = "micro/breakdown.rs"]
 mod breakdown;
+#[path = "micro/compilation.rs"]
+mod compilation;
 #[path = "micro/schemas.rs"]
 mod schemas;
 
@@ -324,6 +326,11 @@ fn main() {
         && command == "breakdown"
     {
         return breakdown::run(files);
+    }
+    if let [command, file] = &arguments[..]
+        && command == "compile"
+    {
+        return compilation::run(Path::new(file));
     }
     let fixture = Fixture::new();
     let _inside = fixture.runtime.enter();
