@@ -8,6 +8,7 @@
 //! resolutions/NAME.json   what a reference resolved to
 //! lock-files/NAME         the path of a lock file whose components are kept
 //! partial/                what is being written
+//! teams/NAME/             the store of a team with credentials of its own, with the same folders
 //! lock                    held while content is added, and alone while garbage is collected
 //! ```
 
@@ -36,6 +37,7 @@ const ATTACHMENTS: &str = "attachments";
 const RESOLUTIONS: &str = "resolutions";
 const LOCK_FILES: &str = "lock-files";
 const PARTIAL: &str = "partial";
+const TEAMS: &str = "teams";
 
 /// A local store. Clones share it.
 #[derive(Debug, Clone)]
@@ -63,6 +65,12 @@ impl Store {
     /// Opens a store that is only read, and may not exist. Nothing is created.
     pub fn read_only(folder: &Path) -> Self {
         Self(Arc::new(Inner { folder: folder.to_owned(), is_writable: false }))
+    }
+
+    /// Returns the folder of the store of a team within a store. A team with credentials of its own needs one: a store
+    /// returns any content by its digest, whoever pulled it.
+    pub fn folder_of_team(store: &Path, team: &str) -> PathBuf {
+        store.join(TEAMS).join(team)
     }
 
     /// Returns its folder.

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use larder_model::name::Digest;
 use oci_client::manifest::OciImageManifest;
 
-use super::{ATTACHMENTS, BLOBS, LOCK_FILES, PARTIAL, RESOLUTIONS, Store, StoreError};
+use super::{ATTACHMENTS, BLOBS, LOCK_FILES, PARTIAL, RESOLUTIONS, Store, StoreError, TEAMS};
 use crate::component::{MAX_MANIFEST, digest_of};
 use crate::resolution::StoredResolution;
 use crate::{LockError, LockFile};
@@ -32,14 +32,31 @@ pub struct Collected {
 }
 
 impl Store {
-    /// Deletes content that nothing refers to and that is not new. Waits until no other process adds content. Blocks
-    /// the calling thread.
+    /// Deletes content that nothing refers to and that is not new, also in the stores of teams. Waits until no other
+    /// process adds content. Blocks the calling thread.
     pub fn collect_garbage(&self) -> Result<Collected, StoreError> {
         self.collect_garbage_older_than(NEW_CONTENT_AGE)
     }
 
     /// The same for content that is older than `age`.
     pub(crate) fn collect_garbage_older_than(&self, age: Duration) -> Result<Collected, StoreError> {
+        let mut collected = self.collect_own_garbage(age)?;
+        for store in self.stores_of_teams()? {
+            let Collected { blobs, bytes } = store.collect_own_garbage(age)?;
+            collected = Collected { blobs: collected.blobs + blobs, bytes: collected.bytes + bytes };
+        }
+        Ok(collected)
+    }
+
+    /// Returns the stores of all teams that have one, also of those that the configuration does not name any more.
+    fn stores_of_teams(&self) -> Result<Vec<Self>, StoreError> {
+        match self.folder().join(TEAMS).is_dir() {
+            true => self.items(TEAMS)?.iter().map(|folder| Self::open(folder)).collect(),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn collect_own_garbage(&self, age: Duration) -> Result<Collected, StoreError> {
         self.require_writable()?;
         let _alone = self.lock_alone()?;
         let (roots, mut collected) = (self.roots()?, Collected::default());

@@ -143,6 +143,17 @@ fn garbage_is_what_nothing_refers_to() {
 }
 
 #[test]
+fn a_team_has_a_store_of_its_own_within_another() {
+    let (_folder, store) = store();
+    let of_team = Store::open(&Store::folder_of_team(store.folder(), "docs")).unwrap();
+    let digest = of_team.put(b"content").unwrap();
+    assert!(!store.contains(&digest));
+    assert!(matches!(store.read(&digest, 7), Err(StoreError::Missing(_))));
+    assert_eq!(store.collect_garbage_older_than(NOW).unwrap(), Collected { blobs: 1, bytes: 7 });
+    assert!(!of_team.contains(&digest), "its garbage is collected too");
+}
+
+#[test]
 fn nothing_is_deleted_if_a_lock_file_cannot_be_read() {
     let (folder, store) = store();
     let digest = store.put(b"x").unwrap();

@@ -47,9 +47,9 @@ pub(super) async fn inspect(reference: Reference, args: Inspect) -> Result<Outco
     let Inspect { config, team, json, .. } = args;
     let context = ContextArgs { config, team }.load()?;
     let team = context.one_team()?;
-    let pulled = team.pull(&reference, &context.store).await?;
+    let pulled = team.pull(&reference, &team.store).await?;
     let name = default_name(&reference);
-    let findings = examine(&team, &context.store, (&name, &reference), &pulled).await?;
+    let findings = examine(&team, &team.store, (&name, &reference), &pulled).await?;
     findings.print(json)
 }
 

@@ -1,8 +1,9 @@
-//! Credentials of a team: they are used for that team only, and are in no log.
+//! Credentials of a team: they are used for that team only, and are in no log. What they gave access to is for that team
+//! only too.
 
 use super::running::Server;
 use super::server::{Access, PASSWORD, USER};
-use super::workplace::Workplace;
+use super::workplace::{Workplace, digest};
 use crate::harness::{SLOW_WAIT, component_path, eventually_blocking};
 use crate::process::path_arg;
 use crate::revision::revision;
@@ -12,9 +13,26 @@ const WRONG: &str = "another-password";
 /// Shows what the client of registries does, and what it is built on.
 const FILTER: &str = "info,larder=trace,larder_registry=trace,reqwest=trace,hyper=trace,hyper_util=trace";
 
-/// A configuration with two teams that have the same component. `beta` is the content of beta's section.
-fn configure(workplace: &Workplace, beta: &str) {
+/// The passwords and the plugins folders of two teams.
+fn prepare(workplace: &Workplace) {
+    for (file, content) in [("alpha.txt", PASSWORD), ("beta.txt", WRONG)] {
+        std::fs::write(workplace.path(file), content).unwrap();
+    }
+    for team in ["alpha", "beta"] {
+        std::fs::create_dir(workplace.path(team)).unwrap();
+    }
+}
+
+/// A section with credentials of beta.
+fn credentials_of_beta(workplace: &Workplace) -> String {
+    let address = workplace.registry.address();
+    format!("[team.beta.credentials.\"{address}\"]\nusername = '{USER}'\npassword = 'beta-password'")
+}
+
+/// A configuration with two teams. `beta` is the content of beta's section, which has this image.
+fn configure(workplace: &Workplace, beta: &str, image_of_beta: &str) {
     let (address, image) = (workplace.registry.address(), workplace.reference("team/wiki:1"));
+    let image_of_beta = workplace.reference(image_of_beta);
     let text = format!(
         r#"
         [registries]
@@ -40,7 +58,7 @@ fn configure(workplace: &Workplace, beta: &str) {
         plugins = "beta"
         {beta}
         [team.beta.provider.wiki]
-        component = "{image}"
+        component = "{image_of_beta}"
         "#
     );
     std::fs::write(workplace.path("larder.toml"), text).unwrap();
@@ -63,13 +81,8 @@ fn wait_until_refused(server: &Server<'_>, reason: &str) {
 #[test]
 fn credentials_of_a_team_are_for_that_team_only() {
     let Some(mut workplace) = Workplace::with_access(Access::Password) else { return };
-    for (file, content) in [("alpha.txt", PASSWORD), ("beta.txt", WRONG)] {
-        std::fs::write(workplace.path(file), content).unwrap();
-    }
-    for team in ["alpha", "beta"] {
-        std::fs::create_dir(workplace.path(team)).unwrap();
-    }
-    configure(&workplace, "");
+    prepare(&workplace);
+    configure(&workplace, "", "team/wiki:1");
     let (file, reference) =
         (path_arg(&component_path("echo")).to_owned(), workplace.reference("team/wiki:1"));
     let refused = workplace.run(&format!("push {file} {reference} --team beta"));
@@ -82,11 +95,7 @@ fn credentials_of_a_team_are_for_that_team_only() {
     let server = Server::start(&workplace, "");
     wait_until_refused(&server, "there are none");
     // With a wrong password of its own, and with an update that alpha gets.
-    let credentials = format!(
-        "[team.beta.credentials.\"{}\"]\nusername = '{USER}'\npassword = 'beta-password'",
-        workplace.registry.address()
-    );
-    configure(&workplace, &credentials);
+    configure(&workplace, &credentials_of_beta(&workplace), "team/wiki:1");
     server.reload();
     wait_until_refused(&server, "check its credentials");
     std::fs::write(workplace.path("new.wasm"), revision(1)).unwrap();
@@ -107,4 +116,35 @@ fn credentials_of_a_team_are_for_that_team_only() {
     for secret in [PASSWORD.to_owned(), WRONG.to_owned(), encoded(PASSWORD), encoded(WRONG)] {
         assert!(!written.contains(&secret) && !status.contains(&secret), "{secret}: {written}");
     }
+}
+
+/// Beta knows the digest of an image that alpha pulled, and that the server therefore has on its disk.
+#[test]
+fn what_a_team_pulled_with_its_credentials_is_for_that_team_only() {
+    let Some(workplace) = Workplace::with_access(Access::Password) else { return };
+    prepare(&workplace);
+    configure(&workplace, "", "team/other:1");
+    let (file, reference) =
+        (path_arg(&component_path("echo")).to_owned(), workplace.reference("team/wiki:1"));
+    let pushed = workplace.run(&format!("push {file} {reference} --team alpha --json"));
+    let digest = digest(&pushed.json());
+    let server = Server::start(&workplace, "");
+    eventually_blocking(SLOW_WAIT, "alpha has it", || served(&server).0 == [1, 0]);
+
+    let pinned = format!("team/wiki@{digest}");
+    configure(&workplace, "", &pinned);
+    server.reload();
+    wait_until_refused(&server, "there are none");
+    configure(&workplace, &credentials_of_beta(&workplace), &pinned);
+    server.reload();
+    wait_until_refused(&server, "check its credentials");
+    std::fs::write(workplace.path("beta.txt"), PASSWORD).unwrap();
+    server.reload();
+    eventually_blocking(SLOW_WAIT, "both have it", || served(&server).0 == [1, 1]);
+
+    // A store that is filled for an image separates the teams too.
+    workplace.run("pull --all --into components --team alpha").expect_success();
+    let manifest = digest.strip_prefix("sha256:").unwrap();
+    assert!(workplace.path(&format!("components/teams/alpha/blobs/sha256/{manifest}")).is_file());
+    assert!(!workplace.path("components/blobs").exists());
 }

@@ -1,11 +1,11 @@
 //! The configuration of the components that a team takes from registries.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use larder_model::name::ProviderName;
-use larder_registry::{Access, LockError, LockFile, LockedComponent, Reference, ResolutionKey};
+use larder_registry::{Access, LockError, LockFile, LockedComponent, Reference, ResolutionKey, Store};
 
 /// The configuration of the components that a team takes from registries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +14,11 @@ pub struct RegistryConfig {
     pub components: BTreeMap<ProviderName, RegistryComponent>,
     /// The permitted registries.
     pub access: Access,
-    /// The folder of the local store.
+    /// The folder of the local store of the server.
     pub store: PathBuf,
+    /// Whether the team has a store of its own within that of the server. A team needs one if it has credentials of its
+    /// own: what it may pull is not what other teams may pull.
+    pub has_own_store: bool,
     /// The lock file. It need not exist unless `is_locked` is set. `None` if there is no configuration file.
     pub lock_file: Option<PathBuf>,
     /// Whether exactly the content of the lock file is served.
@@ -50,6 +53,14 @@ pub enum UpdateMode {
 }
 
 impl RegistryConfig {
+    /// Returns the folder of the team's store, if that of the server is in this folder.
+    pub fn store_in(&self, folder: &Path) -> PathBuf {
+        match self.has_own_store {
+            true => Store::folder_of_team(folder, &self.team),
+            false => folder.to_owned(),
+        }
+    }
+
     /// Returns the content of the lock file. `None` if there is none, and none is needed.
     pub(super) fn read_lock(&self) -> Result<Option<LockFile>, LockError> {
         let Some(path) = &self.lock_file else { return Ok(None) };

@@ -66,12 +66,13 @@ impl Revisions {
         self.lock().wanted.entry(name.clone()).or_default().clone()
     }
 
-    /// Returns the store, which is opened when it is needed first. Blocks the calling thread.
+    /// Returns the store of the team, which is opened when it is needed first. Blocks the calling thread.
     pub(super) fn store(&self, config: &RegistryConfig) -> Result<Store, StoreError> {
-        if let Some(store) = self.lock().store.as_ref().filter(|store| store.folder() == config.store) {
+        let folder = config.store_in(&config.store);
+        if let Some(store) = self.lock().store.as_ref().filter(|store| store.folder() == folder) {
             return Ok(store.clone());
         }
-        let store = Store::open(&config.store)?;
+        let store = Store::open(&folder)?;
         if let Some(lock_file) = config.lock_file.as_ref().filter(|file| file.exists()) {
             store.register_lock_file(lock_file)?;
         }

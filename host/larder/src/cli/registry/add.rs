@@ -52,9 +52,9 @@ impl Add {
         let text = text.map_err(|reason| file.cannot_edit(reason))?;
         file.check(&text)?;
 
-        let pulled = team.pull(&self.reference, &context.store).await?;
-        let findings = examine(&team, &context.store, (&name, &self.reference), &pulled).await?;
-        let signer = team.signer(&pulled.component, &context.store)?;
+        let pulled = team.pull(&self.reference, &team.store).await?;
+        let findings = examine(&team, &team.store, (&name, &self.reference), &pulled).await?;
+        let signer = team.signer(&pulled.component, &team.store)?;
         let refusal = signer.as_ref().err().or(findings.refusal());
         if !self.json {
             out::text(&findings.show())?;
@@ -66,7 +66,7 @@ impl Add {
             out::note(&format!("larder: {name} was not added: {reason}"));
             return Ok(Outcome::Negative);
         }
-        let description = describe(&context.store, &pulled.component, &team)?;
+        let description = describe(&team.store, &pulled.component, &team)?;
         let signer = signer.ok().flatten();
         let entry = locked(
             (team.section(), &name),

@@ -1,6 +1,6 @@
 //! What the commands for registries work with: the configuration, the store, the lock file, and the client of a team.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use clap::Args;
@@ -31,6 +31,7 @@ pub(super) struct Context {
     pub(super) config: Config,
     /// The team that `--team` names.
     team: Option<TeamName>,
+    /// The store of the server. That of a team may be another one.
     pub(super) store: Store,
 }
 
@@ -39,6 +40,8 @@ pub(super) struct TeamAccess<'a> {
     pub(super) name: &'a TeamName,
     pub(super) team: &'a Team,
     pub(super) client: Client,
+    /// The store of the team.
+    pub(super) store: Store,
 }
 
 impl ContextArgs {
@@ -92,17 +95,26 @@ impl Context {
         }
     }
 
-    /// Writes the lock file, and keeps its components in the store.
+    /// Writes the lock file, and keeps its components in the stores of all teams.
     pub(super) fn write_lock(&self, lock: &LockFile) -> Result<(), CommandError> {
         let path = self.lock_path();
         lock.write(&path)?;
-        Ok(self.store.register_lock_file(&path)?)
+        for team in self.config.teams.values() {
+            store_of(team, self.store.folder())?.register_lock_file(&path)?;
+        }
+        Ok(())
     }
 }
 
 impl<'a> TeamAccess<'a> {
     fn new(name: &'a TeamName, team: &'a Team) -> Result<Self, CommandError> {
-        Ok(Self { name, team, client: Client::new(team.registry.access.clone())? })
+        let store = store_of(team, &team.registry.store)?;
+        Ok(Self { name, team, client: Client::new(team.registry.access.clone())?, store })
+    }
+
+    /// Returns the store of the team, if that of the server is in this folder.
+    pub(super) fn store_in(&self, folder: &Path) -> Result<Store, CommandError> {
+        store_of(self.team, folder)
     }
 
     /// The name of the team, if the configuration has teams.
@@ -159,6 +171,10 @@ impl<'a> TeamAccess<'a> {
         let trust = &self.team.reconcile.trust;
         Ok(found.iter().filter_map(|found| trust.attestation(&manifest, found)).collect())
     }
+}
+
+fn store_of(team: &Team, folder: &Path) -> Result<Store, CommandError> {
+    Ok(Store::open(&team.registry.store_in(folder))?)
 }
 
 /// Returns the component of an image in the store.

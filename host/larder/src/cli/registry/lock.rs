@@ -57,7 +57,7 @@ impl Lock {
             }
             for (name, reference) in team.references() {
                 let name = name.as_str();
-                match self.entry(&context, team, (name, reference), &old).await? {
+                match self.entry(team, (name, reference), &old).await? {
                     Ok(Some(entry)) => add(entry, &old, &mut new, &mut changes),
                     Ok(None) => changes.added.push(name.to_owned()),
                     Err(reason) => changes.failed.push(format!("{name}: {reason}")),
@@ -73,7 +73,6 @@ impl Lock {
     /// Returns the entry of a reference, or why it cannot be recorded. With `--check`, None if it is not recorded.
     async fn entry(
         &self,
-        context: &Context,
         team: &TeamAccess<'_>,
         (name, reference): (&str, &Reference),
         old: &LockFile,
@@ -85,15 +84,15 @@ impl Lock {
         if self.check {
             return Ok(Ok(None));
         }
-        let component = match team.pull(reference, &context.store).await {
+        let component = match team.pull(reference, &team.store).await {
             Ok(pulled) => pulled.component,
             Err(error) => return Ok(Err(error.to_string())),
         };
-        let signer = match team.signer(&component, &context.store)? {
+        let signer = match team.signer(&component, &team.store)? {
             Ok(signer) => signer,
             Err(untrusted) => return Ok(Err(untrusted)),
         };
-        let contract = describe(&context.store, &component, team)?.contract;
+        let contract = describe(&team.store, &component, team)?.contract;
         Ok(Ok(Some(locked((team.section(), name), reference, &component, (contract, signer)))))
     }
 

@@ -56,10 +56,7 @@ struct Report {
 impl Pull {
     pub(in crate::cli) async fn run(self) -> Result<Outcome, CommandError> {
         let context = self.context.load()?;
-        let store = match &self.into {
-            Some(folder) => Store::open(folder)?,
-            None => context.store.clone(),
-        };
+        let folder = self.into.as_deref().unwrap_or(context.store.folder());
         let teams = context.teams()?;
         let is_known =
             |name: &&ProviderName| teams.iter().any(|team| team.reference(name.as_str()).is_some());
@@ -68,27 +65,28 @@ impl Pull {
         }
         let (lock, mut reports) = (context.lock()?, Vec::new());
         for team in &teams {
+            let store = team.store_in(folder)?;
             for (name, reference) in team.references() {
                 if self.all || self.names.contains(name) {
                     reports.push(pull(team, (name.as_str(), reference), &lock, &store).await);
                 }
             }
+            keep(&context, &store, &lock)?;
         }
-        self.keep(&context, &store, &lock)?;
         if self.json {
-            out::json(&json!({ "store": store.folder(), "components": reports }))?;
+            out::json(&json!({ "store": folder, "components": reports }))?;
         } else {
             reports.iter().for_each(Report::print);
         }
         Ok(Outcome::success_if(reports.iter().all(|report| report.error.is_none())))
     }
+}
 
-    /// Protects the components against garbage collection, as long as the lock file is there.
-    fn keep(&self, context: &Context, store: &Store, lock: &LockFile) -> Result<(), CommandError> {
-        match lock.components().next() {
-            Some(_) => Ok(store.register_lock_file(&context.lock_path())?),
-            None => Ok(()),
-        }
+/// Protects the components against garbage collection, as long as the lock file is there.
+fn keep(context: &Context, store: &Store, lock: &LockFile) -> Result<(), CommandError> {
+    match lock.components().next() {
+        Some(_) => Ok(store.register_lock_file(&context.lock_path())?),
+        None => Ok(()),
     }
 }
 

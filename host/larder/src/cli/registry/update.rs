@@ -122,21 +122,21 @@ impl Update {
         {
             return Ok(report(State::Pinned, vec![], None));
         }
-        let component = match team.pull(reference, &context.store).await {
+        let component = match team.pull(reference, &team.store).await {
             Ok(pulled) => pulled.component,
             Err(error) => return Ok(report(State::Failed, vec![], Some(error.to_string()))),
         };
-        let signer = match team.signer(&component, &context.store)? {
+        let signer = match team.signer(&component, &team.store)? {
             Ok(signer) => signer,
             Err(untrusted) => return Ok(report(State::Failed, vec![], Some(untrusted))),
         };
-        let description = describe(&context.store, &component, team)?;
+        let description = describe(&team.store, &component, team)?;
         let entry =
             locked((team.section(), name), reference, &component, (description.contract.clone(), signer));
         if old.as_ref() == Some(&entry) {
             return Ok(report(State::UpToDate, vec![], None));
         }
-        let before = old.map(|old| description_of_locked(&old, context, team)).unwrap_or_default();
+        let before = old.map(|old| description_of_locked(&old, team)).unwrap_or_default();
         let changes = description.differences_from(&before);
         if !self.accepts(name, reference, &changes)? {
             let changes = if self.json { changes } else { vec![] };
@@ -164,9 +164,9 @@ impl Update {
 }
 
 /// Describes what is in the lock file. The store may not have it.
-fn description_of_locked(old: &LockedComponent, context: &Context, team: &TeamAccess<'_>) -> Description {
-    let component = Component::of(&context.store, &old.digest).map_err(CommandError::from);
-    let described = component.and_then(|component| describe(&context.store, &component, team));
+fn description_of_locked(old: &LockedComponent, team: &TeamAccess<'_>) -> Description {
+    let component = Component::of(&team.store, &old.digest).map_err(CommandError::from);
+    let described = component.and_then(|component| describe(&team.store, &component, team));
     described.unwrap_or_else(|_| Description {
         digest: format!("sha256:{}", old.digest),
         size: old.size,

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use super::context::{Context, ContextArgs, TeamAccess, component_bytes};
+use super::context::{ContextArgs, TeamAccess, component_bytes};
 use super::files::{LockedFile, locked_files};
 use crate::cli::error::CommandError;
 use crate::cli::table::Table;
@@ -52,7 +52,7 @@ impl Verify {
             let files = locked_files(team)?;
             for entry in lock.components().filter(|entry| entry.team.as_deref() == section) {
                 if self.names.is_empty() || self.names.iter().any(|name| name.as_str() == entry.name) {
-                    reports.push(Report::new(entry, check(&context, team, entry, &files)?));
+                    reports.push(Report::new(entry, check(team, entry, &files)?));
                 }
             }
             let names = self.missing(&lock, team, &files);
@@ -98,7 +98,6 @@ impl Verify {
 
 /// Returns the trusted signers of a recorded component, or what is wrong with it.
 fn check(
-    context: &Context,
     team: &TeamAccess<'_>,
     entry: &LockedComponent,
     files: &[LockedFile],
@@ -121,17 +120,17 @@ fn check(
         }
         Some(_) => {}
     }
-    let component = match Component::of(&context.store, &entry.digest) {
+    let component = match Component::of(&team.store, &entry.digest) {
         Ok(component) => component,
         Err(error) => return Ok(Err(format!("{error}: run `larder pull --all`"))),
     };
-    if let Err(error) = component_bytes(&context.store, &component) {
+    if let Err(error) = component_bytes(&team.store, &component) {
         return Ok(Err(format!("{error}: run `larder pull --all`")));
     }
     if component.component != entry.component {
         return Ok(Err("larder.lock records another component for this image: run `larder lock`".into()));
     }
-    team.signer(&component, &context.store)
+    team.signer(&component, &team.store)
 }
 
 impl Report {

@@ -166,7 +166,7 @@ impl Conversion<'_> {
     pub(super) fn registry_config(
         &self,
         settings: &RegistrySettings,
-        mut access: Access,
+        (mut access, has_own_store): (Access, bool),
         components: BTreeMap<ProviderName, RegistryComponent>,
         (team, providers): (Option<&TeamName>, &BTreeMap<ProviderName, ProviderConfig>),
         state_dir: &Path,
@@ -178,6 +178,7 @@ impl Conversion<'_> {
             components,
             access,
             store: settings.store_in(state_dir),
+            has_own_store,
             lock_file: settings.lock_file.clone(),
             is_locked: settings.is_locked,
             check_interval: settings.check_interval,

@@ -43,6 +43,8 @@ struct TeamSettings {
     approve: Option<Approval>,
     trust: Option<Rule>,
     access: RegistryAccess,
+    /// Whether it has credentials for registries that other teams do not have.
+    has_own_credentials: bool,
     limits: Limits,
     ceiling: Ceiling,
     provider: BTreeMap<Spanned<String>, Provider>,
@@ -93,6 +95,7 @@ impl Conversion<'_> {
             approve: None,
             trust: None,
             access: global.registries.access.clone(),
+            has_own_credentials: false,
             limits: global.limits.clone(),
             ceiling,
             provider,
@@ -168,6 +171,7 @@ impl Conversion<'_> {
         TeamSettings {
             plugins: self.plugins(raw.plugins.as_ref(), option, &format!("plugins/{name}")),
             approve: raw.approve,
+            has_own_credentials: !raw.credentials.is_empty(),
             access: self.team_access(&global.registries.access, raw.credentials, &global.secrets),
             trust: raw
                 .trust
@@ -240,8 +244,9 @@ impl Conversion<'_> {
             Some((name, terms))
         });
         let providers: BTreeMap<_, _> = terms.collect();
+        let access = (team.access, team.has_own_credentials);
         let registry =
-            self.registry_config(&global.registries, team.access, components, (section, &providers), state);
+            self.registry_config(&global.registries, access, components, (section, &providers), state);
         let reconcile = reconcile::Config {
             providers,
             default: ProviderConfig { grant: Arc::new(grant), priority: 0, approval_mode },

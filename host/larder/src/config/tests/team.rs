@@ -208,6 +208,25 @@ fn debug_output_contains_no_secrets() {
 }
 
 #[test]
+fn a_team_with_credentials_of_its_own_has_a_store_of_its_own() {
+    let with = |credentials: &str| {
+        format!("secret.s.file = 'keys/wiki'\nregistries.permitted.'r.example' = {{}}\n{TWO}{credentials}")
+    };
+    let own = with("[team.a.credentials.'r.example']\ntoken = 's'\n");
+    let store = |config: &Config, team: &str| {
+        let registry = &config.teams[&name(team)].registry;
+        registry.store_in(&registry.store)
+    };
+    let folder = Folder::new();
+    let config = folder.read(&own);
+    assert_eq!(store(&config, "a"), config.registry_store.join("teams/a"));
+    assert_eq!(store(&config, "b"), config.registry_store);
+    // A reload of the configuration applies it at once.
+    let reloaded = folder.read(&with("")).merge(config).config;
+    assert_eq!(store(&reloaded, "a"), reloaded.registry_store.join("teams/a"));
+}
+
+#[test]
 fn a_reload_updates_adds_and_removes_teams() {
     let folder = Folder::new();
     let reload = |before: &str, after: &str| folder.read(before).merge(folder.read(after));
