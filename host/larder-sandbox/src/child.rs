@@ -69,6 +69,8 @@ pub struct Task {
     pub is_awaited: bool,
     /// Whether the code is to be optimised.
     pub is_optimised: bool,
+    /// Whether the component may be compiled again, to store functions under more keys.
+    pub recompiles: bool,
 }
 
 /// Why the component was not compiled.
@@ -108,28 +110,29 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     let code = engine.precompile_component(&bytes).map_err(|error| rejected(&bytes, &error))?;
     let compile = began.elapsed() - read;
     let (reused, compiled) = functions.as_deref().map_or((0, 0), Functions::counts);
-    let functions =
-        functions.map(|first| functions_for_next_revision(first, (&bytes, task), (limits, began.elapsed())));
-    let recompilation = began.elapsed() - read - compile;
-    let output = Output { read, compile, recompilation, reused, compiled, ..Output::default() };
-    let written = write(&code, functions.as_deref(), limits, output);
-    written.map_err(|error| ChildError::Io("write the code", error))
+    let mut output = Output { read, compile, reused, compiled, ..Output::default() };
+    // Written before anything else can fail: by it, the server sees that the component was compiled.
+    let written = output::write_code(&code, &mut output);
+    written.map_err(|error| ChildError::Io("write the code", error))?;
+    drop(code);
+    output.write = began.elapsed() - read - compile;
+    let functions = functions.map(|first| match task.recompiles {
+        true => functions_for_next_revision(first, &bytes, (limits, began)),
+        false => first,
+    });
+    output.recompilation = began.elapsed() - read - compile - output.write;
+    let written = write_rest(functions.as_deref(), limits, output);
+    written.map_err(|error| ChildError::Io("write the functions", error))
 }
 
-/// Writes the code, and the functions unless they are too large.
-fn write(
-    code: &[u8],
-    functions: Option<&Functions>,
-    limits: &ProcessLimits,
-    mut output: Output,
-) -> io::Result<()> {
+/// Writes what follows the code: the functions, unless they are too large, and the trailer.
+fn write_rest(functions: Option<&Functions>, limits: &ProcessLimits, mut output: Output) -> io::Result<()> {
     let began = Instant::now();
-    output::write_code(code, &mut output)?;
     allow_output(limits.whole_output())?;
     if let Some(functions) = functions.filter(|functions| functions.size() <= limits.code) {
         output::write_functions(functions, &mut output)?;
     }
-    output.write = began.elapsed();
+    output.write += began.elapsed();
     output.finish()
 }
 

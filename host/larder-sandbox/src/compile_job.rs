@@ -23,6 +23,12 @@ pub enum Priority {
 }
 
 impl CompileJob<'_> {
+    /// Whether the process may compile the component again after its code is written: nobody waits for it, and the next
+    /// revision can use what that finds.
+    pub(crate) fn can_recompile(&self) -> bool {
+        self.priority == Priority::Background && self.provider.is_some()
+    }
+
     /// The key of the functions in the cache. Each provider of each team has its own, because a component that
     /// deceived the compiler could have written others than its own.
     pub(crate) fn functions_key(&self) -> Option<Digest> {

@@ -30,6 +30,19 @@ use larder_runtime::file_fingerprint::FileFingerprint;
 /// The compiler process ended without an error, but with invalid output.
 const UNUSABLE: &str = "the compiler process succeeded, but its code cannot be loaded by this engine";
 
+/// Why a compiler process has no valid output.
+struct ProcessFailure {
+    rejection: Rejection,
+    /// Whether it wrote code, so it compiled the component before it failed.
+    has_compiled: bool,
+}
+
+impl From<Rejection> for ProcessFailure {
+    fn from(rejection: Rejection) -> Self {
+        Self { rejection, has_compiled: false }
+    }
+}
+
 /// Configuration of the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -216,7 +229,7 @@ impl Compiler {
             None => None,
         };
         if known.is_none() && job.usable_tiers(bytes.len()).contains(&Tier::First) {
-            let input = Input { bytes, known: None, tier: Tier::First };
+            let input = Input { bytes, known: None, tier: Tier::First, may_recompile: false };
             match self.compile_tier(job, key, input).await {
                 // Code without optimisation is larger, so it can exceed a limit that optimised code does not exceed.
                 Err(Rejection::Compiler(error)) => {
@@ -225,7 +238,8 @@ impl Compiler {
                 ended => return ended,
             }
         }
-        let input = Input { bytes, known, tier: Tier::Optimised };
+        let may_recompile = known.is_none() && job.can_recompile();
+        let input = Input { bytes, known, tier: Tier::Optimised, may_recompile };
         self.compile_tier(job, key, input).await
     }
 
@@ -262,30 +276,42 @@ impl Compiler {
     }
 
     /// Runs the compiler process, with the functions of the previous revision. If they prevent it from compiling, they
-    /// are removed.
+    /// are removed. If it fails after it compiled the component, because it compiles it again, another process does not.
     async fn run_compiler(
         &self,
         job: &CompileJob<'_>,
         input: Input<'_>,
     ) -> Result<(NamedTempFile, Output), Rejection> {
-        let (was_known, bytes, tier) = (input.known.is_some(), input.bytes, input.tier);
-        match self.run_process(job, input).await {
-            Err(Rejection::Compiler(error)) if was_known => {
-                tracing::warn!(error, "compiling again, without the functions of the previous revision");
-                if let Some(owner) = job.functions_key() {
-                    self.run_blocking(move |cache| cache.remove_functions(owner)).await?;
-                }
-                self.run_process(job, Input { bytes, known: None, tier }).await
+        let (was_known, may_recompile) = (input.known.is_some(), input.may_recompile);
+        let again = Input { bytes: input.bytes, known: None, tier: input.tier, may_recompile: false };
+        let error = match self.run_process(job, input).await {
+            Ok(compiled) => return Ok(compiled),
+            Err(ProcessFailure { rejection: Rejection::Compiler(error), has_compiled })
+                if was_known || (may_recompile && has_compiled) =>
+            {
+                error
             }
-            ended => ended,
+            Err(failure) => return Err(failure.rejection),
+        };
+        if was_known {
+            tracing::warn!(error, "compiling again, without the functions of the previous revision");
+            if let Some(owner) = job.functions_key() {
+                self.run_blocking(move |cache| cache.remove_functions(owner)).await?;
+            }
+        } else {
+            tracing::warn!(
+                error,
+                "compiling again, without more keys for the functions of the next revision"
+            );
         }
+        self.run_process(job, again).await.map_err(|failure| failure.rejection)
     }
 
     async fn run_process(
         &self,
         job: &CompileJob<'_>,
         input: Input<'_>,
-    ) -> Result<(NamedTempFile, Output), Rejection> {
+    ) -> Result<(NamedTempFile, Output), ProcessFailure> {
         let (temp_file, stdout) = self
             .run_blocking(|cache| {
                 let temp_file = cache.temp_file()?;
@@ -294,7 +320,11 @@ impl Compiler {
             })
             .await?
             .map_err(unwritable)?;
-        process::compile(&self.config, job, input, stdout).await?;
+        if let Err(rejection) = process::compile(&self.config, job, input, stdout).await {
+            // The code is the first that it writes. If its size is unknown, the component is rejected as without it.
+            let has_compiled = temp_file.as_file().metadata().is_ok_and(|output| output.len() > 0);
+            return Err(ProcessFailure { rejection, has_compiled });
+        }
         let output = Output::of(temp_file.as_file()).map_err(|_| Rejection::Compiler(UNUSABLE.into()))?;
         Ok((temp_file, output))
     }

@@ -6,43 +6,51 @@
 //! again, almost all functions are known, as they are for the next revision.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::ProcessLimits;
 use super::functions::Functions;
-use super::{ProcessLimits, Task};
 use crate::engine;
 use crate::tier::Tier;
+use larder_runtime::metrics::process::resident_memory;
 
 /// After three, less than half as many unchanged functions are compiled for the next revision. Each takes a third of the
 /// time of the first compilation.
 const COMPILATIONS: usize = 3;
-/// The component is compiled again only if the first compilation took less than a quarter of each limit.
-const SHARE_OF_LIMITS: u32 = 4;
+/// The component is compiled again only while the process has used less than a quarter of each limit of time.
+const SHARE_OF_TIME: u32 = 4;
+/// The component is compiled again only while the process has less than half of the memory that it may have. It gives no
+/// memory back, so this is about as much as a compilation needs, and the next one mostly uses the same memory again.
+const SHARE_OF_MEMORY: f64 = 2.0;
 
-impl Task {
-    /// Whether the component may be compiled again: nobody waits for this process, and no function was known.
-    fn allows_recompilation(&self) -> bool {
-        !self.is_awaited && self.functions == 0
-    }
-}
-
-/// Returns the functions to store for the next revision. If there is no time to compile again, or that fails, these are
-/// the functions of the first compilation. `elapsed` is the time that the process took so far.
+/// Returns the functions to store for the next revision. If a limit is near, or compiling again fails, these are the
+/// functions of the compilations before. `began` is when the process began.
 pub(super) fn functions_for_next_revision(
     first: Arc<Functions>,
-    (bytes, task): (&[u8], &Task),
-    (limits, elapsed): (&ProcessLimits, Duration),
+    bytes: &[u8],
+    (limits, began): (&ProcessLimits, Instant),
 ) -> Arc<Functions> {
-    let is_within = |used: Duration, limit: u64| used * SHARE_OF_LIMITS < Duration::from_secs(limit);
-    if task.allows_recompilation() && is_within(cpu_time(), limits.cpu) && is_within(elapsed, limits.timeout)
-    {
-        let again = |functions: Arc<Functions>, _| compile_again(&functions, bytes).unwrap_or(functions);
-        (0..COMPILATIONS).fold(first, again)
-    } else {
-        first
+    let mut functions = first;
+    for _ in 0..COMPILATIONS {
+        if !is_far_from_limits(limits, began) {
+            break;
+        }
+        // The functions so far are complete without those of another compilation.
+        let Ok(again) = compile_again(&functions, bytes) else { break };
+        functions = again;
     }
+    functions
+}
+
+fn is_far_from_limits(limits: &ProcessLimits, began: Instant) -> bool {
+    let is_far = |used: Duration, limit: u64| used.saturating_mul(SHARE_OF_TIME) < Duration::from_secs(limit);
+    // Systems on which it is unknown do not enforce the limit either.
+    let memory = resident_memory().unwrap_or_default();
+    is_far(cpu_time(), limits.cpu)
+        && is_far(began.elapsed(), limits.timeout)
+        && memory * SHARE_OF_MEMORY < limits.memory as f64
 }
 
 fn compile_again(known: &Functions, bytes: &[u8]) -> wasmtime::Result<Arc<Functions>> {
@@ -54,4 +62,23 @@ fn compile_again(known: &Functions, bytes: &[u8]) -> wasmtime::Result<Arc<Functi
 /// The CPU time of this process so far.
 fn cpu_time() -> Duration {
     clock_gettime(ClockId::ProcessCPUTime).try_into().unwrap_or(Duration::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_prevents_another_compilation() {
+        let far = ProcessLimits { memory: 1 << 50, cpu: 1 << 30, code: 0, timeout: 1 << 30 };
+        let check = |limits: ProcessLimits, expected: bool| {
+            assert_eq!(is_far_from_limits(&limits, Instant::now()), expected, "{limits:?}");
+        };
+        check(far, true);
+        check(ProcessLimits { cpu: 0, ..far }, false);
+        check(ProcessLimits { timeout: 0, ..far }, false);
+        // This process has more than half of it.
+        #[cfg(target_os = "linux")]
+        check(ProcessLimits { memory: 1 << 20, ..far }, false);
+    }
 }

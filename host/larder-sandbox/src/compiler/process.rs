@@ -30,6 +30,8 @@ pub(super) struct Input<'a> {
     pub(super) bytes: &'a Bytes,
     pub(super) known: Option<KnownFunctions>,
     pub(super) tier: Tier,
+    /// Whether the process may compile again, to store functions under more keys.
+    pub(super) may_recompile: bool,
 }
 
 /// Compiles a component into a file. Dropping the future kills the process.
@@ -61,7 +63,7 @@ async fn run(config: &Config, job: &CompileJob<'_>, input: Input<'_>, output: Fi
 }
 
 fn command(config: &Config, job: &CompileJob<'_>, input: &Input<'_>, output: File) -> Command {
-    let Input { bytes, known, tier } = input;
+    let Input { bytes, known, tier, may_recompile } = input;
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS));
     let mut command = Command::new(&config.program);
     command
@@ -76,6 +78,7 @@ fn command(config: &Config, job: &CompileJob<'_>, input: &Input<'_>, output: Fil
         .args(job.provider.filter(|_| *tier == Tier::Optimised).map(|_| "--reuse"))
         .args((job.priority == Priority::Awaited).then_some("--awaited"))
         .args((*tier == Tier::First).then_some("--unoptimised"))
+        .args(may_recompile.then_some("--recompile"))
         // The environment may contain secrets.
         .env_clear()
         .env("RAYON_NUM_THREADS", threads.to_string())

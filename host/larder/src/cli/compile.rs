@@ -36,13 +36,16 @@ pub(super) struct Compile {
     /// Compile quickly, without optimisation
     #[arg(long)]
     unoptimised: bool,
+    /// Compile again after the code was written, to store functions under more keys
+    #[arg(long)]
+    recompile: bool,
 }
 
 impl Compile {
     pub(super) fn run(&self) -> ExitCode {
-        let Self { size, memory, cpu, code, timeout, functions, reuse, awaited: is_awaited, unoptimised } =
-            *self;
-        let task = Task { size, functions, reuse, is_awaited, is_optimised: !unoptimised };
+        let Self { size, memory, cpu, code, timeout, functions, reuse, .. } = *self;
+        let Self { awaited: is_awaited, unoptimised, recompile: recompiles, .. } = *self;
+        let task = Task { size, functions, reuse, is_awaited, is_optimised: !unoptimised, recompiles };
         let limits = ProcessLimits { memory, cpu, code, timeout };
         let Err(error) = child::compile_component(&task, &limits) else {
             return ExitCode::SUCCESS;

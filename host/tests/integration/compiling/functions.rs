@@ -182,6 +182,29 @@ async fn functions_that_stop_the_compiler_are_not_used_again() {
 }
 
 #[tokio::test]
+async fn a_failure_after_the_compilation_does_not_lose_the_code() {
+    let test = TestCompiler::new();
+    let dies = test.sandbox(|config| config.program = test.compiler("dies-in-recompilation"));
+    let phases = compile_with(&dies, WIKI, Priority::Background, echo()).await;
+    assert!(phases.compiled > 0, "{phases}");
+    assert_eq!(test.runs(), 2);
+    // The functions of the other process are known.
+    test.functions(1).await;
+    let phases = compile(&dies, WIKI, with_section(&echo(), 1)).await;
+    assert!(phases.reused > 0, "{phases}");
+}
+
+#[tokio::test]
+async fn a_failure_before_the_code_is_written_causes_no_other_attempt() {
+    let test = TestCompiler::new();
+    let dies = test.sandbox(|config| config.program = test.compiler("dies-at-once"));
+    let (team, provider) = (TeamName::default_team(), ProviderName::parse("wiki").unwrap());
+    let job = CompileJob { team: &team, provider: Some(&provider), priority: Priority::Background };
+    assert!(dies.compile_for(&job, HashedComponent::new(echo())).await.is_err());
+    assert_eq!(test.runs(), 1);
+}
+
+#[tokio::test]
 async fn functions_count_in_the_size_of_the_cache() {
     let test = TestCompiler::new();
     compile(&test.sandbox(|_| {}), WIKI, echo()).await;
