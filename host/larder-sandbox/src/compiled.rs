@@ -1,6 +1,7 @@
 //! Checks, compiles and links components.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre};
@@ -121,6 +122,8 @@ pub struct CompiledComponent {
     imports: Vec<String>,
     /// Present if the code is to be replaced by optimised code.
     first_tier: Option<GaugeGuard>,
+    /// Whether its provider uses other code by now.
+    is_replaced: AtomicBool,
 }
 
 /// The bytes of a component, and their digest.
@@ -260,6 +263,7 @@ impl Sandbox {
             imports,
             first_tier: (tier == Tier::First)
                 .then(|| GaugeGuard::new(&self.metrics.server().unoptimised_components)),
+            is_replaced: AtomicBool::new(false),
         })
     }
 }
@@ -278,6 +282,16 @@ impl CompiledComponent {
     /// Whether its code is to be replaced by optimised code.
     pub(super) fn is_first_tier(&self) -> bool {
         self.first_tier.is_some()
+    }
+
+    /// Records that its provider uses other code from now on.
+    pub(super) fn set_replaced(&self) {
+        self.is_replaced.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether its provider uses other code by now.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.is_replaced.load(Ordering::Relaxed)
     }
 
     /// The names of its imports.

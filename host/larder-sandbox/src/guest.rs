@@ -85,6 +85,11 @@ pub(super) struct Guest {
 }
 
 impl Guest {
+    /// Whether its provider uses other code by now.
+    pub(super) fn has_replaced_code(&self) -> bool {
+        self.compiled.is_replaced()
+    }
+
     /// Resets the limits of a call that ends at this deadline. The meter records when the guest exceeds its CPU
     /// time.
     pub(super) fn prepare_call(&mut self, deadline: Instant, meter: Arc<CallMeter>) {

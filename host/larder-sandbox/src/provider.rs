@@ -268,7 +268,8 @@ impl Provider {
     /// Uses other code of the same component from now on. Calls that are in progress end with the previous code.
     pub fn replace_code(&self, compiled: CompiledComponent) {
         if compiled.digest() == self.digest() {
-            self.compiled.store(Arc::new(compiled));
+            // A guest that is in use now is not kept after its call.
+            self.compiled.swap(Arc::new(compiled)).set_replaced();
             // They have the previous code.
             self.sandbox.discard_idle_guests(self.revision);
         }

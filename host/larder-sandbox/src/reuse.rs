@@ -61,8 +61,8 @@ impl ReusableGuests {
         self.0.lock().pool.take(key)
     }
 
-    /// Keeps a guest for the next call. It is dropped instead if it has no calls left, has grown too much, if
-    /// memory is short, or if the pool is full.
+    /// Keeps a guest for the next call. It is dropped instead if it has no calls left, has grown too much, if its code
+    /// was replaced, if memory is short, or if the pool is full.
     pub(super) fn keep(&self, key: ReuseKey, mut guest: OpenGuest) {
         let calls_left =
             guest.calls_left.unwrap_or_else(|| MAX_CALLS / 2 + random_below(MAX_CALLS / 2)).saturating_sub(1);
@@ -73,7 +73,11 @@ impl ReusableGuests {
             return;
         }
         let mut state = self.0.lock();
-        let rejected = state.pool.put(key, guest, self.0.capacity);
+        // Examined with the lock: whoever replaces the code records that before it drops the guests in the pool.
+        let rejected = match guest.has_replaced_code() {
+            true => Some(guest),
+            false => state.pool.put(key, guest, self.0.capacity),
+        };
         let starts_sweep = rejected.is_none() && !std::mem::replace(&mut state.is_sweeping, true);
         // Dropping a guest takes time, so it is done without the lock.
         drop(state);
