@@ -134,12 +134,14 @@ impl DevelopmentBuilder {
         let to = self.copy_folder(self.last_copy);
         let mut size = 0;
         for path in files.keys() {
-            size += copy(&from.join(path), &to.join(path))?;
+            // Before it is copied: there may be no room for a large file.
+            size += fs::metadata(from.join(path)).map_or(0, |file| file.len());
             if size > MAX_PROGRAM_SIZE {
                 let (folder, max) = (from.clone(), MAX_PROGRAM_SIZE);
                 self.remove_copies();
                 return Err(RebuildError::LargeProgram { folder, max });
             }
+            copy(&from.join(path), &to.join(path))?;
         }
         Ok(to)
     }
@@ -159,15 +161,15 @@ impl DevelopmentBuilder {
     }
 }
 
-/// Copies a file and returns its size. A file that was removed in the meantime is not copied.
-fn copy(from: &Path, to: &Path) -> Result<u64, RebuildError> {
+/// Copies a file. A file that was removed in the meantime is not copied.
+fn copy(from: &Path, to: &Path) -> Result<(), RebuildError> {
     let failed = |error| DiskError { path: to.to_owned(), error };
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
     }
     match fs::copy(from, to) {
-        Ok(size) => Ok(size),
-        Err(_) if !from.exists() => Ok(0),
+        Ok(_) => Ok(()),
+        Err(_) if !from.exists() => Ok(()),
         Err(error) => Err(failed(error).into()),
     }
 }
