@@ -28,13 +28,14 @@ impl Endpoint {
     }
 
     /// Holds contents until their response was sent. The charge for them as an answer is released, unless others hold
-    /// them too.
+    /// them too, or many of them are small: the charge for the response contains only the large ones.
     pub(super) fn hold(&self, call: &Call, reading: &mut ReadResult) -> Result<Arc<HeldContents>, RpcError> {
         let caller = call.caller.as_ref().unwrap_or(&self.0.fixed.caller);
         let bytes = HeldContents::large_bytes(&reading.contents) + MAX_ENCODED;
         let mut charge = self.0.waiting_bytes.charge(caller, bytes).map_err(rpc_error)?;
         let pieces = charge.split(MAX_ENCODED as u64);
-        if let Some(contents) = Arc::get_mut(&mut reading.contents) {
+        let is_charged = HeldContents::small_bytes(&reading.contents) <= FREE_BYTES;
+        if let Some(contents) = Arc::get_mut(&mut reading.contents).filter(|_| is_charged) {
             contents.release();
         }
         Ok(Arc::new(HeldContents::new(reading.contents.clone(), charge, pieces)))

@@ -49,12 +49,12 @@ pub(super) struct Place {
 impl HeldContents {
     /// The bytes of the bodies that are encoded when they are sent.
     pub(super) fn large_bytes(contents: &[Content]) -> usize {
-        contents
-            .iter()
-            .map(|content| &content.body)
-            .filter(|body| is_large(body))
-            .map(|body| bytes(body).len())
-            .sum()
+        contents.iter().map(|content| &content.body).filter(|body| is_large(body)).map(len).sum()
+    }
+
+    /// The bytes of the other bodies. They are held too, and exist in the response as well.
+    pub(super) fn small_bytes(contents: &[Content]) -> usize {
+        contents.iter().map(|content| &content.body).filter(|body| !is_large(body)).map(len).sum()
     }
 
     pub(super) fn new(contents: Arc<Contents>, charge: MemoryCharge, pieces: MemoryCharge) -> Self {
@@ -109,7 +109,11 @@ impl Places {
 
 /// Whether a body of held contents is encoded when it is sent.
 pub(super) fn is_large(body: &Body) -> bool {
-    bytes(body).len() >= LARGE_BODY
+    len(body) >= LARGE_BODY
+}
+
+fn len(body: &Body) -> usize {
+    bytes(body).len()
 }
 
 fn bytes(body: &Body) -> &[u8] {
@@ -128,5 +132,25 @@ struct HeldBody {
 impl AsRef<[u8]> for HeldBody {
     fn as_ref(&self) -> &[u8] {
         self.held.contents.get(self.index).map_or(&[], |content| bytes(&content.body))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_model::uri::Uri;
+
+    use super::*;
+
+    #[test]
+    fn each_body_is_large_or_small() {
+        let content = |length: usize| Content {
+            uri: Uri::parse("x:1").unwrap(),
+            mime_type: None,
+            body: Body::Text("a".repeat(length)),
+            metadata: vec![],
+        };
+        let contents = [content(LARGE_BODY), content(LARGE_BODY - 1), content(10)];
+        assert_eq!(HeldContents::large_bytes(&contents), LARGE_BODY);
+        assert_eq!(HeldContents::small_bytes(&contents), LARGE_BODY - 1 + 10);
     }
 }
