@@ -53,7 +53,8 @@ usage: cargo xtask COMMAND
        --fail-fast           stop at the first step that fails
   soak [--minutes N]         reload, read, subscribe and disconnect for N minutes (default 3); print the server's memory
   bench [--quick] [--json]   compare the performance of Larder and other servers
-       --reads, --languages, --names, --overload, --floods, --no-micro, --only NAME    run a part of the benchmark
+       --reads, --languages, --names, --compilation, --overload, --floods, --no-micro, --only NAME
+                             run a part of the benchmark
        --against PROGRAM     also measure another build of larder
   figures [PROVIDER...]      latency, memory and size of the shipped providers, as a table, with the program that LARDER_BIN
                              names (a release build) on an idle machine
