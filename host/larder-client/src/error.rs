@@ -86,7 +86,7 @@ pub enum ClientError {
     NotMcp(String),
     /// The admin address requires its own token.
     #[error(
-        "{url} requires the token in `admin.token` (HTTP 401){}: give it with LARDER_ADMIN_TOKEN or `--token`",
+        "{url} requires the token in `admin.token` (HTTP 401){}: give it with LARDER_ADMIN_TOKEN, `--token-file` or `--token`",
         reason(why)
     )]
     AdminUnauthorized {

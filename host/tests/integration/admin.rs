@@ -236,7 +236,7 @@ async fn checks_the_token_host_and_origin() {
     assert_eq!(post.send().await.unwrap().status().as_u16(), 405);
     let refused = work_dir.larder(&format!("status --admin {}", admin.url));
     assert!(
-        refused.code == Some(1) && refused.stderr.contains("give it with LARDER_ADMIN_TOKEN or `--token`"),
+        refused.code == Some(1) && refused.stderr.contains("LARDER_ADMIN_TOKEN, `--token-file` or `--token`"),
         "{}",
         refused.stderr
     );

@@ -3,11 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 
+use super::admin_args::AdminArgs;
 use super::confirm::confirm;
 use super::error::CommandError;
-use super::server_address::{ADMIN, GivenToken, ServerAddress, ServerArgs};
+use super::server_address::ServerAddress;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize};
 use crate::config::{self, Config, Overrides, Team};
@@ -40,15 +41,8 @@ pub(super) struct Forget {
     plugins: Option<PathBuf>,
     #[command(flatten)]
     team: TeamArg,
-    /// The admin address of the server [default: the address in larder.toml, or LARDER_ADMIN_URL, or
-    /// http://127.0.0.1:7879]
-    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
-    admin: Option<String>,
-    /// The token for the admin address (`admin.token` in the configuration) [env: LARDER_ADMIN_TOKEN]
-    #[arg(long)]
-    token: Option<String>,
     #[command(flatten)]
-    server: ServerArgs,
+    admin: AdminArgs,
 }
 
 /// The values of one team, while no server uses them.
@@ -70,7 +64,7 @@ struct Amount {
 impl Forget {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         let overrides = Overrides {
-            config: self.server.config.clone(),
+            config: self.admin.server.config.clone(),
             plugins: self.plugins.clone(),
             team: self.team.team.clone(),
             ..Overrides::default()
@@ -84,7 +78,7 @@ impl Forget {
                 return Ok(Outcome::Negative);
             }
         };
-        if self.admin.is_some() {
+        if self.admin.admin.is_some() {
             return self.forget_in_server(&team).await;
         }
         let path = database_path(&state_dir, &folder, &team);
@@ -148,10 +142,8 @@ impl Forget {
         if !self.confirm(&format!("delete all stored values of {}?", self.name))? {
             return Ok(not_deleted("it was not confirmed"));
         }
-        let Self { name, admin, token, server, .. } = &self;
-        let token = GivenToken { token: token.clone(), file: None };
-        let ServerAddress { url, builder, .. } = server.clone().resolve(&ADMIN, admin.clone(), token)?;
-        let forgotten: serde_json::Value = builder.forget(&url, team.as_str(), name.as_str()).await?;
+        let ServerAddress { url, builder, .. } = self.admin.clone().resolve()?;
+        let forgotten: serde_json::Value = builder.forget(&url, team.as_str(), self.name.as_str()).await?;
         let forgotten: Forgotten =
             serde_json::from_value(forgotten).map_err(|_| client::ClientError::NotStatus(url))?;
         match forgotten {

@@ -69,6 +69,7 @@ fn accepts_valid_command_lines() {
         "approve wiki --yes --config c",
         "forget wiki --yes --config c --team a",
         "forget wiki --admin http://x:1 --token t --plugins p",
+        "forget wiki --yes --admin http://x:1 --token-file t",
         "connect zed --write --resource-tools --team a --plugins p --name docs",
         "connect codex --url http://x/mcp --token-env T --project --remove",
         "token new",

@@ -127,11 +127,32 @@ fn without_a_token_the_network_cannot_approve() {
 #[test]
 fn sends_a_token_over_plain_http_only_to_this_machine() {
     let client = elsewhere();
-    for command in ["approve", "approve wiki --yes", "status", "reload", "watch --events"] {
+    for command in
+        ["approve", "approve wiki --yes", "forget wiki --yes", "status", "reload", "watch --events"]
+    {
         let refused = client.larder(&format!("{command} --admin http://192.0.2.1:7879 --token secret"));
         let stderr = refused.expect_exit(64);
         assert!(stderr.contains("plain HTTP") && stderr.contains("--insecure"), "{command}: {stderr}");
     }
+}
+
+#[test]
+fn forgets_over_the_network() {
+    let config = format!("{ADMIN}{TOKEN}[provider.keeps]\nkey_value = ['shared', 'caller']\n");
+    let (api, client) = (Api::start(WorkDir::with_guests("keeps"), &config), elsewhere());
+    client.larder(&format!("read keeps://set/shared/a/1 --url {}", api.endpoint)).expect_success();
+    let forget = format!("forget keeps --yes --admin {}", api.url());
+    for token in ["", " --token-file wrong"] {
+        let refused = client.larder(&format!("{forget}{token}")).expect_exit(1);
+        assert!(refused.contains("HTTP 401"), "{token}: {refused}");
+    }
+    let both = client.larder(&format!("{forget} --token-file token --token secret")).expect_exit(64);
+    assert!(both.contains("cannot be used with"), "{both}");
+    let forgotten = client.larder(&format!("{forget} --token-file token"));
+    assert_eq!(
+        (forgotten.code, forgotten.stderr.as_str()),
+        (Some(0), "larder: deleted 1 value (66 bytes) of keeps\n")
+    );
 }
 
 #[test]
