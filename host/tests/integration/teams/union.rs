@@ -73,6 +73,20 @@ async fn reads_come_from_the_team_that_lists_the_uri() {
 }
 
 #[tokio::test]
+async fn a_listed_uri_wins_over_the_template_of_an_earlier_team() {
+    // Only beta lists the URI. The template of alpha matches it and every other one, so only alpha gets its path.
+    let two = TwoTeams::start("maze", 100, |team, builder| match team {
+        "alpha" => builder,
+        _ => builder.setting("maze", "ways", "1").setting("maze", "long", "1"),
+    })
+    .await;
+    for (teams, expected) in [("alpha", "6 bytes"), ("beta", "0 bytes"), ("alpha beta", "0 bytes")] {
+        assert_eq!(two.text(teams, "maze://long/0").await, expected, "{teams}");
+    }
+    assert_eq!(two.text("alpha beta", "maze://long/1").await, "6 bytes", "nobody lists it");
+}
+
+#[tokio::test]
 async fn a_watch_covers_all_teams() {
     let mut two = different_revisions(100).await;
     let watch = two.gateway.watch(&caller("alpha beta"));
