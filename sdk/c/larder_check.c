@@ -159,15 +159,19 @@ bool larder_result(const char *function, bool succeeded, bool good, larder_error
 
 // The functions that the bindings export.
 
-void exports_larder_provider_resource_provider_describe(larder_description *about) {
+// Gets the description and checks it.
+static bool good_description(larder_description *about) {
     memset(about, 0, sizeof *about);
     larder_describe(about);
-    bool good = larder_good_option("title", &about->title) && larder_good_option("version", &about->version) &&
-                larder_good_option("summary", &about->summary) &&
-                larder_good_option("instructions", &about->instructions) &&
-                LARDER_EACH("claims", about->claims, larder_good_string_item);
-    if (good) return;
-    // An error is not possible.
+    return larder_good_option("title", &about->title) && larder_good_option("version", &about->version) &&
+           larder_good_option("summary", &about->summary) &&
+           larder_good_option("instructions", &about->instructions) &&
+           LARDER_EACH("claims", about->claims, larder_good_string_item);
+}
+
+void exports_larder_provider_resource_provider_describe(larder_description *about) {
+    if (good_description(about)) return;
+    // An error is not possible: the list of templates returns it.
     larder_text summary = {0};
     larder_addf(&summary, "larder_describe failed: %s", problem);
     memset(about, 0, sizeof *about);
@@ -189,6 +193,12 @@ bool exports_larder_provider_resource_provider_list_templates(provider_string_t 
                                                               larder_error *error) {
     memset(page, 0, sizeof *page);
     memset(error, 0, sizeof *error);
+    // `describe` cannot return an error. The next function that the host calls returns it, so that the host reports it.
+    if (!cursor) {
+        larder_description about;
+        if (!good_description(&about)) return larder_fail(error, LARDER_FAILED, "larder_describe failed: %s", problem);
+        exports_larder_provider_resource_provider_description_free(&about);
+    }
     bool done = larder_templates(cursor, page, error);
     bool good = done && LARDER_EACH("templates", page->templates, good_template) &&
                 larder_good_option("next_cursor", &page->next_cursor) &&

@@ -10,6 +10,7 @@
 
 static int failures;
 static const char *stub_setting;
+static const char *stub_title;
 // The value of the key "k" of the shared bucket, and the failure of all operations on the bucket of a caller.
 static larder_text stub_value;
 static bool stub_has_value;
@@ -143,6 +144,18 @@ static void checks_answers(void) {
     SAME((char *)error.val.failed.ptr, "larder_versions: there are 0 versions for 1 URIs");
 }
 
+static void reports_a_description_that_failed(void) {
+    larder_template_page page;
+    larder_error error;
+    TRUE(exports_larder_provider_resource_provider_list_templates(NULL, &page, &error));
+    stub_title = "\xff";
+    TRUE(!exports_larder_provider_resource_provider_list_templates(NULL, &page, &error) && error.tag == LARDER_FAILED);
+    SAME((char *)error.val.failed.ptr, "larder_describe failed: title is not UTF-8");
+    provider_string_t cursor = view("next");
+    TRUE(exports_larder_provider_resource_provider_list_templates(&cursor, &page, &error));
+    stub_title = NULL;
+}
+
 static void reads_responses(void) {
     larder_provider_interaction_types_input_response_t responses[2] = {{.key = view("a")}, {.key = view("b")}};
     responses[0].outcome.val.ok = view("{\"action\":\"accept\",\"content\":{\"n\":\"x\"}}");
@@ -245,6 +258,7 @@ int main(void) {
     reads_json();
     checks_results();
     checks_answers();
+    reports_a_description_that_failed();
     reads_responses();
     reads_settings();
     stores_values();
@@ -274,7 +288,9 @@ EMPTY(larder_list_tools, provider_string_t, larder_tool_page)
 EMPTY(larder_list_prompts, provider_string_t, larder_prompt_page)
 EMPTY(larder_get_prompt, larder_prompt_request, larder_prompt_answer)
 EMPTY(larder_complete_argument, larder_argument_query, larder_suggestions)
-void larder_describe(larder_description *about) { (void)about; }
+void larder_describe(larder_description *about) {
+    if (stub_title) about->title = larder_some(stub_title);
+}
 bool larder_match_uri(provider_string_t *uri, larder_match *match) { return (void)uri, (void)match, false; }
 void larder_settings(larder_declarations *declarations) { (void)declarations; }
 
@@ -295,6 +311,7 @@ void larder_provider_http_client_request_free(larder_provider_http_client_reques
 void larder_provider_http_client_response_free(larder_provider_http_client_response_t *x) { (void)x; }
 void larder_provider_http_client_failure_free(larder_provider_http_client_failure_t *x) { (void)x; }
 void exports_larder_provider_resource_provider_template_match_free(larder_match *x) { (void)x; }
+void exports_larder_provider_resource_provider_description_free(larder_description *x) { (void)x; }
 
 static bool stub_fails(larder_bucket bucket, larder_provider_key_value_failure_t *failure) {
     if (bucket == LARDER_SHARED) return false;
