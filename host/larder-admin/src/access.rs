@@ -27,7 +27,7 @@ const API: &str = "/api/";
 /// The header in which browsers say where a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The address of the client, an extension of each request.
+/// The address of the client, an extension of each request over TCP.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 

@@ -19,7 +19,6 @@ mod security_headers;
 mod status;
 
 use std::future::ready;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -32,7 +31,6 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 use self::access::Peer;
@@ -59,6 +57,7 @@ use larder_runtime::connection_slots::{ConnectionSlot, ConnectionSlots};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::host_policy::HostPolicy;
+use larder_runtime::listener::{Accept, ClientStream, ListenAddress, Listener};
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::{Metrics, Registry};
 
@@ -79,7 +78,7 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The address to listen on; `None` if it is off.
-    pub listen: Option<SocketAddr>,
+    pub listen: Option<ListenAddress>,
     /// Whether the address is in the configuration file. If it is in use, this decides between an error and a
     /// warning.
     pub is_explicit: bool,
@@ -175,7 +174,7 @@ impl Admin {
     /// report while the rest of the server stops.
     pub fn new(config: &Config, sources: Sources, drain: Drain) -> Self {
         let host_policy = HostPolicy::new(&config.hosts, &[]).with_addresses().with_own_origins();
-        let is_local = config.listen.is_none_or(|listen| listen.ip().is_loopback());
+        let is_local = config.listen.as_ref().is_none_or(ListenAddress::is_local);
         let (token, scope) = (config.token, config.scope.clone());
         let authentication = Authentication::new(token, scope, is_local, sources.credentials.clone());
         let may_reload = is_local || authentication.requires_credential();
@@ -193,7 +192,14 @@ impl Admin {
     }
 
     /// Serves requests until its own drain stops.
-    pub async fn serve(self, listener: TcpListener) {
+    pub async fn serve(self, listener: Listener) {
+        match listener {
+            Listener::Tcp(listener) => self.serve_connections(listener).await,
+            Listener::Unix(socket) => self.serve_connections(socket).await,
+        }
+    }
+
+    async fn serve_connections(self, listener: impl Accept) {
         self.0.drain.spawn(self.clone().sample_metrics());
         let router = routes::router(self.clone());
         let connection_slots = ConnectionSlots::new(MAX_CONNECTIONS, Default::default());
@@ -206,10 +212,11 @@ impl Admin {
             match accepted {
                 Ok((stream, client)) => {
                     // Surplus connections are closed.
-                    let Some(slot) = connection_slots.take(client.ip().into()) else { continue };
+                    let Some(slot) = connection_slots.take(client.source()) else { continue };
                     let (admin, router, reports) = (self.clone(), router.clone(), report_permits.clone());
                     slot.serve(&self.0.drain, |slot| async move {
-                        admin.serve_connection((stream, Peer(client.ip())), router, (slot, reports)).await;
+                        let peer = client.ip().map(Peer);
+                        admin.serve_connection((stream, peer), router, (slot, reports)).await;
                     });
                 }
                 Err(error) => {
@@ -229,7 +236,7 @@ impl Admin {
 
     async fn serve_connection(
         self,
-        (stream, peer): (TcpStream, Peer),
+        (stream, peer): (impl ClientStream, Option<Peer>),
         router: Router,
         (slot, report_permits): (ConnectionSlot, Arc<Semaphore>),
     ) {
@@ -238,7 +245,9 @@ impl Admin {
         let router = TowerToHyperService::new(router);
         let service = service_fn(|mut request: Request<Incoming>| {
             slot.prove();
-            request.extensions_mut().insert(peer);
+            if let Some(peer) = peer {
+                request.extensions_mut().insert(peer);
+            }
             // Each connection has one request.
             _ = is_stream.set(request.uri().path() == api::STREAM);
             let has_permit = !routes::is_report(request.uri().path())

@@ -21,8 +21,7 @@ pub(super) async fn status<T: DeserializeOwned>(
 
 /// Fetches a health check. Only status 503 means that the server is not healthy.
 pub(super) async fn health(admin: &str, check: &str, options: &HttpOptions) -> Result<bool, ClientError> {
-    let url = format!("{}/{check}", admin.trim_end_matches('/'));
-    match HttpTransport::new(&url, options)?.get_body().await {
+    match HttpTransport::for_admin(admin, &format!("/{check}"), options)?.get_body().await {
         Ok(_) => Ok(true),
         Err(ClientError::Status { status: 503, .. }) => Ok(false),
         Err(error) => Err(admin_error(error)),
@@ -34,10 +33,9 @@ pub(super) async fn reload<T: DeserializeOwned>(
     admin: &str,
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
-    let url = format!("{}/reload", admin.trim_end_matches('/'));
     let hint = "this server cannot be told to reload; send SIGHUP to its process";
-    let body = HttpTransport::new(&url, options)?.post_empty(hint).await.map_err(admin_error)?;
-    serde_json::from_slice(&body).map_err(|_| ClientError::NotStatus(url))
+    let transport = HttpTransport::for_admin(admin, "/reload", options)?;
+    parse(&transport, &transport.post_empty(hint).await.map_err(admin_error)?)
 }
 
 /// Makes the server with this admin address delete the stored values of a provider, and returns the result.
@@ -46,10 +44,10 @@ pub(super) async fn forget<T: DeserializeOwned>(
     (team, provider): (&str, &str),
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
-    let url = format!("{}/forget?team={team}&provider={provider}", admin.trim_end_matches('/'));
+    let path = format!("/forget?team={team}&provider={provider}");
     let hint = "this server cannot delete values";
-    let body = HttpTransport::new(&url, options)?.post_empty(hint).await.map_err(admin_error)?;
-    serde_json::from_slice(&body).map_err(|_| ClientError::NotStatus(url))
+    let transport = HttpTransport::for_admin(admin, &path, options)?;
+    parse(&transport, &transport.post_empty(hint).await.map_err(admin_error)?)
 }
 
 /// Fetches JSON from a path of the API, such as `/api/approvals`.
@@ -58,9 +56,8 @@ pub(super) async fn get<T: DeserializeOwned>(
     path: &str,
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
-    let url = format!("{}{path}", admin.trim_end_matches('/'));
-    let body = HttpTransport::new(&url, options)?.call_admin(None).await?;
-    serde_json::from_slice(&body).map_err(|_| ClientError::NotStatus(url))
+    let transport = HttpTransport::for_admin(admin, path, options)?;
+    parse(&transport, &transport.call_admin(None).await?)
 }
 
 /// Sends JSON to a path of the API, and returns the answer.
@@ -70,9 +67,8 @@ pub(super) async fn post<T: DeserializeOwned>(
     json: &serde_json::Value,
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
-    let url = format!("{}{path}", admin.trim_end_matches('/'));
-    let body = HttpTransport::new(&url, options)?.call_admin(Some(json.to_string())).await?;
-    serde_json::from_slice(&body).map_err(|_| ClientError::NotStatus(url))
+    let transport = HttpTransport::for_admin(admin, path, options)?;
+    parse(&transport, &transport.call_admin(Some(json.to_string())).await?)
 }
 
 /// Opens the stream of events of a path of the API.
@@ -81,8 +77,11 @@ pub(super) async fn events(
     path: &str,
     options: &HttpOptions,
 ) -> Result<AdminEvents, ClientError> {
-    let url = format!("{}{path}", admin.trim_end_matches('/'));
-    HttpTransport::new(&url, options)?.open_admin_events().await
+    HttpTransport::for_admin(admin, path, options)?.open_admin_events().await
+}
+
+fn parse<T: DeserializeOwned>(transport: &HttpTransport, body: &[u8]) -> Result<T, ClientError> {
+    serde_json::from_slice(body).map_err(|_| ClientError::NotStatus(transport.url()))
 }
 
 fn admin_error(error: ClientError) -> ClientError {

@@ -24,8 +24,8 @@ use self::idle_timer::HeadTimeouts;
 pub(super) use self::state::{ConnectionState, RequestGuard};
 use self::timeout_stream::{TimeoutStream, Timeouts};
 use super::Endpoint;
-use super::listener::{Accept, ClientAddress, ClientStream, Listener};
 use larder_runtime::connection_slots::ConnectionSlots;
+use larder_runtime::listener::{Accept, ClientAddress, ClientStream, Listener};
 use larder_runtime::metrics::GaugeGuard;
 use larder_runtime::yield_batch;
 

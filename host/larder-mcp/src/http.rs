@@ -21,7 +21,6 @@ use super::cancellation::CancellableRequests;
 use super::connection::ConnectionState;
 use super::cors;
 use super::era::{RequestKind, classify, has_modern_version_header};
-use super::listener::ClientAddress;
 use super::message::{self, Id, Incoming, Message, Request as RpcRequest};
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
@@ -37,6 +36,7 @@ use larder_model::resource::RequestDetails;
 use larder_model::size;
 use larder_runtime::deadline::with_deadline;
 use larder_runtime::host_policy::HostPolicy;
+use larder_runtime::listener::ClientAddress;
 
 /// Maximum time for receiving a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);

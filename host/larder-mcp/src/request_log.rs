@@ -13,7 +13,6 @@ use http::request::Parts;
 use super::Endpoint;
 use super::auth::Identity;
 use super::body::Response;
-use super::listener::ClientAddress;
 use super::settings::Settings;
 use larder_core::audit::AuditEvent;
 use larder_core::gateway::Gateway;
@@ -21,6 +20,7 @@ use larder_model::name::TeamName;
 use larder_model::resource::RequestDetails;
 use larder_runtime::drain::Drain;
 use larder_runtime::history::{Event, EventKind, EventLog};
+use larder_runtime::listener::ClientAddress;
 use larder_runtime::log_limit::{Repeats, Suppressor};
 use larder_runtime::metrics::Refusal;
 

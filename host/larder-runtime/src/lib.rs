@@ -1,5 +1,6 @@
 //! What the running process consists of below any protocol: supervised tasks, threads for blocking and long work, timeouts, metrics,
-//! health, a history for operators, limits on the log and on memory, file fingerprints and trusted files, and the Host and Origin checks of its listeners.
+//! health, a history for operators, limits on the log and on memory, file fingerprints and trusted files, listeners, and
+//! their Host and Origin checks.
 
 pub mod blocking_threads;
 pub mod connection_slots;
@@ -9,6 +10,7 @@ pub mod file_fingerprint;
 pub mod health;
 pub mod history;
 pub mod host_policy;
+pub mod listener;
 pub mod log_limit;
 pub mod low_priority_threads;
 pub mod memory_budget;

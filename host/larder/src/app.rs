@@ -25,7 +25,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::DuplexStream;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use self::critical_tasks::CriticalTasks;
@@ -37,7 +36,7 @@ use larder_admin::TeamView;
 use larder_cluster::Cluster;
 use larder_core::catalog::Reader;
 use larder_core::reconcile::StartLimits;
-use larder_mcp::Endpoint;
+use larder_mcp::{Endpoint, Listener};
 use larder_runtime::drain::{Drain, DrainGuard};
 use larder_runtime::health::Health;
 
@@ -108,7 +107,7 @@ impl App {
     /// Builds all parts of a server. The admin address answers from the beginning, and shutdown signals are
     /// handled as soon as this returns. The start waits only a limited time for components to load; the others
     /// are served as soon as they are loaded.
-    pub async fn build_server(config: Config, admin: Option<TcpListener>) -> Result<Self, RunError> {
+    pub async fn build_server(config: Config, admin: Option<Listener>) -> Result<Self, RunError> {
         huge_pages::disable();
         for warning in &config.warnings {
             tracing::warn!("{}", warning.in_file(config.file.as_deref()));

@@ -1,4 +1,5 @@
-//! The endpoint on a Unix socket: requests of both eras over it, and its file over the life of the server.
+//! The endpoint on a Unix socket: requests of both eras over it, and its file over the life of the server. The same for
+//! the admin address.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,6 +16,7 @@ use crate::http_server::{config, meta};
 use crate::process::{RunningProcess, WorkDir};
 
 const CONFIG: &str = "[server]\nlisten = 'unix:larder.sock'\n[admin]\nlisten = 'off'\n";
+const ADMIN_CONFIG: &str = "[server]\nlisten = '127.0.0.1:0'\n[admin]\nlisten = 'unix:admin.sock'\n";
 
 /// Starts a server that listens on `larder.sock`.
 fn serve(work_dir: &WorkDir) -> RunningProcess {
@@ -32,9 +34,14 @@ fn send(socket: &Path, headers: &[(&str, &str)], body: &Value) -> String {
     for (name, value) in common.iter().chain(headers) {
         request += &format!("{name}: {value}\r\n");
     }
+    send_text(socket, &format!("{request}\r\n{body}"))
+}
+
+/// Sends a request, and returns the whole response.
+fn send_text(socket: &Path, request: &str) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.set_read_timeout(Some(SLOW_WAIT)).unwrap();
-    stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
     let mut response = String::new();
     stream.read_to_string(&mut response).unwrap();
     response
@@ -131,11 +138,94 @@ fn the_file_exists_as_long_as_the_server_listens() {
 
 #[test]
 fn check_reports_a_missing_folder() {
-    let work_dir = WorkDir::with_guests("").file("larder.toml", "server.listen = 'unix:gone/larder.sock'");
+    for config in [
+        "server.listen = 'unix:gone/larder.sock'",
+        "server.listen = '127.0.0.1:0'\nadmin.listen = 'unix:gone/larder.sock'",
+    ] {
+        let work_dir = WorkDir::with_guests("").file("larder.toml", config);
+        let checked = work_dir.larder("check").expect_exit(1);
+        assert!(checked.contains("/gone/larder.sock: there is no folder"), "{checked}");
+        let served = work_dir.larder("serve").expect_exit(1);
+        assert!(served.contains("create the folder first"), "{served}");
+    }
+}
+
+#[test]
+fn check_reports_two_listeners_on_one_path() {
+    let config =
+        "server.listen = 'unix:larder.sock'\nadmin.listen = 'unix:larder.sock'\nadmin.socket_mode = '0660'";
+    let work_dir = WorkDir::with_guests("").file("larder.toml", config);
     let checked = work_dir.larder("check").expect_exit(1);
-    assert!(checked.contains("/gone/larder.sock: there is no folder"), "{checked}");
-    let served = work_dir.larder("serve").expect_exit(1);
-    assert!(served.contains("create the folder first"), "{served}");
+    assert!(checked.contains("is the address of `server.listen` too: choose another path"), "{checked}");
+}
+
+/// Starts a server whose admin address is `admin.sock`.
+fn serve_admin(work_dir: &WorkDir) -> RunningProcess {
+    let mut server = work_dir.start("serve");
+    let line = server.wait_for_stderr("serving /livez");
+    assert!(line.contains("url=unix:/") && line.trim_end().ends_with("/admin.sock"), "{line}");
+    server.wait_for_stderr("serves http://");
+    server
+}
+
+#[test]
+fn commands_reach_the_admin_address_through_a_socket() {
+    let work_dir = WorkDir::with_guests("echo").file("larder.toml", ADMIN_CONFIG);
+    let socket = work_dir.path("admin.sock");
+    let server = serve_admin(&work_dir);
+    assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    // The address is that in larder.toml.
+    assert_eq!(work_dir.larder("health").expect_exit(0), "larder: ready\n");
+    assert_eq!(work_dir.larder("reload").expect_exit(0), "larder: reloaded\n");
+    let status = work_dir.larder("status").expect_success();
+    assert!(status.contains("/admin.sock (from admin.listen in larder.toml)\n"), "{status}");
+    let mut watch = work_dir.start("watch --events");
+    watch.wait_for_stderr("watching the events of");
+    watch.signal("INT");
+    assert_eq!(watch.wait().code, Some(0));
+    let url = format!("unix:{}", socket.display());
+    let pending = work_dir.larder(&format!("approve --json --admin {url}")).json();
+    assert_eq!(pending["pending_approval"], json!([]));
+    let forgotten = work_dir.larder(&format!("forget echo --yes --admin {url}")).expect_exit(1);
+    assert!(forgotten.contains("nothing is stored for echo"), "{forgotten}");
+
+    let second = work_dir.larder("serve").expect_exit(1);
+    let expected = "another server is listening there; choose another path with `admin.listen` or `--admin`";
+    assert!(second.contains(expected), "{second}");
+    server.signal("TERM");
+    assert_eq!(server.wait().code, Some(0));
+    assert!(!socket.exists());
+}
+
+#[test]
+fn the_admin_address_on_a_socket_has_the_rules_of_a_loopback_address() {
+    let work_dir = WorkDir::with_guests("echo").file("larder.toml", ADMIN_CONFIG);
+    let socket = work_dir.path("admin.sock");
+    let server = serve_admin(&work_dir);
+    let send = |request: &str, headers: &str| {
+        send_text(&socket, &format!("{request} HTTP/1.1\r\nhost: {headers}\r\n\r\n"))
+    };
+    for (request, headers, expected) in [
+        ("GET /livez", "localhost", "200"),
+        ("GET /api/session", "localhost", "200"),
+        ("GET /api/session", "evil.example", "403"),
+        ("GET /api/session", "localhost\r\norigin: https://evil.example", "403"),
+        ("GET /api/session", "localhost\r\nx-forwarded-for: 10.0.0.7", "403"),
+        ("POST /api/approvals/echo", "localhost\r\ncontent-length: 0", "403"),
+    ] {
+        assert_eq!(status(&send(request, headers)), expected, "{request} {headers}");
+    }
+    let session = send("GET /api/session", "localhost");
+    assert!(session.contains(r#""may_approve":false"#), "{session}");
+    server.signal("TERM");
+    server.wait();
+
+    let digest = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+    let work_dir = work_dir.file("larder.toml", &format!("{ADMIN_CONFIG}token = '{digest}'\n"));
+    let _server = serve_admin(&work_dir);
+    let refused = work_dir.larder("status").expect_exit(1);
+    assert!(refused.contains("HTTP 401"), "{refused}");
+    work_dir.larder("status --token secret").expect_success();
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use reqwest::{RequestBuilder, Response, StatusCode};
 
 use super::error::request_error;
 use super::events::SseParser;
-use super::{HttpTransport, is_stream};
+use super::{HttpOptions, HttpTransport, is_stream};
 use crate::error::ClientError;
 use crate::limits::MAX_MESSAGE_BYTES;
 
@@ -25,6 +25,21 @@ impl std::fmt::Debug for AdminEvents {
 }
 
 impl HttpTransport {
+    /// Requests go to this path of an admin address. That of a Unix socket has no path of its own.
+    pub(crate) fn for_admin(admin: &str, path: &str, options: &HttpOptions) -> Result<Self, ClientError> {
+        if !admin.starts_with("unix:") {
+            return Self::new(&format!("{}{path}", admin.trim_end_matches('/')), options);
+        }
+        let transport = Self::new(admin, options)?;
+        let target = transport.target.join(path).map_err(|_| ClientError::BadUrl(path.into()))?;
+        Ok(Self { target, ..transport })
+    }
+
+    /// The URL as the user knows it.
+    pub(crate) fn url(&self) -> String {
+        self.url.to_string()
+    }
+
     /// Sends a request without a body, or with this JSON, and returns the body of the response.
     pub(crate) async fn call_admin(&self, json: Option<String>) -> Result<Vec<u8>, ClientError> {
         let request = match json {
@@ -90,6 +105,23 @@ impl AdminEvents {
                 Some(chunk) => self.events.push(&chunk.map_err(failed)?),
                 None => return Ok(None),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn appends_the_path_to_an_admin_address() {
+        for (admin, expected) in [
+            ("http://127.0.0.1:7879/", "http://127.0.0.1:7879/api/x?a=b"),
+            ("https://docs.example.com/admin", "https://docs.example.com/admin/api/x?a=b"),
+            ("unix:/run/admin.sock", "http://localhost/api/x?a=b"),
+        ] {
+            let transport = HttpTransport::for_admin(admin, "/api/x?a=b", &HttpOptions::default()).unwrap();
+            assert_eq!(transport.target.as_str(), expected, "{admin}");
         }
     }
 }

@@ -7,7 +7,7 @@ use reqwest::{Certificate, Url};
 
 use crate::error::ClientError;
 
-/// The URL of requests over a Unix socket, whose server always has this path.
+/// The URL of requests over a Unix socket. The path is that of the endpoint.
 const SOCKET_TARGET: &str = "http://localhost/mcp";
 
 /// What is sent with each request.

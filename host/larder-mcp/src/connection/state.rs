@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::listener::ClientAddress;
 use larder_runtime::connection_slots::ConnectionSlot;
+use larder_runtime::listener::ClientAddress;
 
 /// The state of one connection. Clones share it.
 #[derive(Clone)]

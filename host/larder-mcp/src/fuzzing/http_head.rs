@@ -9,6 +9,7 @@ use larder_model::name::{Digest, Teams};
 use larder_model::resource::Caller;
 use larder_runtime::connection_slots::{ConnectionSlots, Source};
 use larder_runtime::drain::Drain;
+use larder_runtime::listener::ClientAddress;
 use larder_runtime::metrics::Metrics;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -17,7 +18,6 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::auth::{self, Authenticator, Token};
 use crate::connection::{ConnectionState, serve};
-use crate::listener::ClientAddress;
 use crate::{Config, Endpoint, RequestLogMode};
 
 /// How long a connection may take to end after the client has sent everything.

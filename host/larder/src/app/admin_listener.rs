@@ -1,16 +1,15 @@
 //! Binds the admin address, before components load, so that it can report the progress of the start.
 
-use tokio::net::TcpListener;
-
 use super::{App, RunError};
 use crate::config::Config;
 use larder_admin as admin;
+use larder_mcp::Listener;
 
 impl App {
     /// Builds the parts of a command, as `build`, with an admin address: `larder dev` serves.
     pub(crate) async fn build_with_admin(
         mut config: Config,
-        admin: Option<TcpListener>,
+        admin: Option<Listener>,
     ) -> Result<Self, RunError> {
         (config.audit.to, config.telemetry) = (None, None);
         // A command is no replica: it would check what servers watch.
@@ -29,16 +28,16 @@ pub enum IfInUse {
 }
 
 /// Binds the admin address. For the default address, which another server may use, a failure is only a warning.
-pub async fn bind_admin(config: &admin::Config, if_in_use: IfInUse) -> Result<Option<TcpListener>, RunError> {
-    let Some(listen) = config.listen else { return Ok(None) };
-    match TcpListener::bind(listen).await {
+pub async fn bind_admin(config: &admin::Config, if_in_use: IfInUse) -> Result<Option<Listener>, RunError> {
+    let Some(listen) = &config.listen else { return Ok(None) };
+    match Listener::bind(listen).await {
         Ok(listener) => {
-            let at = listener.local_addr().unwrap_or(listen);
-            tracing::info!(url = %format_args!("http://{at}"), "serving /livez, /readyz, /metrics and /status");
+            let at = listener.address().unwrap_or_else(|_| listen.clone());
+            tracing::info!(url = %at.url(""), "serving /livez, /readyz, /metrics and /status");
             Ok(Some(listener))
         }
         Err(error) if config.is_explicit && if_in_use == IfInUse::Fail => {
-            Err(RunError::BindAdmin { listen, error })
+            Err(RunError::BindAdmin { listen: listen.clone(), error })
         }
         Err(error) => {
             tracing::warn!(

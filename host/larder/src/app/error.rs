@@ -1,7 +1,6 @@
 //! Why a server cannot start, or stopped, with advice.
 
 use std::io;
-use std::net::SocketAddr;
 
 use larder_cluster::ClusterError;
 use larder_core::telemetry::TelemetryError;
@@ -12,7 +11,7 @@ use larder_sandbox::SetUpError;
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The MCP address is in use or not available.
-    #[error("cannot listen on {listen}: {error}{}", bind_advice(listen, error))]
+    #[error("cannot listen on {listen}: {error}{}", bind_advice(listen, error, "--listen"))]
     Bind {
         /// The address.
         listen: ListenAddress,
@@ -20,10 +19,10 @@ pub enum RunError {
         error: io::Error,
     },
     /// The admin address is in use or not available.
-    #[error("cannot listen on {listen}: {error}{}", advice(error, "admin.listen` or `--admin"))]
+    #[error("cannot listen on {listen}: {error}{}", bind_advice(listen, error, "admin.listen` or `--admin"))]
     BindAdmin {
         /// The address.
-        listen: SocketAddr,
+        listen: ListenAddress,
         /// The error of the operating system.
         error: io::Error,
     },
@@ -63,11 +62,11 @@ fn advice(error: &io::Error, option: &str) -> String {
     }
 }
 
-fn bind_advice(listen: &ListenAddress, error: &io::Error) -> String {
+fn bind_advice(listen: &ListenAddress, error: &io::Error, option: &str) -> String {
     match (listen, error.kind()) {
-        (ListenAddress::Tcp(_), _) => advice(error, "--listen"),
+        (ListenAddress::Tcp(_), _) => advice(error, option),
         (_, io::ErrorKind::AddrInUse | io::ErrorKind::AlreadyExists) => {
-            "; choose another path with `--listen`".into()
+            format!("; choose another path with `{option}`")
         }
         (_, io::ErrorKind::NotFound) => "; create the folder first".into(),
         (_, io::ErrorKind::PermissionDenied) => {

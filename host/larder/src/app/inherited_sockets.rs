@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 
 use listenfd::ListenFd;
 
@@ -38,38 +37,27 @@ impl InheritedSockets {
                 format!("there are {} sockets, of which only {MAX_SOCKETS} can be used", self.0.len());
             return Err(invalid(io::Error::other(message)));
         }
-        match self.0.first() {
-            None => Ok(None),
-            Some(Ok(socket)) => socket.address().map(Some).map_err(invalid),
-            Some(Err(error)) => Err(invalid(io::Error::other(error.to_string()))),
-        }
+        self.address(0)
     }
 
     /// The admin address, if its socket was inherited.
-    pub fn admin_address(&self) -> Result<Option<SocketAddr>, RunError> {
-        match self.0.get(1) {
+    pub fn admin_address(&self) -> Result<Option<ListenAddress>, RunError> {
+        self.address(1)
+    }
+
+    fn address(&self, number: usize) -> Result<Option<ListenAddress>, RunError> {
+        match self.0.get(number) {
             None => Ok(None),
-            Some(Ok(Socket::Tcp(listener))) => listener.local_addr().map(Some).map_err(invalid),
-            Some(Ok(Socket::Unix(_))) => {
-                Err(invalid(io::Error::other("the second one is for the admin address, which is TCP")))
-            }
-            Some(Err(error)) => Err(invalid(io::Error::other(error.to_string()))),
+            Some(Ok(socket)) => socket.address().map(Some).map_err(invalid),
+            Some(Err(error)) => Err(invalid(error)),
         }
     }
 
     /// The listeners of the endpoint and of the admin address.
-    pub fn into_listeners(self) -> Result<(Option<Listener>, Option<tokio::net::TcpListener>), RunError> {
-        let mut sockets = self.0.into_iter().map(|socket| socket.map_err(invalid));
-        let endpoint = match sockets.next().transpose()? {
-            Some(socket) => Some(socket.into_listener().map_err(invalid)?),
-            None => None,
-        };
-        let admin = match sockets.next().transpose()?.map(Socket::into_listener).transpose() {
-            Ok(Some(Listener::Tcp(listener))) => Some(listener),
-            Ok(_) => None,
-            Err(error) => return Err(invalid(error)),
-        };
-        Ok((endpoint, admin))
+    pub fn into_listeners(self) -> Result<(Option<Listener>, Option<Listener>), RunError> {
+        let mut listeners =
+            self.0.into_iter().map(|socket| socket.and_then(Socket::into_listener).map_err(invalid));
+        Ok((listeners.next().transpose()?, listeners.next().transpose()?))
     }
 }
 

@@ -5,7 +5,6 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::critical_tasks::CriticalTasks;
@@ -21,8 +20,8 @@ use larder_core::audit::AuditLog;
 use larder_core::gateway::Gateway;
 use larder_core::reconcile::StartLimits;
 use larder_core::telemetry::Telemetry;
-use larder_mcp::Endpoint;
 use larder_mcp::auth::Authenticator;
+use larder_mcp::{Endpoint, Listener};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
 use larder_runtime::metrics::Metrics;
@@ -35,7 +34,7 @@ const CACHE_SWEEP_DELAY: Duration = Duration::from_secs(10);
 impl App {
     pub(super) async fn wire(
         config: Config,
-        admin: Option<TcpListener>,
+        admin: Option<Listener>,
         limits: Option<StartLimits>,
     ) -> Result<Self, RunError> {
         let (drain, log_drain, admin_drain) = (Drain::new(), Drain::new(), Drain::new());

@@ -9,8 +9,8 @@ use super::server_address::{ADMIN, GivenToken, ServerAddress, ServerArgs};
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct AdminArgs {
-    /// The admin address of the server [default: the address in larder.toml, or LARDER_ADMIN_URL, or
-    /// http://127.0.0.1:7879]
+    /// The admin address of the server, or unix:PATH for a Unix socket [default: the address in larder.toml, or
+    /// LARDER_ADMIN_URL, or http://127.0.0.1:7879]
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(super) admin: Option<String>,
     /// The token for the admin address: that of `admin.token`, or one of the OAuth issuer with the scope of

@@ -114,7 +114,7 @@ async fn examine(
     let is_invalid = no_access.is_some();
     let mut faults: Vec<_> = no_access
         .into_iter()
-        .chain(no_socket_folder(&config.endpoint.listen))
+        .chain(addresses::sockets(&config).into_iter().filter_map(|(_, listen, _)| no_socket_folder(listen)))
         .chain(config.teams.values().flat_map(unused_sections))
         .collect();
     let online = if is_online { online::examine(&config).await } else { Vec::new() };

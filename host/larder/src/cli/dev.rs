@@ -79,7 +79,7 @@ impl Dev {
             }
             (false, None) => {
                 let (mut loader, app, listener) = Loader::with_server(&project, overrides).await?;
-                out::note(&format!("larder: serves {}", listener.address()?.url()));
+                out::note(&format!("larder: serves {}", listener.address()?.url("/mcp")));
                 let mut builder = Builder::new(&project, &loader.programs()?, self.packed);
                 if matches!(builder, Builder::Development(_)) {
                     out::note(

@@ -12,8 +12,8 @@ use super::{Outcome, out};
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code 1 if the server is not ready, or cannot be reached.")]
 pub(super) struct Health {
-    /// The admin address of the server [default: the address in larder.toml, or LARDER_ADMIN_URL, or
-    /// http://127.0.0.1:7879]
+    /// The admin address of the server, or unix:PATH for a Unix socket [default: the address in larder.toml, or
+    /// LARDER_ADMIN_URL, or http://127.0.0.1:7879]
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     admin: Option<String>,
     /// Check only whether the process answers

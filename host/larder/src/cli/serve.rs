@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tokio::net::TcpListener;
 
 use super::error::CommandError;
 use super::team::TeamArg;
@@ -26,7 +25,7 @@ pub(super) struct Serve {
     /// The address of the endpoint, or unix:PATH for a Unix socket [default: 127.0.0.1:7878]
     #[arg(long, value_name = "ADDRESS", value_parser = config::parse_listen_address, conflicts_with = "stdio")]
     listen: Option<ListenAddress>,
-    /// The admin address, or off [default: 127.0.0.1:7879]
+    /// The admin address, unix:PATH for a Unix socket, or off [default: 127.0.0.1:7879]
     #[arg(long, value_name = "ADDRESS", value_parser = config::parse_admin_address)]
     admin: Option<AdminAddress>,
     /// Serve one client over stdin and stdout instead of HTTP
@@ -80,7 +79,7 @@ impl Serve {
         let config = config.over_http()?;
         let (listener, admin) = listen(&config, self.sockets).await?;
         // With port 0 the operating system chooses the port.
-        let url = listener.address()?.url();
+        let url = listener.address()?.url("/mcp");
         let app = App::build_server(config, admin).await?;
         process_log.attach(&app);
         announce(&url, &app.served(), &app.problems(), format);
@@ -94,7 +93,7 @@ impl Serve {
 async fn listen(
     config: &Config,
     sockets: InheritedSockets,
-) -> Result<(Listener, Option<TcpListener>), CommandError> {
+) -> Result<(Listener, Option<Listener>), CommandError> {
     let (endpoint, admin) = sockets.into_listeners()?;
     let endpoint = match endpoint {
         Some(listener) => listener,
@@ -102,8 +101,8 @@ async fn listen(
     };
     let admin = match admin {
         Some(listener) => {
-            let url = format_args!("http://{}", listener.local_addr()?);
-            tracing::info!(url = %url, "serving /livez, /readyz, /metrics and /status on a socket of the service manager");
+            let url = listener.address()?.url("");
+            tracing::info!(%url, "serving /livez, /readyz, /metrics and /status on a socket of the service manager");
             Some(listener)
         }
         None => app::bind_admin(&config.admin, IfInUse::Fail).await?,

@@ -51,6 +51,7 @@ fn accepts_valid_command_lines() {
         "list --in-process --config c",
         "serve --stdio --admin off",
         "serve --admin localhost:1",
+        "serve --admin unix:/run/admin.sock",
         "approve --json --plugins p",
         "inspect r.example/team/wiki:1 --config c --team a",
         "add r.example/team/wiki:1.2 --name notes --team a --json",
@@ -99,7 +100,7 @@ fn rejects_invalid_command_lines() {
     check(
         "serve --admin 7879",
         expect![[
-            r#"error: invalid value '7879' for '--admin <ADDRESS>': `7879` is not an address: write an IP address and a port, such as "127.0.0.1:7878", or "off""#
+            r#"error: invalid value '7879' for '--admin <ADDRESS>': `7879` is not an address: write an IP address and a port, such as "127.0.0.1:7878", or a Unix socket, such as "unix:/run/larder.sock", or "off""#
         ]],
     );
     check("read", expect!["error: the following required arguments were not provided:"]);

@@ -33,8 +33,8 @@ pub(super) struct Watch {
     /// that of --admin, and the token is that of its admin address
     #[arg(long, conflicts_with_all = ["uris", "list", "url", "in_process", "protocol"])]
     events: bool,
-    /// The admin address of the server, for --events [default: the address in larder.toml, or LARDER_ADMIN_URL, or
-    /// http://127.0.0.1:7879]
+    /// The admin address of the server, or unix:PATH, for --events [default: the address in larder.toml, or
+    /// LARDER_ADMIN_URL, or http://127.0.0.1:7879]
     #[arg(long, value_name = "URL", requires = "events", value_hint = ValueHint::Url)]
     admin: Option<String>,
     /// Only events of this kind, such as fault

@@ -71,14 +71,14 @@ fn parse(text: &str, path: &Path, env: &Env) -> Result<ClientConfig, Vec<Diagnos
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     let at = |key| move |url| ConfiguredAddress { url, key };
-    let listen = server.listen.and_then(|listen| endpoint_url(listen.into_inner().0, folder));
-    let admin_listen = admin.listen.and_then(|listen| listen.into_inner().0).and_then(reachable);
-    let admin_url = admin_listen.map(|address| format!("http://{address}"));
-    let url = client.url.map(|url| absolute_socket(url.0, folder));
+    let listen = server.listen.and_then(|listen| url_of(listen.into_inner().0, "/mcp", folder));
+    let admin_listen = admin.listen.and_then(|listen| listen.into_inner().0);
+    let admin_listen = admin_listen.and_then(|listen| url_of(listen, "", folder));
+    let [url, admin] = [client.url, client.admin].map(|url| Some(absolute_socket(url?.0, folder)));
     Ok(ClientConfig {
         file: Some(path.to_owned()),
         url: url.map(at("client.url")).or(listen.map(at("server.listen"))),
-        admin: client.admin.map(|url| url.0).map(at("client.admin")).or(admin_url.map(at("admin.listen"))),
+        admin: admin.map(at("client.admin")).or(admin_listen.map(at("admin.listen"))),
         token_file: client.token_file.map(|file| folder.join(file)),
         admin_token_file: client.admin_token_file.map(|file| folder.join(file)),
         ca_file: client.ca_file.map(|file| folder.join(file)),
@@ -92,9 +92,12 @@ fn is_about_clients(diagnostic: &Diagnostic) -> bool {
         || key.starts_with("client.")
 }
 
-fn endpoint_url(listen: ListenAddress, folder: &Path) -> Option<String> {
+/// Returns the URL of a path of the server that listens on this address.
+fn url_of(listen: ListenAddress, path: &str, folder: &Path) -> Option<String> {
     match listen {
-        ListenAddress::Tcp(address) => reachable(address).map(|address| ListenAddress::Tcp(address).url()),
+        ListenAddress::Tcp(address) => {
+            reachable(address).map(|address| ListenAddress::Tcp(address).url(path))
+        }
         ListenAddress::Unix { path, .. } => Some(socket_url(&folder.join(path))),
     }
 }
@@ -182,6 +185,14 @@ mod tests {
         check(
             "server.listen = 'unix:run/larder.sock'",
             expect!["unix:/etc/larder/run/larder.sock (server.listen), none"],
+        );
+        check(
+            "admin.listen = 'unix:run/admin.sock'",
+            expect!["none, unix:/etc/larder/run/admin.sock (admin.listen)"],
+        );
+        check(
+            "client.admin = 'unix:admin.sock'",
+            expect!["none, unix:/etc/larder/admin.sock (client.admin)"],
         );
         check(
             "server.listen = '0.0.0.0:80'\nclient = { url = 'https://x.example/mcp', admin = 'http://x.example:1' }",

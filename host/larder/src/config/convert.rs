@@ -13,6 +13,7 @@ mod own_files;
 mod provider;
 mod registries;
 mod secret;
+mod socket;
 mod state;
 mod team;
 mod telemetry;
@@ -29,6 +30,7 @@ use toml::Spanned;
 
 pub(crate) use self::auth::{validate_scope, validate_token_name};
 use self::connections::ConnectionLimits;
+use self::socket::WrittenAt;
 use self::team::GlobalSettings;
 use super::file::{self, File, Server, Watch};
 use super::parser::Source;
@@ -334,24 +336,14 @@ impl Conversion<'_> {
         listen.into()
     }
 
-    /// Returns the address on the command line, in the file, or the default. The path of a Unix socket is made
-    /// absolute.
+    /// Returns the address on the command line, in the file, or the default.
     fn listen_address(&mut self, server: &Server, overrides: &Overrides) -> ListenAddress {
-        let (address, folder) = match (&overrides.listen, &server.listen) {
-            (Some(address), _) => (address.clone(), &self.context.working_dir),
-            (None, Some(address)) => (address.get_ref().0.clone(), &self.context.folder),
+        let (address, at) = match (&overrides.listen, &server.listen) {
+            (Some(address), _) => (address.clone(), WrittenAt::Option("--listen")),
+            (None, Some(address)) => (address.get_ref().0.clone(), WrittenAt::File(address.span())),
             (None, None) => return SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)).into(),
         };
-        let ListenAddress::Unix { path, mode } = address else { return address };
-        let path = folder.join(path);
-        if let Err(error) = std::os::unix::net::SocketAddr::from_pathname(&path) {
-            let message = format!("{} cannot be the path of a Unix socket: {error}", path.display());
-            match &server.listen {
-                Some(raw) if overrides.listen.is_none() => self.error(&raw.span(), message),
-                _ => self.error_for_key("--listen", message),
-            }
-        }
-        ListenAddress::Unix { path, mode: server.socket_mode.map_or(mode, |mode| mode.0) }
+        self.absolute_socket(address, server.socket_mode, &at)
     }
 
     fn log(&mut self, server: &Server) -> Log {

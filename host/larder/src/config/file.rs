@@ -192,6 +192,7 @@ pub(super) struct Oauth {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Admin {
     pub(super) listen: Option<Spanned<AdminAddress>>,
+    pub(super) socket_mode: Option<SocketMode>,
     pub(super) hosts: Option<Vec<ServerName>>,
     pub(super) token: Option<TokenDigest>,
     pub(super) scope: Option<Spanned<String>>,

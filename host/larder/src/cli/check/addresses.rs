@@ -2,6 +2,7 @@
 //! make the start of a real server fail.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::config::Config;
@@ -23,24 +24,38 @@ pub(super) fn examine(config: &Config) -> AddressReport {
     for (key, address) in of(config) {
         report.check(key, address);
     }
-    let endpoint = endpoint_address(config);
-    if endpoint.is_some_and(|endpoint| endpoint.port() != 0 && config.admin.listen == Some(endpoint)) {
-        report.faults.push("admin.listen: is the address of `server.listen` too: choose another port".into());
-    }
+    let other = match (&of(config)[..], &sockets(config)[..]) {
+        ([(_, endpoint), (_, admin)], _) if endpoint == admin && endpoint.port() != 0 => "port",
+        (_, [(_, _, endpoint), (_, _, admin)]) if endpoint == admin => "path",
+        _ => return report,
+    };
+    let fault = format!("admin.listen: is the address of `server.listen` too: choose another {other}");
+    report.faults.push(fault);
     report
 }
 
-/// Returns the addresses of a configuration, with their keys.
-pub(super) fn of(config: &Config) -> Vec<(&'static str, SocketAddr)> {
-    let addresses = [("server.listen", endpoint_address(config)), ("admin.listen", config.admin.listen)];
-    addresses.into_iter().filter_map(|(key, address)| Some((key, address?))).collect()
+/// Returns both addresses, with their keys.
+fn all(config: &Config) -> impl Iterator<Item = (&'static str, &ListenAddress)> {
+    let admin = config.admin.listen.as_ref().map(|listen| ("admin.listen", listen));
+    [("server.listen", &config.endpoint.listen)].into_iter().chain(admin)
 }
 
-fn endpoint_address(config: &Config) -> Option<SocketAddr> {
-    match &config.endpoint.listen {
-        ListenAddress::Tcp(address) => Some(*address),
+/// Returns the IP addresses of a configuration, with their keys.
+pub(super) fn of(config: &Config) -> Vec<(&'static str, SocketAddr)> {
+    let addresses = all(config).filter_map(|(key, listen)| match listen {
+        ListenAddress::Tcp(address) => Some((key, *address)),
         ListenAddress::Unix { .. } => None,
-    }
+    });
+    addresses.collect()
+}
+
+/// Returns the Unix sockets of a configuration, with their keys and paths.
+pub(super) fn sockets(config: &Config) -> Vec<(&'static str, &ListenAddress, &Path)> {
+    let sockets = all(config).filter_map(|(key, listen)| match listen {
+        ListenAddress::Tcp(_) => None,
+        ListenAddress::Unix { path, .. } => Some((key, listen, path.as_path())),
+    });
+    sockets.collect()
 }
 
 /// Whether a server can listen on an address.

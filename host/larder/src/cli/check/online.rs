@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::addresses::{self, AddressUse};
 use crate::config::Config;
 use larder_core::telemetry;
-use larder_mcp::ListenAddress;
 use larder_mcp::auth::probe_issuer;
 
 /// The result of one test.
@@ -84,9 +83,9 @@ fn addresses(config: &Config) -> Vec<OnlineCheck> {
         .into_iter()
         .map(|(key, address)| check_of(format!("{key} {address}"), key, addresses::find_use(address)))
         .collect();
-    if let listen @ ListenAddress::Unix { path, .. } = &config.endpoint.listen {
+    for (key, listen, path) in addresses::sockets(config) {
         let usage = if UnixStream::connect(path).is_ok() { AddressUse::InUse } else { AddressUse::Free };
-        checks.push(check_of(format!("server.listen {listen}"), "server.listen", usage));
+        checks.push(check_of(format!("{key} {listen}"), key, usage));
     }
     checks
 }

@@ -106,8 +106,8 @@ impl Loader {
             true => app::bind_admin(&config.admin, IfInUse::Fail).await?,
             false => None,
         };
-        if let Some(address) = admin.as_ref().and_then(|admin| admin.local_addr().ok()) {
-            out::note(&format!("larder: admin address http://{address}"));
+        if let Some(address) = admin.as_ref().and_then(|admin| admin.address().ok()) {
+            out::note(&format!("larder: admin address {}", address.url("")));
         }
         let app = App::build_with_admin(config, admin).await?;
         loader.process_log.attach(&app);

@@ -3,26 +3,29 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use super::Conversion;
-use crate::config::Overrides;
+use super::socket::WrittenAt;
 use crate::config::file::Admin;
+use crate::config::{AdminAddress, Overrides};
 use larder_admin as admin;
+use larder_mcp::ListenAddress;
 
 impl Conversion<'_> {
     /// `has_issuer` is whether tokens of an OAuth issuer are accepted.
     pub(super) fn admin(&mut self, raw: &Admin, overrides: &Overrides, has_issuer: bool) -> admin::Config {
-        let default = SocketAddr::from((Ipv4Addr::LOCALHOST, 7879));
-        let in_file = raw.listen.as_ref().map_or(Some(default), |listen| listen.get_ref().0);
-        let listen = overrides.admin.map_or(in_file, |admin| admin.0);
+        let default = ListenAddress::from(SocketAddr::from((Ipv4Addr::LOCALHOST, 7879)));
+        let (AdminAddress(listen), at) = match (&overrides.admin, &raw.listen) {
+            (None, Some(listen)) => (listen.get_ref().clone(), WrittenAt::File(listen.span())),
+            (Some(listen), _) => (listen.clone(), WrittenAt::Option("--admin")),
+            (None, None) => (AdminAddress(Some(default.clone())), WrittenAt::Option("--admin")),
+        };
+        let listen = listen.map(|listen| self.absolute_socket(listen, raw.socket_mode, &at));
         let scope = self.admin_scope(raw, has_issuer);
         let is_protected = raw.token.is_some() || scope.is_some() || raw.unauthenticated == Some(true);
-        if let Some(public) = listen.filter(|listen| !listen.ip().is_loopback() && !is_protected) {
+        if let Some(public) = listen.as_ref().filter(|listen| !listen.is_local() && !is_protected) {
             let message = format!(
                 "{public} is reachable from outside this machine: set `admin.token` to the digest of a token, or `admin.scope` to a scope of the OAuth issuer, or `admin.unauthenticated = true`, since anyone who reaches it may see what is served and what went wrong"
             );
-            match &raw.listen {
-                Some(at) if overrides.admin.is_none() => self.error(&at.span(), message),
-                _ => self.error_for_key("--admin", message),
-            }
+            self.error_at(&at, message);
         }
         admin::Config {
             // Writing down the default address in the file means the same as leaving it out.

@@ -39,6 +39,24 @@ fn a_unix_socket_needs_no_credentials_and_its_path_is_absolute() {
 }
 
 #[test]
+fn the_admin_address_can_be_a_unix_socket() {
+    let folder = Folder::new();
+    let listen = |text: &str| folder.read(text).admin.listen.unwrap();
+    let socket = |mode| ListenAddress::Unix { path: folder.0.path().join("admin.sock"), mode };
+    assert_eq!(listen("admin.listen = 'unix:admin.sock'"), socket(0o600));
+    assert_eq!(listen("[admin]\nlisten = 'unix:admin.sock'\nsocket_mode = '0660'"), socket(0o660));
+    check(
+        "admin.listen = 'unix:'",
+        expect![[
+            r#"larder.toml:1: admin.listen: the path of the Unix socket is missing: write "unix:/run/larder.sock", or "off""#
+        ]],
+    );
+    let long = format!("admin.listen = 'unix:/{}'", "x".repeat(200));
+    let error = folder.read_with(&long, &[], &Overrides::default()).unwrap_err().to_string();
+    assert!(error.contains("admin.listen: /x") && error.contains("cannot be the path"), "{error}");
+}
+
+#[test]
 fn every_credential_key_has_an_effect() {
     let folder = Folder::new();
     for (section, keys) in [

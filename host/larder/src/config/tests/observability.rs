@@ -34,6 +34,7 @@ fn a_public_admin_address_needs_a_token_or_unauthenticated() {
     for key in [
         "admin.hosts = ['x']",
         "admin.listen = '127.0.0.1:1'",
+        "admin.listen = 'unix:larder.sock'",
         "audit.on_full = 'drop'",
         "audit.file = '-'",
         "audit.sync = true",

@@ -35,8 +35,8 @@ impl<'de> Deserialize<'de> for SocketMode {
 }
 
 /// An admin address, or `None` for `off`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AdminAddress(pub Option<SocketAddr>);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdminAddress(pub Option<ListenAddress>);
 
 impl<'de> Deserialize<'de> for AdminAddress {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -117,7 +117,7 @@ impl<'de> Deserialize<'de> for Origin {
 /// The permissions of the file of a Unix socket: only the user who runs the server can connect.
 const DEFAULT_SOCKET_MODE: u32 = 0o600;
 
-/// Parses an address of the endpoint: an IP address and a port, or `unix:` and a path.
+/// Parses an address to listen on: an IP address and a port, or `unix:` and a path.
 pub(crate) fn parse_listen_address(text: &str) -> Result<ListenAddress, String> {
     match text.strip_prefix("unix:") {
         Some("") => Err("the path of the Unix socket is missing: write \"unix:/run/larder.sock\"".into()),
@@ -128,11 +128,11 @@ pub(crate) fn parse_listen_address(text: &str) -> Result<ListenAddress, String> 
     }
 }
 
-/// Parses the admin address: an IP address and a port, or `off`.
+/// Parses the admin address: an address to listen on, or `off`.
 pub(crate) fn parse_admin_address(text: &str) -> Result<AdminAddress, String> {
     match text {
         "off" => Ok(AdminAddress(None)),
-        _ => parse_socket_address(text)
+        _ => parse_listen_address(text)
             .map(|address| AdminAddress(Some(address)))
             .map_err(|error| format!("{error}, or \"off\"")),
     }

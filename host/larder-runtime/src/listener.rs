@@ -1,4 +1,5 @@
-//! The addresses and sockets that clients connect to over HTTP: TCP and Unix.
+//! The addresses and sockets that clients connect to over HTTP, TCP and Unix: those of the endpoint and of the admin
+//! listener.
 
 mod unix;
 
@@ -11,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 pub use self::unix::UnixSocket;
-use larder_runtime::connection_slots::Source;
+use crate::connection_slots::Source;
 
 /// An address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +29,19 @@ pub enum ListenAddress {
 }
 
 impl ListenAddress {
-    /// The URL of the endpoint at this address. For a Unix socket it is not an HTTP URL: the path is always
-    /// `/mcp`.
-    pub fn url(&self) -> String {
+    /// The URL of this path at this address. For a Unix socket it is not an HTTP URL: it has no path.
+    pub fn url(&self, path: &str) -> String {
         match self {
-            Self::Tcp(address) => format!("http://{address}/mcp"),
+            Self::Tcp(address) => format!("http://{address}{path}"),
             Self::Unix { .. } => self.to_string(),
+        }
+    }
+
+    /// Whether only processes of this machine can connect.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().is_loopback(),
+            Self::Unix { .. } => true,
         }
     }
 }
@@ -89,18 +97,21 @@ impl From<TcpListener> for Listener {
 
 /// The client of a connection, for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ClientAddress {
+pub enum ClientAddress {
+    /// An IP address and a port.
     Tcp(SocketAddr),
     /// A process of this machine.
     Unix {
+        /// Its user, if the operating system tells.
         uid: Option<u32>,
+        /// Its id, if the operating system tells.
         pid: Option<i32>,
     },
 }
 
 impl ClientAddress {
     /// The IP address; none on a Unix socket.
-    pub(super) fn ip(self) -> Option<IpAddr> {
+    pub fn ip(self) -> Option<IpAddr> {
         match self {
             Self::Tcp(address) => Some(address.ip()),
             Self::Unix { .. } => None,
@@ -108,12 +119,12 @@ impl ClientAddress {
     }
 
     /// Whether the connection came through a Unix socket.
-    pub(super) fn is_unix(self) -> bool {
+    pub fn is_unix(self) -> bool {
         matches!(self, Self::Unix { .. })
     }
 
     /// The source that its connections are counted by.
-    pub(super) fn source(self) -> Source {
+    pub fn source(self) -> Source {
         match self {
             Self::Tcp(address) => address.ip().into(),
             Self::Unix { .. } => Source::UNIX_SOCKET,
@@ -134,7 +145,8 @@ impl fmt::Display for ClientAddress {
 
 /// Accepts connections of one kind. Everything about connections is generic over it, so that a TCP connection
 /// costs no dynamic dispatch.
-pub(super) trait Accept: Send + Sync + 'static {
+pub trait Accept: Send + Sync + 'static {
+    /// The stream of a connection.
     type Stream: ClientStream;
 
     /// Waits for the next connection. Cancel-safe.
@@ -142,7 +154,7 @@ pub(super) trait Accept: Send + Sync + 'static {
 }
 
 /// The stream of a connection.
-pub(super) trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
+pub trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
     /// Sets the options of the socket.
     fn tune(&self) {}
 }
