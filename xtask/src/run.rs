@@ -133,8 +133,13 @@ impl Output {
 
     /// Runs a command, which must succeed.
     pub(crate) fn run(&self, command: &mut Command) -> Result<()> {
+        let start = Instant::now();
         let mut child = self.start(command)?;
-        check(command, child.wait()?)
+        let status = child.wait()?;
+        if let Self::Log(_) = self {
+            self.write_line(&format!("# {status} after {:.1} s", start.elapsed().as_secs_f64()))?;
+        }
+        check(command, status)
     }
 
     /// Runs a command that downloads packages. It is repeated if it fails or takes too long: npm was seen waiting for

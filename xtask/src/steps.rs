@@ -19,15 +19,16 @@ macro_rules! steps {
     };
 }
 
-// Cheap steps come first, so that simple errors are reported within seconds.
+// Cheap steps come first, so that simple errors are reported within seconds. Then come those that most others need, so
+// that light steps can run beside the rest of the heavy ones.
 pub(crate) const STEPS: &[Step] = steps![
     Light "fmt", "rustfmt, in all workspaces", [], fmt;
     Light "wit", "the copies of the contract are up to date", [], wit::check;
     Heavy "plugins", "build the providers", [], |o| passed(plugins::plugins(o));
+    Heavy "host", "build the server", [], |o| passed(run::build_server(o));
     Heavy "guests", "build the guests of the integration tests", [], |o| passed(plugins::guests(o));
     Heavy "clippy", "clippy, in all three workspaces", ["plugins"], clippy;
     Heavy "deny", "licences, banned crates and sources of all dependencies", [], deny::run;
-    Heavy "host", "build the server", [], |o| passed(run::build_server(o));
     Heavy "tests", "unit and integration tests of the host", ["plugins", "guests", "host"], host_tests;
     Heavy "registry", "components from docker-registry, and from wkg", ["plugins", "guests", "host"], registry::check;
     Heavy "signatures", "bundles of Sigstore, judged by its Python package too", ["host"], signatures::check;

