@@ -1,5 +1,6 @@
-//! Decides who sent a request: the owner of the token in the configuration, of a token of the OAuth issuer with the scope
-//! of operators, or of a session that was opened with one of them. Without either, only a request of this machine itself.
+//! Decides who sent a request: the owner of the configured token, of a token of the OAuth issuer with the scope of
+//! operators, or of a session that was opened with one of these tokens. If neither a token nor a scope is configured,
+//! only requests of this machine are accepted.
 
 mod attempts;
 mod sessions;

@@ -1,5 +1,5 @@
-//! Headers that restrict what browsers do with responses. They are the same for all of them: a response that a browser
-//! shows in another way than it was meant must not be able to do more than one that it shows as it was meant.
+//! Headers that restrict what browsers do with responses. All responses have the same headers, so that a response which
+//! a browser interprets in an unintended way, for example as a page, is not less restricted than the page itself.
 
 use axum::response::Response;
 use http::header::{

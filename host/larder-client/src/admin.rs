@@ -1,5 +1,5 @@
-//! Reads the status of a server from its admin address, and makes it
-//! reload or delete the values of a provider. This is plain HTTP, not MCP, with the same limits.
+//! Requests to the admin address of a server: its status, a reload, and the deletion of the values of a provider. This
+//! is plain HTTP, not MCP, with the same limits.
 
 use serde::de::DeserializeOwned;
 

@@ -1,4 +1,4 @@
-//! Errors of starting. That NATS cannot be reached is none: the connection is made in the background.
+//! Errors at the start. An unreachable NATS is not an error here: the connection is made in the background.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,9 @@
 //! What the replicas of a server tell each other. Each loads the same components and answers any request alone; it
-//! needs the others only to find changes: one of them polls a watched URI, and whoever notices a change tells all.
+//! needs the others only to find changes: one of them polls a watched URI, and a replica that notices a change reports
+//! it to all others.
 //!
-//! What another replica tells is a hint. A replica notifies its listeners of what its own check finds, so that messages
-//! may be late, lost, repeated or in any order.
+//! A report of another replica is a hint. A replica notifies its listeners of what its own check finds, so that
+//! messages may be late, lost, repeated or in any order.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;

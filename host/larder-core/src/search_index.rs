@@ -1,8 +1,8 @@
 //! Keeps the full-text index of a team up to date, in the background.
 //!
-//! The text of the listed resources of providers with `index = true` is read without a caller, so that it contains nothing
-//! that belongs to a caller. At most one read runs at a time, and only for content that is new or changed: a version, a
-//! notification, a new list or a new revision tells.
+//! The text of the listed resources of providers with `index = true` is read without a caller, so that it contains
+//! nothing that belongs to a caller. At most one read runs at a time. Content is read when it is new, and again when
+//! its version changed, or after a notification, a new list or a new revision.
 
 mod content;
 mod plan;

@@ -1,6 +1,6 @@
 //! The protocol extension `resources-get`, known from other servers: `resources/get` with a version,
-//! subscriptions to several URIs, and update notifications that carry the resource. It is off by default;
-//! then a standard client sees no difference.
+//! subscriptions to several URIs, and update notifications that contain the resource. It is off by default,
+//! so that nothing changes for standard clients.
 
 mod content_updates;
 

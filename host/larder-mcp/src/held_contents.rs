@@ -1,5 +1,5 @@
-//! Contents that a response holds until they were sent. It has a place for each large one, which is encoded when it is
-//! sent: its JSON would be larger than the content, up to six times.
+//! Contents that a response holds until they were sent. Each large content leaves a place in the JSON of the response,
+//! and is encoded when this place is sent: its JSON is larger than the content, up to six times.
 
 use std::sync::Arc;
 

@@ -14,9 +14,9 @@ use super::deferred::{LARGE, SLOW, UnsentContents};
 use super::waiting_bytes::{ChargedResponse, PIECE, SharedResponse};
 use larder_runtime::memory_budget::MemoryCharge;
 
-/// A fast client could take a whole large response at once. Other requests are served each time when a burst was taken.
-/// Bursts of a larger response are shorter, because the thread may write several of them in turn. A quarter
-/// more CPU time is the price.
+/// A fast client could take a whole large response at once. Other requests are served after each burst. Bursts of a
+/// larger response are shorter, because the thread may write several such responses in turn. They take a quarter more
+/// CPU time.
 const BURST: usize = 1 << 20;
 const SHORT_BURST: usize = 128 << 10;
 /// From this size on, bursts are short.

@@ -1,6 +1,6 @@
-//! What the running process consists of below any protocol: supervised tasks, threads for blocking and long work, timeouts, metrics,
-//! health, a history for operators, limits on the log and on memory, file fingerprints and trusted files, listeners, and
-//! their Host and Origin checks.
+//! The parts of the running process that know no protocol: supervised tasks, threads for blocking and long work,
+//! timeouts, metrics, health, a history for operators, limits on the log and on memory, file fingerprints and trusted
+//! files, listeners, and their Host and Origin checks.
 
 pub mod blocking_threads;
 pub mod connection_slots;

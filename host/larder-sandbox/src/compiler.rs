@@ -1,7 +1,7 @@
 //! Compiles components in a separate process, and stores the code in the cache. A separate process is used because
 //! compiling takes seconds on all processors and hundreds of megabytes that the allocator would never return, and
-//! because a hostile component can then harm only that process. One component is compiled at a time, and another one
-//! if somebody waits for it.
+//! because a hostile component can then harm only that process. At most two components are compiled at the same time: a
+//! first revision, for which somebody waits, and a replacement.
 
 mod process;
 

@@ -1,7 +1,7 @@
-//! The log output of guests. Log calls, stdout and stderr become log lines of the provider, up to a limit per
-//! call and per second. The end of stderr is kept to explain a trap. The message of a Rust panic is one log entry: that of the
-//! trap, or its own if the guest continues. The text of a guest is logged as data and never used as a format
-//! string.
+//! The log output of guests. Log calls, stdout and stderr become log lines of the provider, up to a limit per call and
+//! per second. The end of stderr is kept to explain a trap. The message of a Rust panic is one log entry: that of the
+//! trap, or an entry of its own if the guest continues. The text of a guest is logged as data and never used as a
+//! format string.
 
 mod level;
 

@@ -1,5 +1,5 @@
 //! Where a call is polled: on the thread that received it, or on one of the threads for long calls. Code deep inside of
-//! a call asks here for the move to such a thread, and the move happens when the call yields.
+//! a call requests the move to such a thread here, and the move happens when the call yields.
 
 use std::cell::Cell;
 use std::future::poll_fn;

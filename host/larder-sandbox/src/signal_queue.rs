@@ -1,5 +1,5 @@
-//! Signals of providers, and a queue for those of all providers. Each provider has a bounded queue of its own, and the receiver
-//! takes from them in turn, so a provider with many signals delays only itself. Duplicates are merged.
+//! Signals of providers, and the queues in which they wait. Each provider has a bounded queue of its own, and the
+//! receiver takes from all queues in turn, so a provider with many signals delays only itself. Duplicates are merged.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! Two ways to compile a component. Optimised code takes half as long again as code without optimisation, so a large
-//! component that somebody waits for is compiled without it first.
+//! Two ways to compile a component. To compile it with optimisation takes half as long again as without, so a large
+//! component that somebody waits for is first compiled without optimisation.
 
 use larder_model::name::Digest;
 

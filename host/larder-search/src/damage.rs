@@ -1,4 +1,4 @@
-//! Tells a folder that cannot be used at the moment from files that are damaged.
+//! Distinguishes a folder that cannot be used at the moment from files that are damaged.
 
 use std::io::{self, ErrorKind};
 

@@ -1,4 +1,4 @@
-//! The path `/api/events/stream`: events as they happen, and the overview again and again.
+//! The path `/api/events/stream`: events as they happen, and the overview every two seconds.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The path `/api/overview`: the server at a glance.
+//! The path `/api/overview`: a summary of the server.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -16,7 +16,7 @@ use crate::{Admin, Cluster, Sources};
 use larder_runtime::history::SAMPLE_INTERVAL;
 use larder_runtime::metrics::{CacheResult, Metrics, process};
 
-/// The server at a glance.
+/// A summary of the server.
 #[derive(Debug, Serialize)]
 pub(super) struct Overview {
     version: &'static str,

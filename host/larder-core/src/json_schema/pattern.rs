@@ -1,6 +1,6 @@
-//! What the regular expressions of a schema cost. They have no exponential cases. But the time is in proportion to the
-//! text and, at worst, to the states of the expression, of which a short one like `(a?){5000}` has many, and so is the
-//! memory.
+//! The cost of the regular expressions of a schema. They have no exponential cases, but time and memory are in
+//! proportion to the text and, at worst, to the states of the expression. A short expression such as `(a?){5000}` can
+//! have many states.
 
 use regex_syntax::hir::{Hir, HirKind, Repetition};
 use serde_json::Value;

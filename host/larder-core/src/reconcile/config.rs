@@ -29,8 +29,8 @@ pub struct Config {
     pub missing_source_grace: Duration,
     /// The files of the host, which no folder of a grant request may contain.
     pub own_files: Arc<OwnFiles>,
-    /// Parses the grant request of a component, the content of `NAME.toml`. Relative folders in it are resolved against the given
-    /// one.
+    /// Parses the grant request of a component, the content of `NAME.toml`. Relative folders in it are resolved against
+    /// the given folder.
     pub parse_grant_request: fn(&str, &Path) -> Result<GrantRequest, String>,
     /// The folder for relative paths. It is the plugins folder, unless components are copied there from their
     /// sources.

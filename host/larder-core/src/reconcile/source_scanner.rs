@@ -72,7 +72,8 @@ impl SourceScanner {
 }
 
 impl ScanWorker {
-    /// Registers the triggers, or renews the watch of folders, before it scans. A change in between is found by the scan or reported as an event.
+    /// Registers the triggers, or renews the watch of folders, before it scans. A change in between is found by the
+    /// scan, or reported as an event.
     fn scan(&mut self, wake: Option<Arc<Notify>>) -> DesiredComponents {
         if let Some(wake) = wake {
             let mut triggers = ScanTriggers::new(wake);

@@ -1,4 +1,4 @@
-//! The work for one provider: a plan of reads, and what tells that a new plan is needed.
+//! The work for one provider: a plan of reads, and the reasons to make a new plan.
 
 mod batch;
 

@@ -85,10 +85,10 @@ impl Source for Folder {
         self.directory.path.display().to_string()
     }
 
-    /// Returns the settled components, each with the files that belong to it. A folder that never existed counts as empty, because it
-    /// may be created later. A folder with components that is gone is missing, and so is one in whose place there is
-    /// a folder without components, such as the mount point of a volume. After any other error nothing is known and
-    /// the last state stays; the same holds for each file.
+    /// Returns the settled components, each with the files that belong to it. A folder that never existed counts as
+    /// empty, because it may be created later. A folder with components that is gone is missing, and so is one in whose
+    /// place there is a folder without components, such as the mount point of a volume. After any other error nothing
+    /// is known and the last state stays; the same holds for each file.
     fn scan(&mut self) -> io::Result<Scan> {
         // Before the files are examined: what is written to after that differs at the next scan.
         let renamed = self.renamed.take(&self.directory.path);

@@ -1,4 +1,4 @@
-//! The contents of readings in responses.
+//! Writes the contents that reads return into responses.
 
 use std::sync::Arc;
 

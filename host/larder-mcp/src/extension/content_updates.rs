@@ -1,4 +1,4 @@
-//! Update notifications that carry the resource. Each needs a read, which may take long, so the reads run in
+//! Update notifications that contain the resource. Each needs a read, which may take long, so the reads run in
 //! tasks of their own. There is at most one read per URI at a time; a change during a read causes one more
 //! read.
 

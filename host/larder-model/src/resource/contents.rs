@@ -1,4 +1,4 @@
-//! The contents of one reading.
+//! The contents that one read returns.
 
 use std::any::Any;
 use std::ops::Deref;

@@ -1,8 +1,8 @@
-//! Pairs of strings in key allocation.
+//! Pairs of strings in one allocation.
 
 use std::fmt;
 
-/// Pairs of strings in key buffer. Every request has some, and most are never read.
+/// Pairs of strings in one buffer. Every request has some, and most are never read.
 #[derive(Clone, Default)]
 pub struct PackedPairs {
     text: String,

@@ -1,5 +1,5 @@
 //! The events of the whole process, for operators. Each kind has a ring of its own, so that a flood of one kind does not
-//! push out the events of another.
+//! remove the events of another.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! Opens the folder of the cache and its key. The folder must belong to the user of this process, and no other user may write to
-//! it.
+//! Opens the folder of the cache and its key. The folder must belong to the user of this process, and no other user may
+//! write to it.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;

@@ -1,4 +1,5 @@
-//! Decides whose turn it is. Teams with work get CPU time in proportion to their weights; the jobs of a team take turns.
+//! Decides which job runs next. Teams with work get CPU time in proportion to their weights; the jobs of a team take
+//! turns.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

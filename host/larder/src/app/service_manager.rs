@@ -1,5 +1,5 @@
-//! Tells the service manager (systemd, through `NOTIFY_SOCKET`) when the server is ready and when it stops, and shows it
-//! regularly that the server works, if it asks for that (`WatchdogSec`). Without a service manager, nothing happens.
+//! Notifies the service manager (systemd, through `NOTIFY_SOCKET`) when the server is ready and when it stops. With
+//! `WatchdogSec`, also notifies it regularly that the server works. Without a service manager, nothing is sent.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Checks of everything that is watched, spread over some seconds if it is much.
+//! Checks of everything that is watched, spread over some seconds if there are many URIs.
 
 use std::time::{Duration, Instant};
 

@@ -11,7 +11,8 @@ use larder_model::uri::Uri;
 use larder_sandbox::provider::Provider;
 
 /// Hints arrive later than the changes. A hint within this time after the first answer may concern a change that this
-/// answer contains already, and that a client which read the content before does not know. One notification too many costs a read; one too few leaves a client with outdated content.
+/// answer contains already, and that a client which read the content before does not know. An unnecessary notification
+/// costs a read; a missing one leaves a client with outdated content.
 pub(super) const EARLY_HINT_WINDOW: Duration = Duration::from_secs(3);
 
 /// A watched URI.

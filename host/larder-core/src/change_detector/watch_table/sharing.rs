@@ -120,9 +120,9 @@ impl Sharing {
         }
     }
 
-    /// Decides whether the others are told what the last check found. The replica that polls tells each change, and once
-    /// what it knows: the others may know what the one before it found, or less. Other replicas tell only what the one that
-    /// polls may not notice. Nobody answers a report.
+    /// Decides whether to report to the other replicas what the last check found. The replica that polls reports each
+    /// change. It also reports once what it knows, because the others may know only what the previous poller found, or
+    /// less. Other replicas report only what the poller may not notice. Nobody answers a report.
     fn must_tell(&mut self, is_poller: bool, others_watch: bool) -> bool {
         let Some(Checked { has_changed, noticed_here }) = self.checked.take() else { return false };
         let announces = is_poller && others_watch;

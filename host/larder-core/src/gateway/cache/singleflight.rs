@@ -1,6 +1,6 @@
-//! Calls in flight that other reads wait for. A call belongs to the request that leads it: no task is
-//! spawned, the call is made for a caller who still waits for it, and when that request is cancelled, one of
-//! the waiting reads takes the lead.
+//! Calls in flight that other reads wait for. A call belongs to the request that makes it, the leader: no task is
+//! spawned, and the call is made for a caller who still waits for it. When the leader is cancelled, one of the waiting
+//! reads becomes the leader.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

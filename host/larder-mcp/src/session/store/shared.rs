@@ -1,5 +1,5 @@
-//! A store of sessions that several replicas use at the same time, and their messages to each other. It transports bytes:
-//! what they mean, and their encryption, is the business of `session::shared`.
+//! A store of sessions that several replicas use at the same time, and their messages to each other. It transports
+//! bytes. `session::shared` encrypts and interprets them.
 
 use std::fmt;
 
