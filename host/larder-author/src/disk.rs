@@ -20,17 +20,41 @@ pub struct DiskError {
 
 /// Replaces a file atomically, so that a server that watches the folder never reads a partial file.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
-    let failed = |error| DiskError { path: path.to_owned(), error };
-    let Some(name) = path.file_name() else {
-        return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name")));
-    };
-    let new = path.with_file_name(format!(".{}.{}.new", name.to_string_lossy(), std::process::id()));
-    let written = fs::write(&new, bytes).and_then(|()| fs::rename(&new, path));
-    written.map_err(|error| {
-        // A second error would hide the first one.
-        _ = fs::remove_file(&new);
-        failed(error)
-    })
+    Replacement::write(path, bytes)?.apply()
+}
+
+/// A file that is completely written, under another name in the same folder. Several of them can be applied at almost
+/// the same time. Dropping it removes the file.
+#[derive(Debug)]
+pub struct Replacement {
+    path: PathBuf,
+    new: PathBuf,
+}
+
+impl Replacement {
+    /// Writes the new file.
+    pub fn write(path: &Path, bytes: &[u8]) -> Result<Self, DiskError> {
+        let failed = |error| DiskError { path: path.to_owned(), error };
+        let Some(name) = path.file_name() else {
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name")));
+        };
+        let new = path.with_file_name(format!(".{}.{}.new", name.to_string_lossy(), std::process::id()));
+        let replacement = Self { path: path.to_owned(), new };
+        fs::write(&replacement.new, bytes).map_err(failed)?;
+        Ok(replacement)
+    }
+
+    /// Gives the new file the name of the old one.
+    pub fn apply(self) -> Result<(), DiskError> {
+        fs::rename(&self.new, &self.path).map_err(|error| DiskError { path: self.path.clone(), error })
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        // There is no such file any more if it was renamed. Another error would hide the first one.
+        let _ = fs::remove_file(&self.new);
+    }
 }
 
 /// Writes files into a folder, which is created if necessary. Other files in it remain.

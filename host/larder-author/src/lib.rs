@@ -13,7 +13,7 @@ mod sdk_files;
 
 pub use bindings::{BindingsError, BindingsLanguage, bindings};
 pub use contract::{Ability, wit};
-pub use disk::{DiskError, Files, replace, write_into};
+pub use disk::{DiskError, Files, Replacement, replace, write_into};
 pub use example::Example;
 pub use pack::{PackError, pack};
 pub use project_files::ProjectLanguage;

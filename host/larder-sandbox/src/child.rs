@@ -30,9 +30,6 @@ pub const INVALID: u8 = 65;
 /// Exit code for a component that requires features which the engine does not support (`EX_UNAVAILABLE`).
 pub const UNSUPPORTED: u8 = 69;
 
-/// Nice value of a process that nobody waits for, so that serving requests takes precedence over compiling. Beside busy
-/// threads it gets about a quarter of a processor. With 19 it would get less than 2 %, and take minutes.
-const LOW_PRIORITY: i32 = 5;
 /// Seconds between SIGXCPU (soft limit) and SIGKILL (hard limit).
 const CPU_GRACE: u64 = 2;
 
@@ -65,8 +62,8 @@ pub struct Task {
     pub functions: u64,
     /// Whether to use and to write functions at all.
     pub reuse: bool,
-    /// Whether somebody waits for the result.
-    pub is_awaited: bool,
+    /// By how much the nice value of the process is raised.
+    pub nice: i32,
     /// Whether the code is to be optimised.
     pub is_optimised: bool,
     /// Whether the component may be compiled again, to store functions under more keys.
@@ -145,10 +142,8 @@ fn rejected(bytes: &[u8], error: &wasmtime::Error) -> ChildError {
 }
 
 fn apply_limits(task: &Task, limits: &ProcessLimits) -> Result<(), ChildError> {
-    if !task.is_awaited {
-        // Failure is ignored: a lower priority is desirable, but not required.
-        let _ = nice(LOW_PRIORITY);
-    }
+    // Failure is ignored: a lower priority is desirable, but not required.
+    let _ = nice(task.nice);
     set_limit("core dumps", Resource::Core, 0, 0)?;
     set_limit("CPU time", Resource::Cpu, limits.cpu, limits.cpu.saturating_add(CPU_GRACE))?;
     set_limit("the size of the output", Resource::Fsize, limits.code, limits.whole_output())?;

@@ -1,7 +1,7 @@
 //! Compiles components in a separate process, and stores the code in the cache. A separate process is used because
 //! compiling takes seconds on all processors and hundreds of megabytes that the allocator would never return, and
-//! because a hostile component can then harm only that process. At most two components are compiled at the same time: a
-//! first revision, for which somebody waits, and a replacement.
+//! because a hostile component can then harm only that process. One component of each
+//! priority is compiled at a time.
 
 mod process;
 
@@ -64,9 +64,8 @@ pub struct Config {
 pub(super) struct Compiler {
     config: Config,
     cache: Arc<Cache>,
-    /// One for each priority: what somebody waits for does not wait for what nobody waits for, which may get little
-    /// CPU time.
-    queues: [Queue; 2],
+    /// One for each priority, because a compilation of a lower priority may get little CPU time.
+    queues: [Queue; Priority::COUNT],
     drain: Drain,
 }
 
@@ -187,7 +186,7 @@ impl Compiler {
             return Ok((code, CompilePhases::default()));
         }
         let mut stopwatch = Stopwatch::start();
-        let queue = &self.queues[usize::from(job.priority == Priority::Awaited)];
+        let queue = &self.queues[job.priority as usize];
         let team_queue = queue.teams.of(job.team);
         let _team_guard = team_queue.lock().await;
         let _guard = queue.lock.lock().await;

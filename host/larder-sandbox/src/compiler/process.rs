@@ -12,7 +12,7 @@ use tokio::process::{ChildStderr, ChildStdin, Command};
 use super::Config;
 use crate::cache::KnownFunctions;
 use crate::child::{INVALID, SUBCOMMAND, UNSUPPORTED};
-use crate::compile_job::{CompileJob, Priority};
+use crate::compile_job::CompileJob;
 use crate::compiled::Rejection;
 use crate::tier::Tier;
 use larder_model::size;
@@ -73,10 +73,10 @@ fn command(config: &Config, job: &CompileJob<'_>, input: &Input<'_>, output: Fil
         .args(["--cpu", &config.cpu_time.as_secs().max(1).to_string()])
         .args(["--code", &config.code.to_string()])
         .args(["--timeout", &config.timeout.as_secs().to_string()])
+        .arg(format!("--nice={}", job.priority.nice()))
         .args(known.as_ref().map(|known| format!("--functions={}", known.size)))
         // Functions without optimisation are of no use for the next revision.
         .args(job.provider.filter(|_| *tier == Tier::Optimised).map(|_| "--reuse"))
-        .args((job.priority == Priority::Awaited).then_some("--awaited"))
         .args((*tier == Tier::First).then_some("--unoptimised"))
         .args(may_recompile.then_some("--recompile"))
         // The environment may contain secrets.

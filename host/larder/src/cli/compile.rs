@@ -30,9 +30,9 @@ pub(super) struct Compile {
     /// Use and write functions
     #[arg(long)]
     reuse: bool,
-    /// Somebody waits for the result
-    #[arg(long)]
-    awaited: bool,
+    /// By how much the nice value of the process is raised
+    #[arg(long, default_value_t = 0)]
+    nice: i32,
     /// Compile quickly, without optimisation
     #[arg(long)]
     unoptimised: bool,
@@ -43,9 +43,9 @@ pub(super) struct Compile {
 
 impl Compile {
     pub(super) fn run(&self) -> ExitCode {
-        let Self { size, memory, cpu, code, timeout, functions, reuse, .. } = *self;
-        let Self { awaited: is_awaited, unoptimised, recompile: recompiles, .. } = *self;
-        let task = Task { size, functions, reuse, is_awaited, is_optimised: !unoptimised, recompiles };
+        let Self { size, memory, cpu, code, timeout, nice, functions, reuse, unoptimised, recompile } = *self;
+        let (is_optimised, recompiles) = (!unoptimised, recompile);
+        let task = Task { size, functions, reuse, nice, is_optimised, recompiles };
         let limits = ProcessLimits { memory, cpu, code, timeout };
         let Err(error) = child::compile_component(&task, &limits) else {
             return ExitCode::SUCCESS;

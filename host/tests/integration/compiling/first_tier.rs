@@ -26,7 +26,7 @@ impl TestCompiler {
     /// A server with a large component, whose compiler waits before it optimises.
     async fn server(&self, guests: GuestLifetime) -> HttpTestServer {
         let builder = TestServer::builder("")
-            .compiler(self.compiler("hangs-in-background"), self.cache())
+            .compiler(self.compiler("hangs-in-optimisation"), self.cache())
             .provider("revision", |grant, _| grant.guests = guests)
             .file("revision.wasm", &large(1));
         let mut http = HttpTestServer::from_builder(builder).await;
@@ -42,7 +42,7 @@ impl TestCompiler {
     /// The arguments of the compilations so far that tell how it compiles.
     fn modes(&self) -> Vec<String> {
         let runs = fs::read_to_string(self.folder.path().join("runs")).unwrap_or_default();
-        let modes = ["--functions", "--reuse", "--awaited", "--unoptimised"];
+        let modes = ["--functions", "--reuse", "--nice=0", "--unoptimised"];
         let mode =
             |run: &str| modes.into_iter().filter(|mode| run.contains(mode)).collect::<Vec<_>>().join(" ");
         runs.lines().map(mode).collect()
@@ -91,7 +91,7 @@ async fn optimised_code_replaces_code_of_the_same_revision() {
         };
         let (reads, ()) = tokio::join!(read_until(&http, &done), optimise);
         assert!(reads > 10, "{reads}");
-        assert_eq!(test.modes(), ["--awaited --unoptimised", "--reuse"]);
+        assert_eq!(test.modes(), ["--nice=0 --unoptimised", "--reuse"]);
         assert_eq!(provider_revision(&http), revision);
         assert_eq!(test.files("cwasm").len(), 1, "the other code is not needed any more");
         let notified = tokio::time::timeout(Duration::from_millis(200), events.next()).await;
@@ -109,7 +109,7 @@ async fn a_restart_uses_code_that_is_not_optimised() {
     assert_eq!((unoptimised(&again), again.read(NOW).await.verdict().as_str()), (1, "200 ok"));
     test.go();
     eventually_within(SLOW_WAIT, "the code is optimised", async || unoptimised(&again) == 0).await;
-    let awaited = test.modes().into_iter().filter(|mode| mode.contains("--awaited"));
+    let awaited = test.modes().into_iter().filter(|mode| mode.contains("--nice=0"));
     assert_eq!(awaited.count(), 1);
 }
 
@@ -128,7 +128,7 @@ async fn a_new_revision_replaces_code_that_is_not_optimised() {
     eventually_within(SLOW_WAIT, "the code is optimised", async || unoptimised(&http) == 0).await;
     http.server.wait_for_revision(2).await;
     // The functions of the first revision were compiled, and are used.
-    let first_tier = "--awaited --unoptimised";
+    let first_tier = "--nice=0 --unoptimised";
     assert_eq!(test.modes(), [first_tier, "--reuse", first_tier, "--functions --reuse"]);
 }
 
@@ -144,16 +144,16 @@ async fn compile(sandbox: &Sandbox, bytes: Bytes, priority: Priority) -> Compile
 async fn known_functions_are_better_than_a_first_tier() {
     let test = TestCompiler::new();
     let sandbox = test.sandbox(|config| config.program = test.compiler("counts"));
-    compile(&sandbox, large(1), Priority::Background).await;
+    compile(&sandbox, large(1), Priority::Replacement).await;
     test.functions(1).await;
     compile(&sandbox, large(2), Priority::Awaited).await;
-    assert_eq!(test.modes(), ["--reuse", "--functions --reuse --awaited"]);
+    assert_eq!(test.modes(), ["--reuse", "--functions --reuse --nice=0"]);
 }
 
 #[tokio::test]
 async fn a_limit_that_only_optimised_code_meets_is_no_rejection() {
     let test = TestCompiler::new();
-    compile(&test.sandbox(|_| {}), large(1), Priority::Background).await;
+    compile(&test.sandbox(|_| {}), large(1), Priority::Replacement).await;
     let code = fs::metadata(test.entry()).unwrap().len();
     let other = TestCompiler::new();
     let sandbox = other.sandbox(|config| {
@@ -161,5 +161,5 @@ async fn a_limit_that_only_optimised_code_meets_is_no_rejection() {
         config.code = code;
     });
     compile(&sandbox, large(1), Priority::Awaited).await;
-    assert_eq!(other.modes(), ["--awaited --unoptimised", "--reuse --awaited"]);
+    assert_eq!(other.modes(), ["--nice=0 --unoptimised", "--reuse --nice=0"]);
 }

@@ -109,8 +109,8 @@ async fn compiled_again_after(priority: Priority) -> u64 {
 #[tokio::test]
 async fn if_nobody_waits_the_next_revision_finds_more_functions() {
     let awaited = compiled_again_after(Priority::Awaited).await;
-    let background = compiled_again_after(Priority::Background).await;
-    assert!(background < awaited, "{background} instead of {awaited}");
+    let optimised = compiled_again_after(Priority::Optimisation).await;
+    assert!(optimised < awaited, "{optimised} instead of {awaited}");
 }
 
 #[tokio::test]
@@ -185,7 +185,7 @@ async fn functions_that_stop_the_compiler_are_not_used_again() {
 async fn a_failure_after_the_compilation_does_not_lose_the_code() {
     let test = TestCompiler::new();
     let dies = test.sandbox(|config| config.program = test.compiler("dies-in-recompilation"));
-    let phases = compile_with(&dies, WIKI, Priority::Background, echo()).await;
+    let phases = compile_with(&dies, WIKI, Priority::Optimisation, echo()).await;
     assert!(phases.compiled > 0, "{phases}");
     assert_eq!(test.runs(), 2);
     // The functions of the other process are known.
@@ -199,7 +199,7 @@ async fn a_failure_before_the_code_is_written_causes_no_other_attempt() {
     let test = TestCompiler::new();
     let dies = test.sandbox(|config| config.program = test.compiler("dies-at-once"));
     let (team, provider) = (TeamName::default_team(), ProviderName::parse("wiki").unwrap());
-    let job = CompileJob { team: &team, provider: Some(&provider), priority: Priority::Background };
+    let job = CompileJob { team: &team, provider: Some(&provider), priority: Priority::Optimisation };
     assert!(dies.compile_for(&job, HashedComponent::new(echo())).await.is_err());
     assert_eq!(test.runs(), 1);
 }

@@ -4,30 +4,36 @@ use std::fs;
 use std::process::Stdio;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use larder::app::App;
 use larder::config::Overrides;
 use larder_model::name::TeamName;
-use larder_sandbox::{CacheLocation, CompileJob, HashedComponent, Priority};
+use larder_sandbox::{CacheLocation, CompileJob, HashedComponent, Priority, Rejection, Sandbox};
 
 use super::{TestCompiler, echo, pid, slow_to_compile};
 use crate::harness::{SLOW_WAIT, eventually_within};
 use crate::revision::revision;
 
 #[tokio::test]
-async fn what_is_awaited_does_not_wait_for_what_is_not() {
-    let test = TestCompiler::new();
-    let sandbox = Arc::new(test.sandbox(|config| config.program = test.compiler("hangs-in-background")));
-    let background = sandbox.clone();
-    test.drain.spawn(async move {
-        let team = TeamName::default_team();
-        let job = CompileJob { team: &team, provider: None, priority: Priority::Background };
-        background.compile_for(&job, HashedComponent::new(slow_to_compile())).await.is_ok()
-    });
-    pid(&test).await;
-    let team = TeamName::default_team();
-    let awaited = tokio::time::timeout(SLOW_WAIT, sandbox.compile(&team, echo()));
-    assert!(awaited.await.expect("it waits for the other one").is_ok());
-    test.drain.finish(std::time::Duration::ZERO).await;
+async fn what_is_urgent_does_not_wait_for_what_is_less_urgent() {
+    for (urgent, other, compiler) in [
+        (Priority::Awaited, Priority::Replacement, "hangs-in-replacement"),
+        (Priority::Replacement, Priority::Optimisation, "hangs-in-optimisation"),
+    ] {
+        let test = TestCompiler::new();
+        let sandbox = Arc::new(test.sandbox(|config| config.program = test.compiler(compiler)));
+        let hanging = sandbox.clone();
+        test.drain.spawn(async move { compile_with(&hanging, other, slow_to_compile()).await.is_ok() });
+        pid(&test).await;
+        let compiled = tokio::time::timeout(SLOW_WAIT, compile_with(&sandbox, urgent, echo())).await;
+        assert!(compiled.expect("it waits for the other one").is_ok(), "{urgent:?}");
+        test.drain.finish(std::time::Duration::ZERO).await;
+    }
+}
+
+async fn compile_with(sandbox: &Sandbox, priority: Priority, component: Bytes) -> Result<(), Rejection> {
+    let job = CompileJob { team: &TeamName::default_team(), provider: None, priority };
+    sandbox.compile_for(&job, HashedComponent::new(component)).await.map(drop)
 }
 
 /// The nice value and the number of threads of a process.
@@ -40,14 +46,14 @@ fn nice_and_threads(pid: u32) -> (i32, i32) {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn only_what_is_not_awaited_has_a_low_priority() {
+async fn the_compiler_lowers_its_own_priority() {
     use std::io::Write as _;
     let (bytes, own) = (slow_to_compile(), nice_and_threads(std::process::id()).0);
-    for (arguments, expected) in [(&["--awaited"][..], own), (&[], (own + 5).min(19))] {
+    for (argument, expected) in [("--nice=0", own), ("--nice=5", (own + 5).min(19))] {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_larder"))
             .args(["compile-component", "--size", &bytes.len().to_string()])
             .args(["--memory", "4000000000", "--cpu", "600", "--code", "1000000000", "--timeout", "600"])
-            .args(arguments)
+            .arg(argument)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
@@ -59,7 +65,7 @@ async fn only_what_is_not_awaited_has_a_low_priority() {
         let (nice, _) = nice_and_threads(child.id());
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(nice, expected, "{arguments:?}");
+        assert_eq!(nice, expected, "{argument}");
     }
 }
 
@@ -86,7 +92,7 @@ async fn somebody_waits_for_a_first_revision_only() {
     eventually_within(SLOW_WAIT, "the second revision is compiled", async || test.runs() == 2).await;
     let runs = fs::read_to_string(test.folder.path().join("runs")).unwrap();
     let [first, second] = runs.lines().collect::<Vec<_>>()[..] else { panic!("{runs}") };
-    assert!(first.ends_with(" --reuse --awaited") && !first.contains("--functions"), "{runs}");
-    assert!(second.contains(" --functions=") && second.ends_with(" --reuse"), "{runs}");
+    assert!(first.contains(" --nice=0 ") && !first.contains("--functions"), "{runs}");
+    assert!(second.contains(" --nice=5 ") && second.contains(" --functions="), "{runs}");
     app.finish().await;
 }

@@ -54,7 +54,7 @@ impl Loader {
         if hashed.digest() != digest {
             return Ok(None);
         }
-        let job = CompileJob { team: &self.team, provider: Some(name), priority: Priority::Background };
+        let job = CompileJob { team: &self.team, provider: Some(name), priority: Priority::Optimisation };
         let (cached, _) = self.sandbox.compile_for(&job, hashed).await?;
         Ok(Some(self.sandbox.link(cached)?))
     }

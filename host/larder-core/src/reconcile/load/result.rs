@@ -124,7 +124,7 @@ impl PreviousRevisions {
     pub(super) fn priority_of_next(&self) -> Priority {
         match self.serving.is_none() || self.needs_optimised_code {
             true => Priority::Awaited,
-            false => Priority::Background,
+            false => Priority::Replacement,
         }
     }
 }

@@ -117,7 +117,8 @@ impl PluginsFolder {
         &self.folder
     }
 
-    /// Writes NAME.toml before the component, so that a server sees both together.
+    /// Writes NAME.toml and the component. Both get their names when both are written, NAME.toml first, because a server
+    /// loads a file soon after it was renamed.
     pub(super) fn write(
         &mut self,
         output: &BuildOutput,
@@ -125,16 +126,22 @@ impl PluginsFolder {
     ) -> Result<(), RebuildError> {
         let path = self.folder.join(grant_request_file(&output.name));
         let request = output.request(is_valid);
+        let component = match self.is_own && self.component == Some(output.digest()) {
+            true => None,
+            false => Some(author::Replacement::write(
+                &self.folder.join(format!("{}.wasm", output.name)),
+                &output.component.bytes,
+            )?),
+        };
         match &request {
             Some(text) => author::replace(&path, text)?,
             None => self.remove(&path)?,
         }
         self.grant_request = request;
-        if self.is_own && self.component == Some(output.digest()) {
-            return Ok(());
+        if let Some(component) = component {
+            component.apply()?;
+            self.component = Some(output.digest());
         }
-        author::replace(&self.folder.join(format!("{}.wasm", output.name)), &output.component.bytes)?;
-        self.component = Some(output.digest());
         Ok(())
     }
 
