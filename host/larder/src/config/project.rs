@@ -1,8 +1,8 @@
 //! `larder-dev.toml`: how `larder dev` builds the project of a provider.
 
+mod cargo;
 mod development;
 
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +33,8 @@ pub struct Project {
     pub component: PathBuf,
     /// Names of files and folders whose changes do not trigger a build.
     pub ignore: Vec<String>,
+    /// Files and folders outside of the project from which the component is built. Their changes trigger a build too.
+    pub watch: Vec<PathBuf>,
     /// How `larder dev` avoids building the component after each save.
     pub development: Option<Development>,
 }
@@ -44,6 +46,7 @@ struct ProjectFile {
     build: Option<Vec<Vec<String>>>,
     component: Option<PathBuf>,
     ignore: Vec<String>,
+    watch: Vec<PathBuf>,
     development: Option<DevelopmentSection>,
 }
 
@@ -55,7 +58,7 @@ pub fn load_project(folder: &Path) -> Result<Project, ConfigError> {
     let project = match std::fs::read_to_string(&path) {
         Ok(text) => parse(&text, &folder).map_err(|diagnostics| invalid(&path, diagnostics)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            from_cargo(&folder).ok_or_else(|| no_project(&folder))
+            cargo::project(&folder).ok_or_else(|| no_project(&folder))
         }
         Err(error) => Err(unreadable(&path, error)),
     };
@@ -94,6 +97,7 @@ fn parse(text: &str, folder: &Path) -> Result<Project, Vec<Diagnostic>> {
         let message = "specify the build commands, such as [[\"make\"]]";
         diagnostics.push(Diagnostic { line: None, key: "build".into(), message: message.into() });
     }
+    let watch = watched(folder, &raw.watch, &mut diagnostics);
     let Some(component) = &raw.component else {
         let message = "specify the file that the build creates";
         diagnostics.push(Diagnostic { line: None, key: "component".into(), message: message.into() });
@@ -107,10 +111,26 @@ fn parse(text: &str, folder: &Path) -> Result<Project, Vec<Diagnostic>> {
             build,
             component: folder.join(component),
             ignore: raw.ignore,
+            watch,
             development: section.flatten(),
         }),
         _ => Err(diagnostics),
     }
+}
+
+/// Resolves the paths of `watch`, and adds the crates on which a Rust project depends.
+fn watched(folder: &Path, paths: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+    let mut watched = cargo::path_dependencies(folder);
+    for path in paths {
+        match folder.join(path).canonicalize() {
+            Ok(path) => watched.push(path),
+            Err(error) => {
+                let message = format!("cannot find {}: {error}", path.display());
+                diagnostics.push(Diagnostic { line: None, key: "watch".into(), message });
+            }
+        }
+    }
+    watched
 }
 
 fn name_from_folder(folder: &Path) -> Result<ProviderName, Diagnostic> {
@@ -119,31 +139,6 @@ fn name_from_folder(folder: &Path) -> Result<ProviderName, Diagnostic> {
         line: None,
         key: "name".into(),
         message: error.to_string(),
-    })
-}
-
-/// Derives the project from `Cargo.toml`: a Rust project needs no `larder-dev.toml`.
-fn from_cargo(folder: &Path) -> Option<Project> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Manifest {
-        package: BTreeMap<String, toml::Value>,
-        lib: BTreeMap<String, toml::Value>,
-    }
-    let text = std::fs::read_to_string(folder.join("Cargo.toml")).ok()?;
-    let manifest: Manifest = toml::from_str(&text).ok()?;
-    let package = manifest.package.get("name")?.as_str()?;
-    let lib = manifest.lib.get("name").and_then(toml::Value::as_str).unwrap_or(package);
-    let component = format!("target/wasm32-wasip2/release/{}.wasm", lib.replace('-', "_"));
-    // An explicit target folder overrides any that the workspace or the machine configures.
-    let build = ["cargo", "build", "--release", "--target", "wasm32-wasip2", "--target-dir", "target"];
-    Some(Project {
-        folder: folder.to_owned(),
-        name: ProviderName::parse(package).ok()?,
-        build: vec![build.map(str::to_owned).to_vec()],
-        component: folder.join(component),
-        ignore: Vec::new(),
-        development: None,
     })
 }
 
@@ -173,10 +168,10 @@ mod tests {
             std::fs::write(folder.join(name), text).unwrap();
         }
         let shown = match load_project(&folder) {
-            Ok(Project { name, build, component, ignore, development, .. }) => {
+            Ok(Project { name, build, component, ignore, watch, development, .. }) => {
                 let development = development.map(|development| format!("\n{development:?}"));
                 format!(
-                    "{name}: {build:?} {} {ignore:?}{}",
+                    "{name}: {build:?} {} {ignore:?} {watch:?}{}",
                     component.display(),
                     development.unwrap_or_default()
                 )
@@ -189,13 +184,19 @@ mod tests {
     #[test]
     fn loads_a_project_file_or_a_cargo_manifest() {
         check(
-            &[(PROJECT_FILE, "build = [['make', 'all']]\ncomponent = 'a.wasm'\nignore = ['out']")],
-            expect![[r#"my-notes: [["make", "all"]] FOLDER/a.wasm ["out"]"#]],
+            &[
+                (
+                    PROJECT_FILE,
+                    "build = [['make', 'all']]\ncomponent = 'a.wasm'\nignore = ['out']\nwatch = ['src']",
+                ),
+                ("src", ""),
+            ],
+            expect![[r#"my-notes: [["make", "all"]] FOLDER/a.wasm ["out"] ["FOLDER/src"]"#]],
         );
         check(
             &[("Cargo.toml", "[package]\nname = 'x-y'\n[lib]\ncrate-type = ['cdylib']")],
             expect![[
-                r#"x-y: [["cargo", "build", "--release", "--target", "wasm32-wasip2", "--target-dir", "target"]] FOLDER/target/wasm32-wasip2/release/x_y.wasm []"#
+                r#"x-y: [["cargo", "build", "--release", "--target", "wasm32-wasip2", "--target-dir", "target"]] FOLDER/target/wasm32-wasip2/release/x_y.wasm [] []"#
             ]],
         );
     }
@@ -211,7 +212,7 @@ mod tests {
                      prepare = [['make', 'program']]\nprogram = '.b/program'"
                 ),
             )],
-            expect![[r#"my-notes: [["make"]] FOLDER/a.wasm []
+            expect![[r#"my-notes: [["make"]] FOLDER/a.wasm [] []
 Development { build: [["make", "b"]], component: "FOLDER/.b/b.wasm", base: ["sdk"], prepare: [["make", "program"]], program: "FOLDER/.b/program" }"#]],
         );
         check(
@@ -236,12 +237,13 @@ Development { build: [["make", "b"]], component: "FOLDER/.b/b.wasm", base: ["sdk
             ],
         );
         check(
-            &[(PROJECT_FILE, "name = 'a b'\nbuild = [[]]\nbild = 1")],
+            &[(PROJECT_FILE, "name = 'a b'\nbuild = [[]]\nwatch = ['../gone']\nbild = 1")],
             expect![[r#"
                 build: specify the build commands, such as [["make"]]
+                watch: cannot find ../gone: No such file or directory (os error 2)
                 component: specify the file that the build creates
                 FOLDER/larder-dev.toml:1: name: `a b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit
-                FOLDER/larder-dev.toml:3: bild: unknown field `bild`, expected one of `name`, `build`, `component`, `ignore`, `development`"#]],
+                FOLDER/larder-dev.toml:4: bild: unknown field `bild`, expected one of `name`, `build`, `component`, `ignore`, `watch`, `development`"#]],
         );
         check(
             &[],

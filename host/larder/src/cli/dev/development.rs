@@ -58,7 +58,8 @@ impl DevelopmentBuilder {
     /// See [`super::builder::Builder::start`]. Building the component takes long, and only changes of its own files make
     /// it outdated: the program is copied after it.
     pub(super) fn start(&mut self, project: &Project, files: &Snapshot) -> Snapshot {
-        let is_base = |path: &Path| sources::names(&self.settings.base, path);
+        // A file outside of the project is no part of the program, which is a folder of the project.
+        let is_base = |path: &Path| path.is_absolute() || sources::names(&self.settings.base, path);
         self.base = files
             .iter()
             .filter(|(path, _)| is_base(path))

@@ -25,13 +25,15 @@ const MAX_HASHED_SIZE: u64 = 4 << 20;
 /// Folders that tools create.
 const TOOL_FOLDERS: [&str; 5] = ["target", "node_modules", "__pycache__", "venv", "dist"];
 
-/// Paths relative to the project, and digests of the files.
+/// Paths relative to the project, or absolute paths of files outside of it, and digests of the files.
 pub(super) type Snapshot = BTreeMap<PathBuf, Digest>;
 
 pub(super) struct Sources {
     root: PathBuf,
     component: PathBuf,
     ignore: Vec<String>,
+    /// Files and folders outside of the root.
+    outside: Vec<PathBuf>,
     /// Canonical paths of the folders that the provider writes to.
     written: Vec<PathBuf>,
     /// How long the last scan took.
@@ -42,7 +44,7 @@ pub(super) struct Sources {
 impl Sources {
     pub(super) fn new(project: &Project) -> Self {
         let sources = Self::of_folder(project.folder.clone(), project.ignore.clone());
-        Self { component: project.component.clone(), ..sources }
+        Self { component: project.component.clone(), outside: project.watch.clone(), ..sources }
     }
 
     /// The files in any folder, without those that `ignore` names.
@@ -51,6 +53,7 @@ impl Sources {
             root,
             component: PathBuf::new(),
             ignore,
+            outside: Vec::new(),
             written: Vec::new(),
             scan_time: Duration::ZERO,
             digests: HashMap::new(),
@@ -78,6 +81,12 @@ impl Sources {
     fn scan(&mut self) -> Result<Snapshot, CommandError> {
         let mut snapshot = Snapshot::new();
         let mut folders = vec![self.root.clone()];
+        for path in self.outside.clone() {
+            match path.is_dir() {
+                true => folders.push(path),
+                false => self.add(path, &mut snapshot),
+            }
+        }
         // Symbolic links can form cycles, and several can lead to the same folder.
         let mut seen = HashSet::new();
         while let Some(folder) = folders.pop() {
@@ -242,6 +251,7 @@ mod tests {
             build: Vec::new(),
             component: folder.join("out/made"),
             ignore: vec!["logs".into(), "sub/own".into()],
+            watch: Vec::new(),
             development: None,
         })
     }
@@ -285,6 +295,22 @@ mod tests {
         let found = ["sdk/x/y", "sub/sdk/x", "a/b/c", "lock", "sub/lock", "b/c", "a/c", "sdk.py"];
         let found: Vec<_> = found.iter().filter(|path| names(&given, Path::new(path))).collect();
         assert_eq!(found, [&"sdk/x/y", &"sub/sdk/x", &"a/b/c", &"lock", &"sub/lock"]);
+    }
+
+    #[test]
+    fn watches_files_and_folders_outside() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let [library, file] = ["library", "file"].map(|name| other.path().join(name));
+        fs::create_dir_all(library.join("target")).unwrap();
+        for path in [&library.join("a"), &library.join("target/b"), &file, &other.path().join("c")] {
+            fs::write(path, "one").unwrap();
+        }
+        let mut sources = Sources { outside: vec![library.clone(), file.clone()], ..sources(folder.path()) };
+        let base = sources.snapshot().unwrap();
+        assert_eq!(base.keys().collect::<Vec<_>>(), [&file, &library.join("a")]);
+        fs::write(library.join("a"), "two").unwrap();
+        let now = sources.snapshot().unwrap();
+        assert_eq!(difference(&now, &base), library.join("a").display().to_string());
     }
 
     #[cfg(unix)]
