@@ -35,7 +35,9 @@ async fn records_every_kind_of_change() {
     fs::remove_file(plugins.join("revision.wasm")).unwrap();
     event(&server, "removal", "revision is not served any more").await;
     let config = fs::read_to_string(server.work_dir.path("larder.toml")).unwrap();
-    fs::write(server.work_dir.path("larder.toml"), config + "nonsense = 1\n").unwrap();
+    // Renamed into place: a file that is still empty would be read as well.
+    fs::write(server.work_dir.path("new.toml"), config + "nonsense = 1\n").unwrap();
+    fs::rename(server.work_dir.path("new.toml"), server.work_dir.path("larder.toml")).unwrap();
     let failed = event(&server, "reload", "the configuration was read again").await;
     assert!(failed["details"]["error"].as_str().unwrap().contains("nonsense"), "{failed}");
 }
