@@ -114,6 +114,7 @@ impl Loader {
             let report =
                 Report { cached_revision: &mut cached_revision, signers: &mut signers, timer: &mut timer };
             let outcome = catch_panic(loader.load(load, desired, previous, report)).await;
+            loader.wait_if_replaced(&outcome, &artifact.component).await;
             loader.metrics.record(outcome.metric_label());
             loader.metrics.durations.observe(began.elapsed());
             let (name, job) = (artifact.name.clone(), LoadJob::Load(id));

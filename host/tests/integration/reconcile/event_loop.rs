@@ -48,12 +48,14 @@ struct TestContent {
     is_broken: Arc<AtomicBool>,
     gate: Option<Mutex<mpsc::Receiver<()>>>,
     is_read: Arc<Notify>,
+    /// If it was replaced meanwhile: notified when that is found out.
+    is_replaced: Option<Arc<Notify>>,
 }
 
 impl TestContent {
     fn new(component: Vec<u8>) -> Self {
         let (is_broken, is_read) = (Arc::default(), Arc::default());
-        Self { bytes: component.into(), is_broken, gate: None, is_read }
+        Self { bytes: component.into(), is_broken, gate: None, is_read, is_replaced: None }
     }
 
     /// Returns the artifact `revision` with this content.
@@ -75,6 +77,10 @@ impl Content for TestContent {
         } else {
             self.bytes.fetch(limit)
         }
+    }
+
+    fn is_unchanged(&self) -> bool {
+        self.is_replaced.as_ref().inspect(|found_out| found_out.notify_one()).is_none()
     }
 }
 
@@ -111,6 +117,30 @@ async fn retries_a_component_that_could_not_be_read() {
     let waited = began.elapsed();
     assert!(waited >= Duration::from_secs(15 + 30), "{waited:?}");
     assert!(server.reader.snapshot().rejected().is_empty());
+}
+
+#[tokio::test]
+async fn a_component_that_is_replaced_while_it_is_read_is_not_rejected() {
+    compile_and_pause(&[&revision(2)]).await;
+    let (source, mut content) = (MemorySource::default(), TestContent::new(revision(1)));
+    let server = start_running(&source).await;
+    // The first scan of the loop registers the trigger.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    content.is_broken.store(true, Ordering::Relaxed);
+    let found_out = content.is_replaced.insert(Arc::default()).clone();
+    let artifact = content.artifact();
+    source.change(|memory| memory.put(artifact.clone()));
+    found_out.notified().await;
+    source.put("revision", revision(2));
+    wait_for_catalog(&server, Duration::from_secs(1), |catalog| {
+        assert!(catalog.rejected().is_empty());
+        serves(&revision(2))(catalog)
+    })
+    .await;
+    // If the source does not find another one, the error is reported.
+    source.change(|memory| memory.put(artifact));
+    found_out.notified().await;
+    wait_for_catalog(&server, Duration::from_secs(3), |catalog| !catalog.rejected().is_empty()).await;
 }
 
 #[tokio::test]

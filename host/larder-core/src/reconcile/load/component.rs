@@ -15,6 +15,8 @@ use larder_sandbox::{CachedComponent, HashedComponent};
 /// A component that was identified by its fingerprint is read after this delay, so that reading does not slow
 /// the start.
 const RECHECK_DELAY: Duration = Duration::from_secs(2);
+/// How long the scan may take that finds the new file after one was replaced while it was read.
+const REPLACEMENT_DELAY: Duration = Duration::from_secs(2);
 
 /// A component whose digest is known.
 pub(super) enum IdentifiedComponent {
@@ -109,6 +111,19 @@ impl Loader {
         let result = LoadResult { name, job, outcome, still_permitted, signers, duration, timer: None };
         self.send(LoadEvent::Ended(Box::new(result)));
         self.wake.notify_one();
+    }
+
+    /// Waits if a component could not be read because it was replaced meanwhile: the next scan finds the new one, and
+    /// cancels this load, so nobody sees the error.
+    pub(super) async fn wait_if_replaced(&self, outcome: &Outcome, component: &Blob) {
+        let is_unreadable = matches!(outcome, Outcome::Rejected(LoadError::Unreadable(_), _));
+        if is_unreadable && !self.is_unchanged(component).await {
+            self.wake.notify_one();
+            tokio::select! {
+                () = self.drain.stopping() => {}
+                () = tokio::time::sleep(REPLACEMENT_DELAY) => {}
+            }
+        }
     }
 
     async fn is_unchanged(&self, component: &Blob) -> bool {
