@@ -127,7 +127,8 @@ fn fmt(output: &Output) -> Result<Outcome> {
 /// Checks each workspace for the targets on which it is used: natively, as components, or both.
 fn clippy(output: &Output) -> Result<Outcome> {
     let [host, plugins, guests] = WORKSPACES;
-    let wasm = ["--target", "wasm32-wasip2"];
+    // With the profile of the components, so that what their builds compiled already, such as C, is not compiled again.
+    let wasm = ["--target", "wasm32-wasip2", "--release"];
     let all: [&str; 2] = ["--all-targets", "--all-features"];
     let runs: [(&str, &[&str]); 4] =
         [(host, &["--all-targets"]), (plugins, &all), (plugins, &wasm), (guests, &wasm)];
