@@ -12,7 +12,8 @@ os.execv(sys.argv[1], sys.argv[1:])";
 
 /// Runs `larder` without executable memory; `None` where that cannot be tested.
 fn larder(work_dir: &WorkDir, args: &str) -> Option<Output> {
-    let own = work_dir.command(&[], args);
+    let cache = work_dir.path("cache");
+    let own = work_dir.command(&[("XDG_CACHE_HOME", cache.to_str().unwrap())], args);
     let mut command = Command::new("python3");
     command.args(["-c", DENY]).arg(own.get_program()).args(own.get_args());
     command
@@ -38,5 +39,6 @@ fn the_rejection_names_the_cause_and_the_setting() {
         names.filter(|name| name.ends_with(".cwasm")).count()
     };
     assert_eq!(entries(&work_dir), 1);
-    work_dir.larder("check").expect_success();
+    let cache = work_dir.path("cache");
+    work_dir.start_with(&[("XDG_CACHE_HOME", cache.to_str().unwrap())], "check").wait().expect_success();
 }

@@ -86,7 +86,8 @@ impl WorkDir {
         command.args(args.split_whitespace()).current_dir(self.0.path());
         command.env_clear();
         command.env("HOME", self.0.path()).env("XDG_STATE_HOME", self.path("state"));
-        command.env("XDG_CACHE_HOME", self.path("cache")).envs(env.iter().copied());
+        // The cache is shared, so that each component is compiled once and not once in each test.
+        command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).envs(env.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
