@@ -55,7 +55,7 @@ async fn the_memory_quota_covers_all_guests() {
 
 #[tokio::test]
 async fn calls_wait_once_the_cpu_quota_is_used() {
-    let quota = Quota { cpu: Duration::from_millis(5), ..Quota::default() };
+    let quota = Quota { cpu: Duration::from_millis(20), ..Quota::default() };
     let plan = TestServer::builder("echo spin").quota(quota).provider("spin", |grant, _| {
         grant.limits.timeout = Duration::from_millis(500);
     });
