@@ -1,5 +1,5 @@
-//! Headers that restrict what browsers do with responses. All responses have the same headers, so that a response which
-//! a browser interprets in an unintended way, for example as a page, is not less restricted than the page itself.
+//! Headers that restrict what browsers do with responses. All responses have the same headers: a
+//! browser may interpret a response as a page although it is none, and must then restrict it like the page.
 
 use axum::response::Response;
 use http::header::{

@@ -1,5 +1,6 @@
-//! Contents that a response holds until they were sent. Each large content leaves a place in the JSON of the response,
-//! and is encoded when this place is sent: its JSON is larger than the content, up to six times.
+//! Contents that a response holds until they were sent. A large content is not encoded in advance, because its JSON can
+//! be six times as large as the content. Its place in the JSON of the response is marked, and the content is encoded when
+//! this place is sent.
 
 use std::sync::Arc;
 

@@ -108,7 +108,7 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     let compile = began.elapsed() - read;
     let (reused, compiled) = functions.as_deref().map_or((0, 0), Functions::counts);
     let mut output = Output { read, compile, reused, compiled, ..Output::default() };
-    // Written before anything else can fail: by it, the server sees that the component was compiled.
+    // Written before anything else can fail. The server knows from it that the component was compiled.
     let written = output::write_code(&code, &mut output);
     written.map_err(|error| ChildError::Io("write the code", error))?;
     drop(code);

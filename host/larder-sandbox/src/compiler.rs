@@ -1,7 +1,6 @@
 //! Compiles components in a separate process, and stores the code in the cache. A separate process is used because
 //! compiling takes seconds on all processors and hundreds of megabytes that the allocator would never return, and
-//! because a hostile component can then harm only that process. One component of each
-//! priority is compiled at a time.
+//! because a hostile component can then harm only that process. One component of each priority is compiled at a time.
 
 mod process;
 

@@ -61,8 +61,8 @@ impl ReusableGuests {
         self.0.lock().pool.take(key)
     }
 
-    /// Keeps a guest for the next call. It is dropped instead if it has no calls left, has grown too much, if its code
-    /// was replaced, if memory is short, or if the pool is full.
+    /// Keeps a guest for the next call. It is dropped instead if it has no calls left or has grown too much, if its
+    /// code was replaced, if memory is short, or if the pool is full.
     pub(super) fn keep(&self, key: ReuseKey, mut guest: OpenGuest) {
         let calls_left =
             guest.calls_left.unwrap_or_else(|| MAX_CALLS / 2 + random_below(MAX_CALLS / 2)).saturating_sub(1);

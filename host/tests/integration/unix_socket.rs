@@ -1,5 +1,5 @@
-//! The endpoint on a Unix socket: requests of both eras over it, and its file over the life of the server. The same for
-//! the admin address.
+//! The endpoint and the admin address on a Unix socket: requests of both eras, and when the file of the socket is created
+//! and removed.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;

@@ -86,9 +86,9 @@ impl Source for Folder {
     }
 
     /// Returns the settled components, each with the files that belong to it. A folder that never existed counts as
-    /// empty, because it may be created later. A folder with components that is gone is missing, and so is one in whose
-    /// place there is a folder without components, such as the mount point of a volume. After any other error nothing
-    /// is known and the last state stays; the same holds for each file.
+    /// empty, because it may be created later. A folder that had components counts as missing if it does not exist any
+    /// more, or if another folder without components is in its place, such as the mount point of a volume. After any
+    /// other error, the last known state stays in effect. The same applies to each file.
     fn scan(&mut self) -> io::Result<Scan> {
         // Before the files are examined: what is written to after that differs at the next scan.
         let renamed = self.renamed.take(&self.directory.path);

@@ -25,8 +25,8 @@ const SHARE_OF_TIME: u32 = 4;
 /// memory back, so this is about as much as a compilation needs, and the next one mostly uses the same memory again.
 const SHARE_OF_MEMORY: f64 = 2.0;
 
-/// Returns the functions to store for the next revision. If a limit is near, or compiling again fails, these are the
-/// functions of the compilations before. `began` is when the process began.
+/// Returns the functions to store for the next revision. Compiling again ends early if a limit is near, or if it fails;
+/// the functions found so far are returned then. `began` is when the process began.
 pub(super) fn functions_for_next_revision(
     first: Arc<Functions>,
     bytes: &[u8],

@@ -15,7 +15,7 @@ use larder_sandbox::{CachedComponent, HashedComponent};
 /// A component that was identified by its fingerprint is read after this delay, so that reading does not slow
 /// the start.
 const RECHECK_DELAY: Duration = Duration::from_secs(2);
-/// How long the scan may take that finds the new file after one was replaced while it was read.
+/// If a file was replaced while it was read, the error is reported after this time, unless a scan finds the new file.
 const REPLACEMENT_DELAY: Duration = Duration::from_secs(2);
 
 /// A component whose digest is known.

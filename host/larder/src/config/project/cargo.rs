@@ -30,8 +30,8 @@ pub(super) fn project(folder: &Path) -> Option<Project> {
     })
 }
 
-/// The folders of the crates outside of this folder on which it depends by path, directly or through others. Empty
-/// without a manifest. What a manifest names wrongly is left out: cargo reports it.
+/// The folders of all crates on which the crate in this folder depends by path, directly or indirectly, as far as they are
+/// outside of it. Empty if there is no manifest. Paths that do not exist are omitted: cargo reports them.
 pub(super) fn path_dependencies(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut next) = (BTreeSet::new(), vec![folder.to_owned()]);
     while let Some(one) = next.pop() {
