@@ -76,6 +76,8 @@ class Session:
             found, is_complete = await self._pages_once(list_page, items)
             if is_complete or time.monotonic() > deadline:
                 return found
+            # A provider that was too slow several times is not called for a while.
+            await asyncio.sleep(1)
 
     async def _pages_once(self, list_page, items):
         found, cursor, is_complete = [], None, True

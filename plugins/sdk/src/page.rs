@@ -1,6 +1,7 @@
 //! Pages of lists, and completions.
 
 use std::borrow::Borrow;
+use std::time::{Duration, Instant};
 
 pub use crate::bindings::completions::exports::larder::provider::completion_provider::Completion;
 pub use crate::bindings::exports::larder::provider::resource_provider::{EntryPage, TemplatePage};
@@ -8,6 +9,9 @@ use crate::{Entry, Freshness, Query, Template};
 
 /// The maximum number of values in a completion, as specified by MCP.
 const MAX_SUGGESTIONS: usize = 100;
+/// A page ends when its iterator has taken this long since its first entry. The host gives a list for which a
+/// client waits at least half a second.
+const MAX_PAGE_TIME: Duration = Duration::from_millis(250);
 
 /// Returns one page of a list that is **sorted by URI**: the entries after the query's cursor that match its
 /// hints, up to its limit.
@@ -15,7 +19,7 @@ const MAX_SUGGESTIONS: usize = 100;
 /// The cursor is the last URI of the previous page. If the list changes between two pages, entries that are
 /// in the list all the time are neither repeated nor lost. Takes entries by value (`paginate(walk(), query)`)
 /// or by reference (`paginate(&self.entries, query)`). An iterator is consumed only as far as the page needs
-/// it.
+/// it. If the iterator is slow, the page ends early, so that the list is not skipped because it is too late.
 ///
 /// ```
 /// # use larder_provider::{Entry, Query, paginate};
@@ -35,12 +39,20 @@ where
 {
     let cursor = query.cursor.as_deref();
     let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);
-    let mut rest = sorted.into_iter().filter(|entry| {
+    let is_listed = |entry: &I::Item| {
         let entry: &Entry = entry.borrow();
         cursor.is_none_or(|cursor| entry.uri.as_str() > cursor) && query.wants(entry)
-    });
-    let entries: Vec<Entry> = rest.by_ref().take(limit).map(Into::into).collect();
-    let more = entries.len() == limit && rest.next().is_some();
+    };
+    let mut rest = sorted.into_iter().fuse().filter(is_listed);
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut first_at = None;
+    for entry in rest.by_ref() {
+        entries.push(entry.into());
+        if entries.len() == limit || first_at.get_or_insert_with(Instant::now).elapsed() > MAX_PAGE_TIME {
+            break;
+        }
+    }
+    let more = rest.next().is_some();
     let next_cursor = entries.last().filter(|_| more).map(|last| last.uri.clone());
     EntryPage { entries, next_cursor, freshness: None }
 }
@@ -142,6 +154,21 @@ mod tests {
         check(Query { kind: Some("odd".into()), ..Query::new(2) }, &["n:1", "n:3"], Some("n:3"));
         check(Query { uri_prefix: Some("n:4".into()), ..Query::new(2) }, &["n:4"], None);
         check(Query { uri_prefix: Some("m:".into()), ..Query::new(2) }, &[], None);
+    }
+
+    #[test]
+    fn a_page_ends_early_if_its_entries_are_slow() {
+        let entry = |n: usize| Entry::new(format!("n:{n}"), "");
+        let slow = (0..6).map(|n| {
+            // The time before the first entry is the same for each page, so it does not count.
+            let duration = if n == 0 { MAX_PAGE_TIME } else { MAX_PAGE_TIME * 2 / 3 };
+            std::thread::sleep(duration);
+            entry(n)
+        });
+        let page = paginate(slow, &Query::new(9));
+        assert_eq!((page.entries.len(), page.next_cursor.as_deref()), (3, Some("n:2")));
+        let rest = Query { cursor: page.next_cursor, ..Query::new(9) };
+        assert_eq!(paginate((0..6).map(entry), &rest).entries.len(), 3);
     }
 
     #[test]

@@ -24,6 +24,19 @@ test('a page begins after the cursor', () => {
   check({ limit: 2, uriPrefix: 'n:4' }, ['n:4'], undefined);
 });
 
+test('a page ends early if its entries are slow', () => {
+  const wait = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  function* slow() {
+    for (let n = 0; n < 6; n++) {
+      // The time before the first entry is the same for each page, so it does not count.
+      wait(n === 0 ? 300 : 160);
+      yield { uri: `n:${n}` };
+    }
+  }
+  const page = paginate(slow(), { limit: 9 });
+  assert.deepEqual([page.entries.length, page.nextCursor], [2, 'n:1']);
+});
+
 test('a completion has at most a hundred values', () => {
   const { values, total, more } = matching(Array.from({ length: 150 }, (_, n) => String(n)), '');
   assert.deepEqual([values.length, total, more], [100, 150, true]);

@@ -1,5 +1,7 @@
 """The base class of providers, and helper functions for it."""
 
+import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -37,6 +39,10 @@ from .values import (
     Template,
     TemplatePage,
 )
+
+# A page ends when its iterator has taken this long since its first entry. The host gives a list for which a client waits
+# at least half a second.
+_MAX_PAGE_SECONDS = 0.25
 
 
 class Provider:
@@ -123,12 +129,17 @@ def paginate(entries: Iterable[Entry], query: Query) -> EntryPage:
     """Returns one page of a list that is sorted by URI: the entries after the query's cursor that match its hints.
 
     The cursor is the last URI of the previous page. If the list changes between two pages, entries that are in the
-    list all the time are neither repeated nor lost."""
+    list all the time are neither repeated nor lost. If `entries` is a slow iterator, the page ends early, so that the
+    list is not skipped because it is too late."""
     limit = max(query.limit, 1)
     page: list[Entry] = []
+    end = math.inf
     for entry in entries:
         if (query.cursor is None or entry.uri > query.cursor) and query.wants(entry):
-            if len(page) == limit:
+            now = time.monotonic()
+            if not page:
+                end = now + _MAX_PAGE_SECONDS
+            elif len(page) == limit or now > end:
                 return EntryPage(page, next_cursor=page[-1].uri)
             page.append(entry)
     return EntryPage(page)
