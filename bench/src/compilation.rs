@@ -45,9 +45,13 @@ struct Language {
     engine: Vec<f64>,
 }
 
-/// The times of all languages whose revisions were built.
-#[derive(Debug, Clone)]
-pub(crate) struct Compilation(Vec<Language>);
+/// The times of the languages.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Compilation {
+    measured: Vec<Language>,
+    /// The languages whose revisions were not built, because the tools are missing.
+    not_built: Vec<&'static str>,
+}
 
 /// A measured ratio to the reference, and the ratio that is the target.
 pub(crate) struct Ratio {
@@ -59,19 +63,22 @@ pub(crate) struct Ratio {
 /// Measures this number of times, each with an empty cache. `revisions` has a folder for each language.
 pub(crate) fn measure(setup: &Setup, revisions: &Path, rounds: usize) -> Result<Compilation> {
     let program = setup.bare.as_deref().context("--bare is required for --compilation")?;
-    let mut languages = Vec::new();
+    let mut compilation = Compilation::default();
     for (folder, name) in LANGUAGES {
         let files = files(&revisions.join(folder))?;
-        let Some(first) = files.first() else { continue };
+        let Some(first) = files.first() else {
+            compilation.not_built.push(name);
+            continue;
+        };
         eprintln!("measuring compilation: {name}");
         let component_bytes = usize::try_from(fs::metadata(first)?.len())?;
         let mut language = Language { name, component_bytes, first: vec![], rebuilt: vec![], engine: vec![] };
         for _ in 0..rounds {
             language.measure_round(setup, program, &files)?;
         }
-        languages.push(language);
+        compilation.measured.push(language);
     }
-    Ok(Compilation(languages))
+    Ok(compilation)
 }
 
 /// The revisions in the order in which they were built.
@@ -159,10 +166,13 @@ fn wait_until_idle(server: &Server) -> Result<()> {
 }
 
 impl Compilation {
+    fn language(&self, name: &str) -> Option<&Language> {
+        self.measured.iter().find(|language| language.name == name)
+    }
+
     /// Milliseconds that the engine needs for the component in Python.
     fn reference(&self) -> Option<f64> {
-        let python = self.0.iter().find(|language| language.name == REFERENCE)?;
-        Some(median(python.engine.iter().copied()))
+        Some(median(self.language(REFERENCE)?.engine.iter().copied()))
     }
 
     /// The ratios that have a target.
@@ -173,25 +183,21 @@ impl Compilation {
             measured: measured / reference,
             target: target / REFERENCE_MS,
         };
-        let of = |name: &str| self.0.iter().find(|language| language.name == name);
         let rebuilt = REBUILT_MS.iter().filter_map(|&(name, target)| {
             Some(ratio(
                 format!("rebuilt {name} to first answer, p95 / engine, Python"),
-                of(name)?.p95(),
+                self.language(name)?.p95(),
                 target,
             ))
         });
         let first = FIRST_MS.iter().filter_map(|&(name, target)| {
-            let measured = median(of(name)?.first.iter().copied());
+            let measured = median(self.language(name)?.first.iter().copied());
             Some(ratio(format!("first {name} to first answer / engine, Python"), measured, target))
         });
         rebuilt.chain(first).collect()
     }
 
     pub(crate) fn print(&self) {
-        if self.0.is_empty() {
-            return;
-        }
         println!(
             "\n## Compilation\n\nMilliseconds from the rename of a file to its first answer. The engine alone compiles the whole"
         );
@@ -200,7 +206,7 @@ impl Compilation {
             "| language | component | engine alone | first revision | rebuilt: median | p95 | slowest | number |"
         );
         println!("|---|---:|---:|---:|---:|---:|---:|---:|");
-        for language in &self.0 {
+        for language in &self.measured {
             let [engine, first, rebuilt] = [&language.engine, &language.first, &language.rebuilt]
                 .map(|times| median(times.iter().copied()));
             let slowest = quantile(language.rebuilt.iter().copied(), 1.0);
@@ -212,10 +218,13 @@ impl Compilation {
                 language.rebuilt.len()
             );
         }
+        for name in &self.not_built {
+            println!("| {name} | not measured: its tools are missing | | | | | | |");
+        }
     }
 
     pub(crate) fn json(&self) -> Value {
-        let languages = self.0.iter().map(|language| {
+        let languages = self.measured.iter().map(|language| {
             json!({"language": language.name, "component_bytes": language.component_bytes,
                 "engine_ms": language.engine, "first_ms": language.first, "rebuilt_ms": language.rebuilt})
         });
