@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use larder_model::name::Digest;
 use larder_signature::{
-    CertificateAnnotations, FoundSignature, MAX_SIGNATURE_SIZE, Signature, SimpleSigning, layer,
+    CertificateAnnotations, FoundSignature, MAX_SIGNATURE_SIZE, Reason, Signature, SimpleSigning, layer,
 };
 use oci_client::manifest::OciDescriptor;
 
@@ -43,7 +43,7 @@ impl Store {
         });
         let digest = attachment.digest.to_string();
         let origin = format!("signature {} of {}", at + 1, digest.get(..19).unwrap_or(&digest));
-        FoundSignature { origin, signature }
+        FoundSignature { origin, signature: signature.map_err(Reason::from) }
     }
 
     fn layer(&self, descriptor: &OciDescriptor) -> Result<Bytes, String> {

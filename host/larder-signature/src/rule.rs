@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::evidence::Evidence;
 use crate::identity::Identity;
 use crate::key::PublicKey;
+use crate::reason::Reason;
 use crate::signer::Signer;
 use crate::trust_root::TrustRoot;
 
@@ -25,11 +26,11 @@ pub struct Rule {
 
 impl Rule {
     /// Returns the signer, if the rule trusts him; otherwise the reason why it does not.
-    pub(crate) fn signer(&self, evidence: &Evidence) -> Result<Signer, String> {
+    pub(crate) fn signer(&self, evidence: &Evidence) -> Result<Signer, Reason> {
         match evidence {
             Evidence::Key(signature) => {
                 let made = self.keys.iter().find(|(_, key)| signature.is_made_by(key));
-                made.map(|(name, key)| key_signer(name, key)).ok_or_else(|| self.no_key())
+                made.map(|(name, key)| key_signer(name, key)).ok_or_else(|| self.no_key().into())
             }
             Evidence::Certificate(message, bundle) => self.certificate_signer(message, bundle),
         }
@@ -39,7 +40,7 @@ impl Rule {
         &self,
         message: &Bytes,
         bundle: &sigstore_verify::types::Bundle,
-    ) -> Result<Signer, String> {
+    ) -> Result<Signer, Reason> {
         let Some(root) = &self.root else {
             return Err("it was made with a certificate, but `root` is not set".into());
         };
@@ -48,7 +49,8 @@ impl Rule {
             true => Ok(Signer::Identity { identity, issuer, root: root.digest() }),
             false => Err(format!(
                 "it was made by {identity:.200}, confirmed by {issuer:.200}, whom `identities` does not contain"
-            )),
+            )
+            .into()),
         }
     }
 

@@ -6,6 +6,7 @@ use sigstore_verify::types::Bundle;
 use crate::bundle;
 use crate::certificate_annotations::CertificateAnnotations;
 use crate::evidence::{Evidence, KeySignature, from_base64};
+use crate::reason::Reason;
 use crate::simple_signing::SimpleSigning;
 
 /// A signature, before it is verified.
@@ -32,7 +33,7 @@ pub struct FoundSignature {
     /// Where it was found, for people: a file name, or a digest in a registry.
     pub origin: String,
     /// The signature, or why it cannot be read.
-    pub signature: Result<Signature, String>,
+    pub signature: Result<Signature, Reason>,
 }
 
 impl Signature {

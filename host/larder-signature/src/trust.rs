@@ -7,14 +7,13 @@ use bytes::Bytes;
 use crate::attestation::Attestation;
 use crate::bundle;
 use crate::evidence::Evidence;
+use crate::reason::Reason;
 use crate::rule::Rule;
 use crate::signature::FoundSignature;
 use crate::signer::Signer;
 
 /// The most signatures of one component that are verified.
 const MAX_SIGNATURES: usize = 64;
-/// The most characters of the reason why one signature is not trusted.
-const MAX_REASON: usize = 500;
 
 /// The operator's trust in signers. Each rule that requires a signature must be fulfilled, so that the rule of a team
 /// cannot weaken that of the server.
@@ -27,7 +26,7 @@ pub struct Trust {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Untrusted {
     rule: String,
-    reasons: Vec<String>,
+    reasons: Vec<Reason>,
 }
 
 impl fmt::Display for Untrusted {
@@ -36,6 +35,7 @@ impl fmt::Display for Untrusted {
         match reasons.as_slice() {
             [] => write!(f, "it is not signed, and {rule} requires a signature"),
             reasons => {
+                let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
                 write!(f, "{rule} requires a signature, and no signature is trusted: {}", reasons.join("; "))
             }
         }
@@ -43,6 +43,13 @@ impl fmt::Display for Untrusted {
 }
 
 impl std::error::Error for Untrusted {}
+
+impl Untrusted {
+    /// Returns whether a later verification of the same signatures may succeed.
+    pub fn is_temporary(&self) -> bool {
+        self.reasons.iter().any(Reason::is_temporary)
+    }
+}
 
 impl Trust {
     /// Combines rules, all of which apply. A rule of a team that only requires a signature trusts those whom the rule
@@ -88,7 +95,7 @@ impl Trust {
             for (origin, evidence) in &evidence {
                 match evidence.as_ref().map_err(Clone::clone).and_then(|evidence| rule.signer(evidence)) {
                     Ok(signer) => signers.push(signer),
-                    Err(reason) => reasons.push(one_line(&format!("{origin}: {reason}"))),
+                    Err(reason) => reasons.push(reason.at(origin)),
                 }
             }
             if rule.is_required && signers.len() == before {
@@ -117,19 +124,15 @@ impl Trust {
     fn any_signer(&self, evidence: &Evidence) -> Result<Signer, String> {
         let mut result = Err("no key and no identity is configured in [trust]".to_owned());
         for rule in &self.rules {
-            result = result.or_else(|_| rule.signer(evidence));
+            result = result.or_else(|_| rule.signer(evidence).map_err(|reason| reason.to_string()));
         }
         result
     }
 }
 
-/// Returns the text on one line and shortened: parts of it are from whoever made the signature.
-fn one_line(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(MAX_REASON).collect()
-}
-
 impl FoundSignature {
-    fn evidence(&self, subject: &Bytes) -> Result<Evidence, String> {
-        self.signature.as_ref().map_err(Clone::clone)?.evidence(subject)
+    fn evidence(&self, subject: &Bytes) -> Result<Evidence, Reason> {
+        let signature = self.signature.as_ref().map_err(Reason::clone)?;
+        Ok(signature.evidence(subject)?)
     }
 }

@@ -3,14 +3,16 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use sigstore_verify::crypto::CertificateInfo;
 use sigstore_verify::trust_root::TrustedRoot;
 use sigstore_verify::types::Bundle;
-use sigstore_verify::{VerificationPolicy, Verifier};
+use sigstore_verify::{Error, TransparencyLogError, VerificationPolicy, Verifier};
 
 use crate::cryptography::{install, sha256, with_message};
+use crate::reason::Reason;
 
 /// The trust root of an operator.
 #[derive(Clone)]
@@ -66,11 +68,28 @@ impl TrustRoot {
     }
 
     /// Verifies everything except who signed. Returns the identity in the certificate and its issuer.
-    pub(crate) fn verify(&self, message: &Bytes, bundle: &Bundle) -> Result<(String, String), String> {
+    pub(crate) fn verify(&self, message: &Bytes, bundle: &Bundle) -> Result<(String, String), Reason> {
+        let began = SystemTime::now();
         let verified = with_message(message, || self.verifier.verify(&**message, bundle, &self.policy));
-        let verified = verified.map_err(|error| error.to_string())?;
+        let verified = verified.map_err(|error| reason(&error, bundle, began))?;
         let claims = verified.certificate().and_then(claims).filter(|_| verified.certificate_verified());
         claims.ok_or_else(|| "the certificate has no identity or no issuer".into())
+    }
+}
+
+/// Returns why a bundle was not accepted by a verification that began at this time. An entry that is in the future for
+/// our clock is accepted later. The text of the error contains the current time, so it is replaced.
+fn reason(error: &Error, bundle: &Bundle, began: SystemTime) -> Reason {
+    let is_about_time = matches!(error, Error::TransparencyLog(TransparencyLogError::IntegratedTime(_)));
+    let entries = bundle.verification_material.tlog_entries.iter().filter(|_| is_about_time);
+    // Only a promise proves the time of an entry.
+    let promised = entries.filter(|entry| entry.inclusion_promise.is_some());
+    let last = promised.filter_map(|entry| entry.integrated_time).max();
+    match last.filter(|time| SystemTime::from(*time) > began) {
+        Some(time) => Reason::temporary(format!(
+            "it was logged at {time}, which is in the future for the clock of this machine"
+        )),
+        None => error.to_string().into(),
     }
 }
 

@@ -22,6 +22,7 @@ use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::metrics::Metrics;
 use larder_sandbox::{self as sandbox, CompilerConfig, Sandbox};
+use larder_signature::{Rule, Trust};
 use tempfile::TempDir;
 
 /// How long `eventually` waits.
@@ -92,6 +93,7 @@ pub(crate) struct TestServerBuilder {
     compiler: CompilerConfig,
     quota: Option<Quota>,
     ceiling: Ceiling,
+    trust: Trust,
     requires_settings: bool,
     resource_tools: bool,
     replicas: Arc<dyn TeamReplicas>,
@@ -185,6 +187,7 @@ impl TestServer {
             compiler: sandbox_config().compiler,
             quota: None,
             ceiling: Ceiling::default(),
+            trust: Trust::default(),
             requires_settings: false,
             resource_tools: false,
             replicas: Arc::new(Single),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Blob, Fetched};
 use larder_model::name::Digest;
-use larder_signature::{BUNDLE_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Signature};
+use larder_signature::{BUNDLE_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Reason, Signature};
 
 /// A component in one revision, with what belongs to it. Two artifacts are equal if nothing has to be loaded again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,11 +84,13 @@ impl Signatures {
     }
 }
 
-fn read_file(name: &str, file: &Blob) -> Result<Signature, String> {
+fn read_file(name: &str, file: &Blob) -> Result<Signature, Reason> {
     match file.fetch(MAX_SIGNATURE_SIZE) {
         Ok(Fetched::Bytes(bytes)) if name.ends_with(BUNDLE_EXTENSION) => Ok(Signature::Bundle(bytes)),
         Ok(Fetched::Bytes(bytes)) => Ok(Signature::Detached(bytes)),
-        Ok(Fetched::TooLarge(size)) => Err(format!("it has {size} bytes; the limit is {MAX_SIGNATURE_SIZE}")),
-        Err(error) => Err(format!("it cannot be read: {error}")),
+        Ok(Fetched::TooLarge(size)) => {
+            Err(format!("it has {size} bytes; the limit is {MAX_SIGNATURE_SIZE}").into())
+        }
+        Err(error) => Err(Reason::temporary(format!("it cannot be read: {error}"))),
     }
 }

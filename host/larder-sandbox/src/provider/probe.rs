@@ -59,8 +59,13 @@ pub enum LoadError {
     #[error("cannot read the file: {0}")]
     Unreadable(String),
     /// The publisher of the component could not be verified.
-    #[error("verification failed: {0}")]
-    Verification(String),
+    #[error("verification failed: {reason}")]
+    Verification {
+        /// Why.
+        reason: String,
+        /// Whether a later attempt may succeed although nothing changes.
+        is_temporary: bool,
+    },
     /// The name of the file is not a valid provider name.
     #[error(transparent)]
     BadName(#[from] larder_model::name::BadName),

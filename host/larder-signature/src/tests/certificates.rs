@@ -145,6 +145,19 @@ fn a_bundle_that_is_wrong_in_one_way_is_rejected() {
 }
 
 #[test]
+fn only_what_was_logged_in_the_future_may_be_accepted_later() {
+    let authority = Authority::new();
+    let trust = Trust::new([person_rule(&authority)]);
+    for Wrong { name, bundle: made, .. } in wrong_bundles(&authority) {
+        let found = [bundle(&made)];
+        let error = trust.verify(&SUBJECT, &found).unwrap_err();
+        assert_eq!(error.is_temporary(), name == "logged in the future", "{name}: {error}");
+        // The same text is logged once.
+        assert_eq!(trust.verify(&SUBJECT, &found), Err(error), "{name}");
+    }
+}
+
+#[test]
 fn older_versions_of_bundles_are_accepted() {
     let authority = Authority::new();
     let rule = person_rule(&authority);

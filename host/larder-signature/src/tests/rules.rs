@@ -1,4 +1,5 @@
 use super::*;
+use crate::Reason;
 use crate::testing::Recipe;
 
 #[test]
@@ -65,6 +66,16 @@ fn a_removed_key_or_identity_or_root_is_not_trusted_any_more() {
     assert!(!Trust::new([person_rule(&Authority::new())]).still_trusts(&by_person));
     let other = vec![Identity::new("other@example.com", ISSUER).unwrap()];
     assert!(!Trust::new([Rule { identities: other, ..person_rule(&authority) }]).still_trusts(&by_person));
+}
+
+#[test]
+fn a_rejection_is_temporary_if_one_of_its_reasons_is() {
+    let trust = Trust::new([key_rule(&[("release", &Signer::ecdsa())])]);
+    let is_temporary = |found: &[FoundSignature]| trust.verify(&SUBJECT, found).unwrap_err().is_temporary();
+    let signature = Err(Reason::temporary("it cannot be read"));
+    let unreadable = FoundSignature { origin: "x".into(), signature };
+    assert!(!is_temporary(&[]) && !is_temporary(&[detached(b"rubbish")]));
+    assert!(is_temporary(&[detached(b"rubbish"), unreadable]));
 }
 
 #[test]

@@ -17,6 +17,12 @@ impl TestServerBuilder {
         self
     }
 
+    /// Sets whose signatures are trusted.
+    pub(crate) fn trust(mut self, rule: Rule) -> Self {
+        self.trust = Trust::new([rule]);
+        self
+    }
+
     /// Rejects providers without the settings that they require, as a real server does.
     pub(crate) fn requires_settings(mut self) -> Self {
         self.requires_settings = true;
@@ -168,7 +174,7 @@ impl TestServerBuilder {
             parse_grant_request: larder::config::parse_grant_request,
             requires_settings: self.requires_settings,
             relative_to: self.plugins.clone(),
-            trust: Default::default(),
+            trust: Arc::new(self.trust),
             approvals: Approvals::new(&self.folder.path().join(".state"), self.folder.path()),
             resource_tools: self.resource_tools,
         };

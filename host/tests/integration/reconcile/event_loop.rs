@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use larder_core::catalog::Catalog;
-use larder_core::source::{Artifact, Blob, BlobRevision, Content, Fetched, MemorySource};
+use larder_core::source::{Artifact, Blob, BlobRevision, Content, Fetched, MemorySource, Signatures};
 use larder_model::name::Digest;
+use larder_signature::testing::Signer;
+use larder_signature::{PrivateKey, PublicKey, Rule};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::compile_and_pause;
-use crate::harness::{SLOW_WAIT, TestServer, component_path, eventually_within};
+use crate::harness::{SLOW_WAIT, TestServer, TestServerBuilder, component_path, eventually_within};
 use crate::revision::{NOW, revision, text};
 
 /// Longer than anything that the reconciler waits for, except this.
@@ -20,10 +22,31 @@ const SCAN_INTERVAL: Duration = Duration::from_secs(3_600);
 
 /// Starts the loop of a server that scans only if something triggers it.
 async fn start_running(source: &MemorySource) -> TestServer {
-    let builder = TestServer::builder("").source(source.clone()).scan_interval(SCAN_INTERVAL);
-    let mut server = builder.start().await;
+    run(TestServer::builder("").source(source.clone())).await
+}
+
+async fn run(builder: TestServerBuilder) -> TestServer {
+    let mut server = builder.scan_interval(SCAN_INTERVAL).start().await;
     server.run_reconciler();
     server
+}
+
+/// Signs revision 1.
+fn sign(signer: &Signer) -> TestContent {
+    let key = PrivateKey::from_pem(&signer.private_key()).unwrap();
+    TestContent::new(key.sign_blob(&revision(1)).unwrap().into_bytes())
+}
+
+/// Starts the loop of a server that requires a signature of this signer. It has revision 1 with this signature.
+async fn start_with_signature(signature: TestContent, trusted: &Signer) -> TestServer {
+    let source = MemorySource::default();
+    let files = vec![("revision.wasm.sig".to_owned(), signature.blob())];
+    let signatures = Signatures { files, ..Signatures::default() };
+    let artifact = Artifact { signatures, ..Artifact::in_memory("revision", revision(1)) };
+    source.change(|memory| memory.put(artifact));
+    let keys = vec![("release".to_owned(), PublicKey::from_pem(&trusted.public_key()).unwrap())];
+    let rule = Rule { location: "[trust]".into(), keys, is_required: true, ..Rule::default() };
+    run(TestServer::builder("").source(source).trust(rule)).await
 }
 
 /// Waits until a catalog is published for which `condition` holds.
@@ -42,7 +65,7 @@ fn serves(component: &[u8]) -> impl Fn(&Catalog) -> bool + use<> {
     move |catalog| catalog.offers().iter().any(|offer| offer.provider.digest() == digest)
 }
 
-/// A component that cannot be read while `is_broken`, and whose reads wait for `gate` if there is one.
+/// A component or a signature that cannot be read while `is_broken`, and whose reads wait for `gate` if there is one.
 struct TestContent {
     bytes: bytes::Bytes,
     is_broken: Arc<AtomicBool>,
@@ -60,8 +83,12 @@ impl TestContent {
 
     /// Returns the artifact `revision` with this content.
     fn artifact(self) -> Artifact {
+        Artifact { component: self.blob(), ..Artifact::in_memory("revision", "") }
+    }
+
+    fn blob(self) -> Blob {
         let digest = BlobRevision::Digest(Digest::of(&self.bytes));
-        Artifact { component: Blob::new(digest, self), ..Artifact::in_memory("revision", "") }
+        Blob::new(digest, self)
     }
 }
 
@@ -117,6 +144,34 @@ async fn retries_a_component_that_could_not_be_read() {
     let waited = began.elapsed();
     assert!(waited >= Duration::from_secs(15 + 30), "{waited:?}");
     assert!(server.reader.snapshot().rejected().is_empty());
+}
+
+#[tokio::test]
+async fn verifies_a_component_again_whose_signature_could_not_be_read() {
+    compile_and_pause(&[&revision(1)]).await;
+    let signer = Signer::ecdsa();
+    let signature = sign(&signer);
+    let is_broken = signature.is_broken.clone();
+    is_broken.store(true, Ordering::Relaxed);
+    let server = start_with_signature(signature, &signer).await;
+    let reason = server.rejection_reason("memory:revision");
+    assert!(reason.ends_with("is trusted: revision.wasm.sig: it cannot be read: broken"), "{reason}");
+    is_broken.store(false, Ordering::Relaxed);
+    wait_for_catalog(&server, Duration::from_secs(60), serves(&revision(1))).await;
+    assert!(server.reader.snapshot().rejected().is_empty());
+}
+
+#[tokio::test]
+async fn does_not_verify_a_wrong_signature_again() {
+    compile_and_pause(&[]).await;
+    let signature = sign(&Signer::ecdsa());
+    let is_read = signature.is_read.clone();
+    let server = start_with_signature(signature, &Signer::ecdsa()).await;
+    let reason = server.rejection_reason("memory:revision");
+    assert!(reason.ends_with("it was not made with the key release"), "{reason}");
+    is_read.notified().await;
+    let again = tokio::time::timeout(SCAN_INTERVAL / 2, is_read.notified()).await;
+    assert!(again.is_err(), "the signature was read again");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use super::Loader;
 use super::component::IdentifiedComponent;
 use crate::source::{Signatures, SignedSubject};
 use larder_sandbox::provider::LoadError;
-use larder_signature::Signer;
+use larder_signature::{Signer, Untrusted};
 
 impl Loader {
     /// Returns the trusted signers of an artifact. It is an error if one is required and missing.
@@ -23,14 +23,23 @@ impl Loader {
         }
         let (trust, signatures) = (Arc::clone(&desired.trust), desired.artifact.signatures.clone());
         let subject = subject(&signatures, component);
-        let verify = move || trust.verify(&subject, &signatures.read()).map_err(|error| error.to_string());
-        let verified = self.threads.run(verify).await.map_err(|error| error.to_string());
-        let signers = verified.flatten().map_err(LoadError::Verification)?;
+        let verify = move || trust.verify(&subject, &signatures.read());
+        // The error contains the number of the task, so each attempt would be logged as a new rejection.
+        let verified = self.threads.run(verify).await.map_err(|_| not_completed())?;
+        let signers = verified.map_err(|error| untrusted(&error))?;
         for signer in &signers {
             tracing::info!(component = desired.artifact.origin, %signer, "the signature is valid");
         }
         Ok(signers)
     }
+}
+
+fn not_completed() -> LoadError {
+    LoadError::Verification { reason: "it panicked; see the log".into(), is_temporary: true }
+}
+
+fn untrusted(error: &Untrusted) -> LoadError {
+    LoadError::Verification { reason: error.to_string(), is_temporary: error.is_temporary() }
 }
 
 /// Returns what was signed. Without signatures it is not needed, and the component may not have been read.

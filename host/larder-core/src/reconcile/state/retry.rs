@@ -24,7 +24,8 @@ pub(super) struct Retry {
 
 impl Retry {
     /// Returns when to load a rejected component again. An invalid component stays invalid. A failed probe may
-    /// succeed once what the component needs is available, and a compiler process may fail for external reasons.
+    /// succeed once what the component needs is available, and a compiler process may fail for external reasons. A
+    /// rejected signature is verified again only if it may be trusted later.
     pub(super) fn of_load(before: Option<Self>, error: &LoadError) -> Option<Self> {
         let is_temporary = match error {
             LoadError::Probe { .. }
@@ -32,12 +33,12 @@ impl Retry {
             | LoadError::Approvals(_)
             | LoadError::GrantRequestFile(_) => true,
             LoadError::Rejected(rejection) => matches!(rejection, Rejection::Compiler(_)),
+            LoadError::Verification { is_temporary, .. } => *is_temporary,
             LoadError::BadName(_)
             | LoadError::Settings(_)
             | LoadError::NotApproved(_)
             | LoadError::TooLarge { .. }
-            | LoadError::TooMany(_)
-            | LoadError::Verification(_) => false,
+            | LoadError::TooMany(_) => false,
         };
         is_temporary.then(|| Self::after(before, LOAD_DELAY))
     }
@@ -67,4 +68,27 @@ impl Retry {
 pub(super) fn time_until_first(retries: impl Iterator<Item = Retry>) -> Duration {
     let now = Instant::now();
     retries.map(|retry| retry.at.saturating_duration_since(now)).min().unwrap_or(NEVER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verification(is_temporary: bool) -> LoadError {
+        LoadError::Verification { reason: "it was logged in the future".into(), is_temporary }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_signature_that_may_be_trusted_later_is_verified_after_growing_delays() {
+        let mut retry = None;
+        for seconds in [15, 30, 60, 120, 240, 480, 600, 600] {
+            retry = Retry::of_load(retry, &verification(true));
+            assert_eq!(time_until_first(retry.into_iter()), Duration::from_secs(seconds));
+        }
+    }
+
+    #[test]
+    fn a_wrong_signature_is_not_verified_again() {
+        assert!(Retry::of_load(None, &verification(false)).is_none());
+    }
 }

@@ -38,7 +38,7 @@ fn find(file: &Path, extension: &str) -> Option<FoundSignature> {
     let path = Path::new(&path);
     let signature = match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => Err(format!("it cannot be read: {error}")),
+        Err(error) => Err(format!("it cannot be read: {error}").into()),
         Ok(content) if extension == BUNDLE_EXTENSION => Ok(Signature::Bundle(content.into())),
         Ok(content) => Ok(Signature::Detached(content.into())),
     };
