@@ -57,7 +57,8 @@ impl Functions {
 
     /// The same functions, as those of an earlier revision.
     pub(super) fn as_known(&self) -> Self {
-        let mut bytes = Vec::new();
+        // A vector that grows is copied each time, and needs up to three times the memory meanwhile.
+        let mut bytes = Vec::with_capacity(usize::try_from(self.size()).unwrap_or_default());
         // Writing to memory does not fail.
         let _ = self.write(&mut bytes);
         Self::new(bytes)
@@ -173,6 +174,15 @@ mod tests {
         let used_again = || Functions::new(used_again.clone());
         assert!(unused(used_again(), MAX_UNUSED).get(&[1; KEY_SIZE]).is_some());
         assert!(unused(used_again(), MAX_UNUSED + 1).get(&[1; KEY_SIZE]).is_none());
+    }
+
+    #[test]
+    fn a_copy_takes_only_the_memory_that_it_needs() {
+        let functions = Functions::default();
+        for number in 1_u8..=3 {
+            functions.insert(&[number; KEY_SIZE], vec![0; 1_000]);
+        }
+        assert_eq!(functions.as_known().bytes.capacity() as u64, functions.size());
     }
 
     #[test]
