@@ -40,6 +40,7 @@ impl fmt::Display for CompilePhases {
 }
 
 /// Measures consecutive phases.
+#[derive(Clone, Copy)]
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {

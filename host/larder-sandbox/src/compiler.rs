@@ -26,17 +26,17 @@ use larder_model::name::{Digest, TeamName};
 use larder_runtime::drain::Drain;
 use larder_runtime::file_fingerprint::FileFingerprint;
 
-/// The compiler process ended without an error, but with invalid output.
+/// The compiler process ended without an error, but its output is invalid.
 const UNUSABLE: &str = "the compiler process succeeded, but its code cannot be loaded by this engine";
 
-/// Why a compiler process has no valid output.
-struct ProcessFailure {
+/// Why one run of the compiler process gave no code that can be used.
+struct Failure {
     rejection: Rejection,
-    /// Whether it wrote code, so it compiled the component before it failed.
+    /// Whether the process wrote code before it failed, so it had compiled the component.
     has_compiled: bool,
 }
 
-impl From<Rejection> for ProcessFailure {
+impl From<Rejection> for Failure {
     fn from(rejection: Rejection) -> Self {
         Self { rejection, has_compiled: false }
     }
@@ -241,15 +241,52 @@ impl Compiler {
         self.compile_tier(job, key, input).await
     }
 
-    /// Compiles a component into an entry of the cache.
+    /// Compiles a component into an entry of the cache, with the functions of the previous revision. If they prevent
+    /// that, they are removed, and another process compiles it without them. If the process fails after it compiled the
+    /// component, because it compiles it again, another process compiles it once.
     async fn compile_tier(
         &self,
         job: &CompileJob<'_>,
         key: Digest,
         input: Input<'_>,
     ) -> Result<(CompiledCode, CompilePhases), Rejection> {
-        let (mut stopwatch, tier) = (Stopwatch::start(), input.tier);
-        let (temp_file, output) = self.run_compiler(job, input).await?;
+        let stopwatch = Stopwatch::start();
+        let (was_known, may_recompile) = (input.known.is_some(), input.may_recompile);
+        let again = Input { bytes: input.bytes, known: None, tier: input.tier, may_recompile: false };
+        let error = match self.compile_once(job, key, input, stopwatch).await {
+            Ok(compiled) => return Ok(compiled),
+            Err(Failure { rejection: Rejection::Compiler(error), has_compiled })
+                if was_known || (may_recompile && has_compiled) =>
+            {
+                error
+            }
+            Err(failure) => return Err(failure.rejection),
+        };
+        if was_known {
+            tracing::warn!(error, "compiling again, without the functions of the previous revision");
+            if let Some(owner) = job.functions_key() {
+                self.run_blocking(move |cache| cache.remove_functions(owner)).await?;
+            }
+        } else {
+            tracing::warn!(
+                error,
+                "compiling again, without more keys for the functions of the next revision"
+            );
+        }
+        self.compile_once(job, key, again, stopwatch).await.map_err(|failure| failure.rejection)
+    }
+
+    /// Runs the compiler process once, and makes an entry of the cache from its output. The time of an earlier run,
+    /// since the stopwatch was started, counts as a part of this one.
+    async fn compile_once(
+        &self,
+        job: &CompileJob<'_>,
+        key: Digest,
+        input: Input<'_>,
+        mut stopwatch: Stopwatch,
+    ) -> Result<(CompiledCode, CompilePhases), Failure> {
+        let tier = input.tier;
+        let (temp_file, output) = self.run_process(job, input).await?;
         let process = stopwatch.lap();
         let owner = job.functions_key().filter(|_| output.functions > 0);
         let stored = self.run_blocking(move |cache| {
@@ -273,43 +310,11 @@ impl Compiler {
         Ok((CompiledCode { entry, tier }, phases))
     }
 
-    /// Runs the compiler process, with the functions of the previous revision. If they prevent it from compiling, they
-    /// are removed. If it fails after it compiled the component, because it compiles it again, another process does not.
-    async fn run_compiler(
-        &self,
-        job: &CompileJob<'_>,
-        input: Input<'_>,
-    ) -> Result<(NamedTempFile, Output), Rejection> {
-        let (was_known, may_recompile) = (input.known.is_some(), input.may_recompile);
-        let again = Input { bytes: input.bytes, known: None, tier: input.tier, may_recompile: false };
-        let error = match self.run_process(job, input).await {
-            Ok(compiled) => return Ok(compiled),
-            Err(ProcessFailure { rejection: Rejection::Compiler(error), has_compiled })
-                if was_known || (may_recompile && has_compiled) =>
-            {
-                error
-            }
-            Err(failure) => return Err(failure.rejection),
-        };
-        if was_known {
-            tracing::warn!(error, "compiling again, without the functions of the previous revision");
-            if let Some(owner) = job.functions_key() {
-                self.run_blocking(move |cache| cache.remove_functions(owner)).await?;
-            }
-        } else {
-            tracing::warn!(
-                error,
-                "compiling again, without more keys for the functions of the next revision"
-            );
-        }
-        self.run_process(job, again).await.map_err(|failure| failure.rejection)
-    }
-
     async fn run_process(
         &self,
         job: &CompileJob<'_>,
         input: Input<'_>,
-    ) -> Result<(NamedTempFile, Output), ProcessFailure> {
+    ) -> Result<(NamedTempFile, Output), Failure> {
         let (temp_file, stdout) = self
             .run_blocking(|cache| {
                 let temp_file = cache.temp_file()?;
@@ -321,7 +326,7 @@ impl Compiler {
         if let Err(rejection) = process::compile(&self.config, job, input, stdout).await {
             // The code is the first that it writes. If its size is unknown, the component is rejected as without it.
             let has_compiled = temp_file.as_file().metadata().is_ok_and(|output| output.len() > 0);
-            return Err(ProcessFailure { rejection, has_compiled });
+            return Err(Failure { rejection, has_compiled });
         }
         let output = Output::of(temp_file.as_file()).map_err(|_| Rejection::Compiler(UNUSABLE.into()))?;
         Ok((temp_file, output))

@@ -165,20 +165,29 @@ async fn damaged_functions_are_not_used() {
     }
 }
 
-#[tokio::test]
-async fn functions_that_stop_the_compiler_are_not_used_again() {
+/// Checks that functions with which this compiler fails are removed, and that another process compiles the component.
+async fn check_that_functions_are_removed(compiler: &str) {
     let test = TestCompiler::new();
-    let dies = test.sandbox(|config| config.program = test.compiler("dies-with-functions"));
-    compile(&dies, WIKI, echo()).await;
+    let fails = test.sandbox(|config| config.program = test.compiler(compiler));
+    compile(&fails, WIKI, echo()).await;
     test.functions(1).await;
-    // It is compiled nevertheless, by another process.
-    let phases = compile(&dies, WIKI, with_section(&echo(), 1)).await;
+    let phases = compile(&fails, WIKI, with_section(&echo(), 1)).await;
     assert!(phases.reused == 0 && phases.compiled > 0, "{phases}");
     assert_eq!(test.runs(), 3);
     // The new functions work in the real compiler.
     test.functions(1).await;
     let phases = compile(&test.sandbox(|_| {}), WIKI, with_section(&echo(), 2)).await;
     assert!(phases.reused > 0, "{phases}");
+}
+
+#[tokio::test]
+async fn functions_that_stop_the_compiler_are_not_used_again() {
+    check_that_functions_are_removed("dies-with-functions").await;
+}
+
+#[tokio::test]
+async fn functions_that_make_the_code_invalid_are_not_used_again() {
+    check_that_functions_are_removed("lies-with-functions").await;
 }
 
 #[tokio::test]
