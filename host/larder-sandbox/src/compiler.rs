@@ -34,11 +34,13 @@ struct Failure {
     rejection: Rejection,
     /// Whether the process wrote code before it failed, so it had compiled the component.
     has_compiled: bool,
+    /// Whether the code is larger than [`Config::code`].
+    is_code_too_large: bool,
 }
 
 impl From<Rejection> for Failure {
     fn from(rejection: Rejection) -> Self {
-        Self { rejection, has_compiled: false }
+        Self { rejection, has_compiled: false, is_code_too_large: false }
     }
 }
 
@@ -229,16 +231,17 @@ impl Compiler {
         if known.is_none() && job.usable_tiers(bytes.len()).contains(&Tier::First) {
             let input = Input { bytes, known: None, tier: Tier::First, may_recompile: false };
             match self.compile_tier(job, key, input).await {
-                // Code without optimisation is larger, so it can exceed a limit that optimised code does not exceed.
-                Err(Rejection::Compiler(error)) => {
-                    tracing::debug!(error, "compiling again, with optimisation");
+                // Code without optimisation is larger, so optimised code may be small enough. After another failure,
+                // such as a timeout, it is not tried: optimisation takes longer.
+                Err(failure) if failure.is_code_too_large => {
+                    tracing::debug!(error = %failure.rejection, "compiling again, with optimisation");
                 }
-                ended => return ended,
+                ended => return ended.map_err(|failure| failure.rejection),
             }
         }
         let may_recompile = known.is_none() && job.can_recompile();
         let input = Input { bytes, known, tier: Tier::Optimised, may_recompile };
-        self.compile_tier(job, key, input).await
+        self.compile_tier(job, key, input).await.map_err(|failure| failure.rejection)
     }
 
     /// Compiles a component into an entry of the cache, with the functions of the previous revision. If they prevent
@@ -249,18 +252,18 @@ impl Compiler {
         job: &CompileJob<'_>,
         key: Digest,
         input: Input<'_>,
-    ) -> Result<(CompiledCode, CompilePhases), Rejection> {
+    ) -> Result<(CompiledCode, CompilePhases), Failure> {
         let stopwatch = Stopwatch::start();
         let (was_known, may_recompile) = (input.known.is_some(), input.may_recompile);
         let again = Input { bytes: input.bytes, known: None, tier: input.tier, may_recompile: false };
         let error = match self.compile_once(job, key, input, stopwatch).await {
             Ok(compiled) => return Ok(compiled),
-            Err(Failure { rejection: Rejection::Compiler(error), has_compiled })
+            Err(Failure { rejection: Rejection::Compiler(error), has_compiled, .. })
                 if was_known || (may_recompile && has_compiled) =>
             {
                 error
             }
-            Err(failure) => return Err(failure.rejection),
+            Err(failure) => return Err(failure),
         };
         if was_known {
             tracing::warn!(error, "compiling again, without the functions of the previous revision");
@@ -273,7 +276,7 @@ impl Compiler {
                 "compiling again, without more keys for the functions of the next revision"
             );
         }
-        self.compile_once(job, key, again, stopwatch).await.map_err(|failure| failure.rejection)
+        self.compile_once(job, key, again, stopwatch).await
     }
 
     /// Runs the compiler process once, and makes an entry of the cache from its output. The time of an earlier run,
@@ -323,10 +326,10 @@ impl Compiler {
             })
             .await?
             .map_err(unwritable)?;
-        if let Err(rejection) = process::compile(&self.config, job, input, stdout).await {
+        if let Err(failure) = process::compile(&self.config, job, input, stdout).await {
             // The code is the first that it writes. If its size is unknown, the component is rejected as without it.
             let has_compiled = temp_file.as_file().metadata().is_ok_and(|output| output.len() > 0);
-            return Err(Failure { rejection, has_compiled });
+            return Err(Failure { has_compiled, ..failure });
         }
         let output = Output::of(temp_file.as_file()).map_err(|_| Rejection::Compiler(UNUSABLE.into()))?;
         Ok((temp_file, output))

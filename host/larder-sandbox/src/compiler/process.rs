@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, Command};
 
-use super::Config;
+use super::{Config, Failure};
 use crate::cache::KnownFunctions;
 use crate::child::{INVALID, SUBCOMMAND, UNSUPPORTED};
 use crate::compile_job::CompileJob;
@@ -40,14 +40,16 @@ pub(super) async fn compile(
     job: &CompileJob<'_>,
     input: Input<'_>,
     output: File,
-) -> Result<(), Rejection> {
+) -> Result<(), Failure> {
     match tokio::time::timeout(config.timeout, run(config, job, input, output)).await {
         Ok(result) => result,
-        Err(_) => Err(Rejection::Compiler(format!("compiling takes longer than {:?}", config.timeout))),
+        Err(_) => {
+            Err(Rejection::Compiler(format!("compiling takes longer than {:?}", config.timeout)).into())
+        }
     }
 }
 
-async fn run(config: &Config, job: &CompileJob<'_>, input: Input<'_>, output: File) -> Result<(), Rejection> {
+async fn run(config: &Config, job: &CompileJob<'_>, input: Input<'_>, output: File) -> Result<(), Failure> {
     let spawned = command(config, job, &input, output).spawn();
     let mut child = spawned.map_err(|error| {
         Rejection::Compiler(format!("cannot start {}: {error}", config.program.display()))
@@ -56,10 +58,11 @@ async fn run(config: &Config, job: &CompileJob<'_>, input: Input<'_>, output: Fi
     // Its stdin is kept open until it exits, because the process exits early when stdin is closed.
     let (_stdin, last_line, exited) =
         tokio::join!(feed(stdin, input), last_stderr_line(stderr), child.wait());
-    match exited {
-        Ok(status) => result_of(config, status, &last_line),
-        Err(error) => Err(Rejection::Compiler(format!("cannot wait for the compiler process: {error}"))),
-    }
+    let status = exited
+        .map_err(|error| Rejection::Compiler(format!("cannot wait for the compiler process: {error}")))?;
+    let is_code_too_large = status.signal() == Some(Signal::XFSZ.as_raw());
+    result_of(config, status, &last_line)
+        .map_err(|rejection| Failure { is_code_too_large, ..Failure::from(rejection) })
 }
 
 fn command(config: &Config, job: &CompileJob<'_>, input: &Input<'_>, output: File) -> Command {

@@ -7,7 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::GuestLifetime;
-use larder_sandbox::{CompileJob, CompiledComponent, HashedComponent, Priority, Sandbox};
+use larder_sandbox::{
+    CachedComponent, CompileJob, CompiledComponent, HashedComponent, Priority, Rejection, Sandbox,
+};
 use serde_json::json;
 
 use super::{TestCompiler, pid, with_length};
@@ -132,12 +134,18 @@ async fn a_new_revision_replaces_code_that_is_not_optimised() {
     assert_eq!(test.modes(), [first_tier, "--reuse", first_tier, "--functions --reuse"]);
 }
 
-/// Compiles a component that somebody waits for.
-async fn compile(sandbox: &Sandbox, bytes: Bytes, priority: Priority) -> CompiledComponent {
+async fn try_to_compile(
+    sandbox: &Sandbox,
+    bytes: Bytes,
+    priority: Priority,
+) -> Result<CachedComponent, Rejection> {
     let (team, provider) = (TeamName::default_team(), ProviderName::parse("wiki").unwrap());
     let job = CompileJob { team: &team, provider: Some(&provider), priority };
-    let (cached, _) = sandbox.compile_for(&job, HashedComponent::new(bytes)).await.unwrap();
-    sandbox.link(cached).unwrap()
+    Ok(sandbox.compile_for(&job, HashedComponent::new(bytes)).await?.0)
+}
+
+async fn compile(sandbox: &Sandbox, bytes: Bytes, priority: Priority) -> CompiledComponent {
+    sandbox.link(try_to_compile(sandbox, bytes, priority).await.unwrap()).unwrap()
 }
 
 #[tokio::test]
@@ -162,4 +170,12 @@ async fn a_limit_that_only_optimised_code_meets_is_no_rejection() {
     });
     compile(&sandbox, large(1), Priority::Awaited).await;
     assert_eq!(other.modes(), ["--nice=0 --unoptimised", "--reuse --nice=0"]);
+}
+
+#[tokio::test]
+async fn after_another_failure_the_component_is_not_optimised() {
+    let test = TestCompiler::new();
+    let sandbox = test.sandbox(|config| config.program = test.compiler("dies-at-once"));
+    assert!(try_to_compile(&sandbox, large(1), Priority::Awaited).await.is_err());
+    assert_eq!(test.modes(), ["--nice=0 --unoptimised"]);
 }
