@@ -1,5 +1,6 @@
 //! The compiler process and the cache of compiled components.
 
+mod failed_optimisation;
 mod first_tier;
 mod functions;
 mod priorities;

@@ -117,6 +117,26 @@ impl LoadError {
             _ => "",
         }
     }
+
+    /// Whether another attempt may succeed with the same component and the same configuration. An invalid component
+    /// stays invalid. A failed probe may succeed once what the component needs is available, and a compiler process may
+    /// fail for external reasons. A rejected signature is verified again only if it may be trusted later.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Probe { .. }
+            | Self::Unreadable(_)
+            | Self::Approvals(_)
+            | Self::GrantRequestFile(_)
+            | Self::Rejected(Rejection::Compiler(_)) => true,
+            Self::Rejected(_)
+            | Self::BadName(_)
+            | Self::Settings(_)
+            | Self::NotApproved(_)
+            | Self::TooLarge { .. }
+            | Self::TooMany(_) => false,
+            Self::Verification { is_temporary, .. } => *is_temporary,
+        }
+    }
 }
 
 impl Provider {

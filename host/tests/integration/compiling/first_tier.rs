@@ -19,7 +19,7 @@ use crate::revision::{NOW, revision, text};
 use crate::subscriptions::{Events, acknowledged, listen};
 
 /// The revision with a custom section of 8 MiB.
-fn large(number: u32) -> Bytes {
+pub(super) fn large(number: u32) -> Bytes {
     let section = with_length(&[0], &[[1, b'x'].as_slice(), &vec![0; 8 << 20]].concat());
     [revision(number), section].concat().into()
 }

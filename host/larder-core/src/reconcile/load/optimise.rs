@@ -2,6 +2,7 @@
 //! stays the same, so nobody is notified.
 
 use std::sync::Weak;
+use std::time::Duration;
 
 use super::Loader;
 use crate::source::Blob;
@@ -10,33 +11,57 @@ use larder_model::policy::Grant;
 use larder_sandbox::provider::{LoadError, Provider};
 use larder_sandbox::{CompileJob, CompiledComponent, Priority};
 
+/// The delays before further attempts. A failure may have a cause that passes, such as a busy machine.
+const RETRY_DELAYS: [Duration; 3] =
+    [Duration::from_secs(60), Duration::from_secs(4 * 60), Duration::from_secs(16 * 60)];
+
 impl Loader {
-    /// Compiles the component of a provider with optimisation, and lets the provider use the code.
+    /// Compiles the component of a provider with optimisation, and lets the provider use the code. Tries again if that
+    /// fails.
     pub(super) async fn optimise(&self, component: &Blob, provider: Weak<Provider>) {
         tokio::select! {
             () = self.drain.stopping() => {}
-            () = self.optimise_in_turn(component, provider) => {}
+            () = self.optimise_with_retries(component, &provider) => {}
         }
     }
 
-    async fn optimise_in_turn(&self, component: &Blob, provider: Weak<Provider>) {
-        let _permit = self.optimise_permit.acquire().await;
-        // Without it, the provider was removed or has another revision.
-        let Some(serving) = provider.upgrade() else { return };
-        let (name, digest, grant) = (serving.name().clone(), serving.digest(), serving.grant().clone());
-        drop(serving);
-        match self.optimised_code(component, (&name, digest), &grant).await {
-            Ok(Some(compiled)) => {
-                if let Some(provider) = provider.upgrade() {
-                    provider.replace_code(compiled);
-                    tracing::debug!(team = self.team.non_default(), provider = %name, "the code is optimised");
-                }
+    async fn optimise_with_retries(&self, component: &Blob, provider: &Weak<Provider>) {
+        let mut delays = RETRY_DELAYS.into_iter();
+        while let Err(error) = self.optimise_in_turn(component, provider).await {
+            // Without it, nobody needs the code any more.
+            let Some(name) = provider.upgrade().map(|provider| provider.name().clone()) else { return };
+            let delay = delays.next().filter(|_| error.is_temporary());
+            self.log_failure(&name, &error, delay);
+            let Some(delay) = delay else { return };
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    fn log_failure(&self, name: &ProviderName, error: &LoadError, retry_in: Option<Duration>) {
+        let team = self.team.non_default();
+        match retry_in {
+            Some(retry_in) => {
+                tracing::warn!(team, provider = %name, %error, ?retry_in, "cannot optimise the code of a provider: it stays slower until another attempt succeeds");
             }
-            Ok(None) => {}
-            Err(error) => {
-                tracing::warn!(team = self.team.non_default(), provider = %name, %error, "cannot optimise the code of a provider: it stays slower until it is loaded again");
+            None => {
+                tracing::warn!(team, provider = %name, %error, "cannot optimise the code of a provider: it stays slower until it is loaded again");
             }
         }
+    }
+
+    /// Waits for its turn, and makes one attempt.
+    async fn optimise_in_turn(&self, component: &Blob, provider: &Weak<Provider>) -> Result<(), LoadError> {
+        let _permit = self.optimise_permit.acquire().await;
+        // Without it, the provider was removed or has another revision.
+        let Some(serving) = provider.upgrade() else { return Ok(()) };
+        let (name, digest, grant) = (serving.name().clone(), serving.digest(), serving.grant().clone());
+        drop(serving);
+        let compiled = self.optimised_code(component, (&name, digest), &grant).await?;
+        if let (Some(compiled), Some(provider)) = (compiled, provider.upgrade()) {
+            provider.replace_code(compiled);
+            tracing::debug!(team = self.team.non_default(), provider = %name, "the code is optimised");
+        }
+        Ok(())
     }
 
     /// Returns none if the component has changed. The next scan loads what is there now.

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use larder_sandbox::Rejection;
 use larder_sandbox::provider::LoadError;
 
 /// First delay before a component that loaded but failed its probe is loaded again. It doubles each time.
@@ -23,24 +22,9 @@ pub(super) struct Retry {
 }
 
 impl Retry {
-    /// Returns when to load a rejected component again. An invalid component stays invalid. A failed probe may
-    /// succeed once what the component needs is available, and a compiler process may fail for external reasons. A
-    /// rejected signature is verified again only if it may be trusted later.
+    /// Returns when to load a rejected component again.
     pub(super) fn of_load(before: Option<Self>, error: &LoadError) -> Option<Self> {
-        let is_temporary = match error {
-            LoadError::Probe { .. }
-            | LoadError::Unreadable(_)
-            | LoadError::Approvals(_)
-            | LoadError::GrantRequestFile(_) => true,
-            LoadError::Rejected(rejection) => matches!(rejection, Rejection::Compiler(_)),
-            LoadError::Verification { is_temporary, .. } => *is_temporary,
-            LoadError::BadName(_)
-            | LoadError::Settings(_)
-            | LoadError::NotApproved(_)
-            | LoadError::TooLarge { .. }
-            | LoadError::TooMany(_) => false,
-        };
-        is_temporary.then(|| Self::after(before, LOAD_DELAY))
+        error.is_temporary().then(|| Self::after(before, LOAD_DELAY))
     }
 
     /// Returns when to refresh a list again. A failed probe may succeed later. Lists that violate the contract will
