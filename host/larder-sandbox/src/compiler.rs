@@ -34,13 +34,13 @@ struct Failure {
     rejection: Rejection,
     /// Whether the process wrote code before it failed, so it had compiled the component.
     has_compiled: bool,
-    /// Whether the code is larger than [`Config::code`].
-    is_code_too_large: bool,
+    /// Whether the process was ended because it took too long.
+    is_timeout: bool,
 }
 
 impl From<Rejection> for Failure {
     fn from(rejection: Rejection) -> Self {
-        Self { rejection, has_compiled: false, is_code_too_large: false }
+        Self { rejection, has_compiled: false, is_timeout: false }
     }
 }
 
@@ -231,10 +231,10 @@ impl Compiler {
         if known.is_none() && job.usable_tiers(bytes.len()).contains(&Tier::First) {
             let input = Input { bytes, known: None, tier: Tier::First, may_recompile: false };
             match self.compile_tier(job, key, input).await {
-                // Code without optimisation is larger, so optimised code may be small enough. After another failure,
-                // such as a timeout, it is not tried: optimisation takes longer.
-                Err(failure) if failure.is_code_too_large => {
-                    tracing::debug!(error = %failure.rejection, "compiling again, with optimisation");
+                // Code without optimisation is larger, so optimised code may be small enough. Optimisation takes longer,
+                // so it is not tried after a timeout.
+                Err(Failure { rejection: Rejection::Compiler(error), is_timeout: false, .. }) => {
+                    tracing::debug!(error, "compiling again, with optimisation");
                 }
                 ended => return ended.map_err(|failure| failure.rejection),
             }

@@ -44,7 +44,8 @@ pub(super) async fn compile(
     match tokio::time::timeout(config.timeout, run(config, job, input, output)).await {
         Ok(result) => result,
         Err(_) => {
-            Err(Rejection::Compiler(format!("compiling takes longer than {:?}", config.timeout)).into())
+            let rejection = Rejection::Compiler(format!("compiling takes longer than {:?}", config.timeout));
+            Err(Failure { is_timeout: true, ..rejection.into() })
         }
     }
 }
@@ -60,9 +61,8 @@ async fn run(config: &Config, job: &CompileJob<'_>, input: Input<'_>, output: Fi
         tokio::join!(feed(stdin, input), last_stderr_line(stderr), child.wait());
     let status = exited
         .map_err(|error| Rejection::Compiler(format!("cannot wait for the compiler process: {error}")))?;
-    let is_code_too_large = status.signal() == Some(Signal::XFSZ.as_raw());
-    result_of(config, status, &last_line)
-        .map_err(|rejection| Failure { is_code_too_large, ..Failure::from(rejection) })
+    let is_timeout = status.signal() == Some(Signal::XCPU.as_raw());
+    result_of(config, status, &last_line).map_err(|rejection| Failure { is_timeout, ..rejection.into() })
 }
 
 fn command(config: &Config, job: &CompileJob<'_>, input: &Input<'_>, output: File) -> Command {
