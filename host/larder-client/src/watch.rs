@@ -10,7 +10,7 @@ use std::time::Duration;
 use self::known::KnownContents;
 use super::connection::Client;
 use super::error::ClientError;
-use super::listen::{ListenTargets, ListeningClient, ResourceChange};
+use super::listen::{ListenTargets, ResourceChange};
 
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
@@ -94,7 +94,12 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
         client: impl Future<Output = Result<Client, ClientError>>,
     ) -> Result<End, ClientError> {
         let mut listening = client.await?.listen(self.targets).await?;
-        let mut flow = self.begin(&mut listening).await;
+        let honoured = listening.honoured().clone();
+        let changed = match listening.is_http() {
+            true => self.known.compare(&mut listening, &honoured.uris).await?,
+            false => Vec::new(),
+        };
+        let mut flow = self.begin(honoured, changed);
         let mut delay = None;
         while flow.is_continue() {
             let Some(change) = listening.next_change().await? else {
@@ -113,12 +118,7 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
     }
 
     /// Reports that the watch began, and what changed since it ended.
-    async fn begin(&mut self, listening: &mut ListeningClient) -> ControlFlow<()> {
-        let honoured = listening.honoured().clone();
-        let changed = match listening.is_http() {
-            true => self.known.compare(listening, &honoured.uris).await,
-            false => Vec::new(),
-        };
+    fn begin(&mut self, honoured: ListenTargets, changed: Vec<String>) -> ControlFlow<()> {
         let is_first = !std::mem::replace(&mut self.began, true);
         self.backoff = INITIAL_BACKOFF;
         let lists = honoured.list.then_some(ResourceChange::ListChanged);
@@ -133,3 +133,6 @@ fn is_permanent(error: &ClientError) -> bool {
     use ClientError::{BadToken, BadUrl, Forbidden, Unauthorized};
     matches!(error, BadUrl(_) | BadToken | Unauthorized { .. } | Forbidden { .. })
 }
+
+#[cfg(test)]
+mod tests;
