@@ -7,6 +7,8 @@ use std::future::Future;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use self::known::KnownContents;
 use super::connection::Client;
 use super::error::ClientError;
@@ -14,6 +16,9 @@ use super::listen::{ListenTargets, ResourceChange};
 
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// How long a server may not offer something that was watched before. After a restart it accepts requests before slow
+/// providers are loaded.
+const MAX_LOADING_TIME: Duration = Duration::from_secs(60);
 
 /// What happens during a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +32,8 @@ pub enum Event {
     },
     /// Something changed. After a reconnection, this is what differs from before, and the lists in any case.
     Changed(ResourceChange),
-    /// The connection failed. Changes in the meantime are reported when it is back.
+    /// The connection failed, or the server does not offer yet what was watched before. Changes in the meantime are
+    /// reported when it is back.
     Lost {
         /// The reason.
         why: String,
@@ -51,14 +57,16 @@ where
         targets,
         on_event,
         known: KnownContents::default(),
-        began: false,
+        watched: None,
+        missing_since: None,
         backoff: INITIAL_BACKOFF,
     };
     loop {
         let (why, delay) = match watcher.watch_once(connect()).await {
             Ok(End::Break) => return Ok(()),
             Ok(End::OfStream(delay)) => ("the server ended the stream".to_owned(), delay),
-            Err(error) if !watcher.began || is_permanent(&error) => return Err(error),
+            Ok(End::Missing(uri)) => (format!("the server does not offer {uri} yet"), None),
+            Err(error) if watcher.watched.is_none() || is_permanent(&error) => return Err(error),
             Err(error) => (error.to_string(), None),
         };
         let retry_in = delay.unwrap_or(watcher.backoff);
@@ -75,7 +83,10 @@ struct Watcher<'a, E> {
     targets: &'a ListenTargets,
     on_event: E,
     known: KnownContents,
-    began: bool,
+    /// What the server accepted when the watch began last.
+    watched: Option<ListenTargets>,
+    /// Since when the server does not offer a part of that.
+    missing_since: Option<Instant>,
     /// The time until the next attempt.
     backoff: Duration,
 }
@@ -86,6 +97,8 @@ enum End {
     Break,
     /// By the server, which may say when to reconnect.
     OfStream(Option<Duration>),
+    /// Before the watch began again, because the server does not offer this URI.
+    Missing(String),
 }
 
 impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
@@ -95,6 +108,10 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
     ) -> Result<End, ClientError> {
         let mut listening = client.await?.listen(self.targets).await?;
         let honoured = listening.honoured().clone();
+        if let Some(uri) = self.missing(&honoured) {
+            listening.close().await;
+            return Ok(End::Missing(uri));
+        }
         let changed = match listening.is_http() {
             true => self.known.compare(&mut listening, &honoured.uris).await?,
             false => Vec::new(),
@@ -117,10 +134,18 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
         Ok(if flow.is_break() { End::Break } else { End::OfStream(delay) })
     }
 
+    /// Returns a URI that was watched before and that the server does not offer, while it may still load it.
+    fn missing(&mut self, honoured: &ListenTargets) -> Option<String> {
+        let watched = self.watched.as_ref()?;
+        let missing = watched.uris.iter().find(|uri| !honoured.uris.contains(uri))?;
+        let since = self.missing_since.get_or_insert_with(Instant::now);
+        (since.elapsed() < MAX_LOADING_TIME).then(|| missing.clone())
+    }
+
     /// Reports that the watch began, and what changed since it ended.
     fn begin(&mut self, honoured: ListenTargets, changed: Vec<String>) -> ControlFlow<()> {
-        let is_first = !std::mem::replace(&mut self.began, true);
-        self.backoff = INITIAL_BACKOFF;
+        let is_first = self.watched.replace(honoured.clone()).is_none();
+        (self.missing_since, self.backoff) = (None, INITIAL_BACKOFF);
         let lists = honoured.list.then_some(ResourceChange::ListChanged);
         let refused = self.targets.uris.iter().filter(|uri| !honoured.uris.contains(uri)).cloned().collect();
         (self.on_event)(Event::Began { honoured, refused })?;

@@ -99,9 +99,10 @@ async fn watch_until_change(replies: Vec<Reply>) -> Vec<String> {
     events
 }
 
+const BOTH: Reply = Listening(&["x:1", "x:2"]);
+
 #[tokio::test]
 async fn a_server_that_is_gone_again_changes_nothing() {
-    const BOTH: Reply = Listening(&["x:1", "x:2"]);
     let events = watch_until_change(vec![
         Discovered,
         BOTH,
@@ -119,4 +120,22 @@ async fn a_server_that_is_gone_again_changes_nothing() {
     ]);
     let events = events.await;
     assert_eq!(events, ["watching x:1 x:2", "lost", "lost", "watching x:1 x:2", r#"Updated("x:2")"#]);
+}
+
+#[tokio::test]
+async fn waits_for_what_the_server_does_not_offer_yet() {
+    let events = watch_until_change(vec![
+        Discovered,
+        BOTH,
+        Content("one"),
+        LastContent("one"),
+        Discovered,
+        Listening(&["x:2"]),
+        Discovered,
+        BOTH,
+        Content("two"),
+        Content("one"),
+    ]);
+    let events = events.await;
+    assert_eq!(events, ["watching x:1 x:2", "lost", "lost", "watching x:1 x:2", r#"Updated("x:1")"#]);
 }
