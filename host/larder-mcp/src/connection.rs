@@ -50,7 +50,7 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 const MAX_LAST_CONNECTIONS: usize = 1024;
 /// How long connections are accepted when the server stops, and how long one without requests stays open. A client that
 /// sends requests all the time gets a response in this time, which tells it that the connection is closed.
-const MAX_CLOSING_TIME: Duration = Duration::from_millis(500);
+pub(super) const MAX_CLOSING_TIME: Duration = Duration::from_millis(500);
 /// Interval of the search for idle sessions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 

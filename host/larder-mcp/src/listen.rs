@@ -79,7 +79,7 @@ impl ListenSubscription {
             .buffered(MAX_CONCURRENT_CHECKS);
         let uris: Vec<Uri> = readable.filter_map(std::future::ready).collect().await;
         let uris: Vec<Uri> = uris.into_iter().filter(|uri| watch.add(uri.clone())).collect();
-        watch.settled(&uris).await;
+        endpoint.settled(&watch, &uris).await;
         endpoint.0.metrics.server().request("listen", ProtocolEra::Modern);
         span.into_iter().for_each(|span| span.end(None));
         Self { id, watch, lists: filter.lists, uris }

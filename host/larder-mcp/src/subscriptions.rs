@@ -180,7 +180,7 @@ impl Endpoint {
         if !subscriptions.add(uri.clone(), false) {
             return Err(RpcError::subscription_limit_exceeded().into());
         }
-        subscriptions.watch.settled(&[uri]).await;
+        self.settled(&subscriptions.watch, &[uri]).await;
         Ok(_ = subscriptions.save().await)
     }
 
@@ -197,8 +197,17 @@ impl Endpoint {
         if !subscriptions.add_all(uris) {
             return Err(RpcError::subscription_limit_exceeded().into());
         }
-        subscriptions.watch.settled(uris).await;
+        self.settled(&subscriptions.watch, uris).await;
         Ok(_ = subscriptions.save().await)
+    }
+
+    /// Waits until the content of these URIs, which were added, is known. When the server stops, nothing is compared any
+    /// more.
+    pub(super) async fn settled(&self, watch: &Watch, uris: &[Uri]) {
+        tokio::select! {
+            () = watch.settled(uris) => {}
+            () = self.0.drain.stopping() => {}
+        }
     }
 
     async fn check_readable(&self, call: &Arc<Call>, uri: &Uri) -> Result<(), DispatchError> {

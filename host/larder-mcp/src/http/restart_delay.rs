@@ -5,9 +5,12 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use crate::Endpoint;
+use crate::connection::MAX_CLOSING_TIME;
 
-/// For clients that another replica serves, and for those that try again until they succeed.
-const SOON: Range<u32> = 200..3_000;
+/// For clients that another replica serves, and for those that try again until they succeed. They do not come back while
+/// the server that stops still accepts connections.
+const SOON: Range<u32> = 1_000..3_000;
+const _: () = assert!(SOON.start as u128 > MAX_CLOSING_TIME.as_millis());
 /// For legacy clients of a single server. Some of them try only twice, so the delay is longer than most restarts take.
 const AFTER_RESTART: Range<u32> = 3_000..4_000;
 
