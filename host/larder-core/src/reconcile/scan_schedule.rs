@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Triggers, such as file events, come in bursts. A scan waits this long for the rest of one.
-const DEBOUNCE: Duration = Duration::from_millis(20);
+/// Triggers, such as file events, come in bursts. A scan waits this long for the rest of one, such as the rename of
+/// NAME.toml and that of its component.
+const DEBOUNCE: Duration = Duration::from_millis(5);
 
 pub(super) struct ScanSchedule {
     interval: Duration,
