@@ -146,6 +146,18 @@ class Session:
             assert not answer.is_error, answer.content
             if not answer.structured_content.get("incomplete") or time.monotonic() > deadline:
                 return [hit["uri"] for hit in answer.structured_content["results"]]
+            # A provider that was too slow several times is not called for a while.
+            await asyncio.sleep(1)
+
+    async def finds(self, label, text, is_expected):
+        """Checks the URIs that a search finds. It is repeated until they are as expected: on a loaded machine, a provider
+        may end its search before it comes to all contents."""
+        deadline = time.monotonic() + NOTIFICATION_TIMEOUT_SECONDS
+        found = await self.search(text)
+        while not is_expected(found) and time.monotonic() < deadline:
+            await asyncio.sleep(1)
+            found = await self.search(text)
+        self.check(f"{label}: {found[:5]}", is_expected(found))
 
     @asynccontextmanager
     async def watching(self, *uris):
@@ -212,6 +224,13 @@ class Notifications:
                     await self._receive(uri)
                 case ResourcesListChanged():
                     await self._receive(None)
+
+
+def replace(path, text):
+    """Writes a file in one step, so that nobody reads a part of it. Meanwhile, there is a hidden file beside it."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(text)
+    new.replace(path)
 
 
 async def eventually(label, condition):

@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 
-from provider_session import run
+from provider_session import replace, run
 
 ENTRY = "feeds://{feed}/{entry}"
 # The number of entries of each feed.
@@ -55,7 +55,7 @@ async def changes(session, folder):
     file = folder / "www/news.xml"
     async with session.watching("feeds://news") as notifications:
         title = session.unique("The news")
-        file.write_text(re.sub("<title>[^<]*news</title>", f"<title>{title}</title>", file.read_text()))
+        replace(file, re.sub("<title>[^<]*news</title>", f"<title>{title}</title>", file.read_text()))
         await notifications.updated("feeds://news")
     session.check("the new title", (await session.text("feeds://news")).startswith(f"# {title}\n"))
 

@@ -2,7 +2,7 @@
 
 import base64
 
-from provider_session import run
+from provider_session import replace, run
 
 TEMPLATE = "file:///docs/{+path}"
 
@@ -48,16 +48,15 @@ async def checks(session, folder):
     below.mkdir()
     folder_uri = f"file:///docs/{below.name}/"
     async with session.watching(uri, folder_uri) as notifications:
-        (docs / name).write_text("after the change")
+        replace(docs / name, "after the change")
         await notifications.updated(uri)
         session.check("the changed file", await session.text(uri), "after the change")
         (below / "new.txt").write_text("new")
         await notifications.updated(folder_uri)
         session.check("the changed folder", await session.text(folder_uri), "new.txt\n")
-    found = await session.search("first")
-    session.check("a file is found by its name", "file:///docs/guide/first.txt" in found)
-    found = await session.search("STEPS")
-    session.check("and by its content", found, ["file:///docs/guide/first.txt"])
+    first = "file:///docs/guide/first.txt"
+    await session.finds("a file is found by its name", "first", lambda found: first in found)
+    await session.finds("and by its content", "STEPS", lambda found: found == [first])
     for hidden in ["secret", "generated", "draft", "key"]:
         session.check(f"what is not visible is not found: {hidden}", await session.search(hidden), [])
 

@@ -36,14 +36,10 @@ async def checks(session, folder):
     session.check("paths are suggested", suggested, ["src/a b.txt"])
     session.check("repositories are suggested", await session.complete(FILE, "repo", "p"), ["project"])
 
-    session.check("a file is found by its content", await session.search("Two"), ["git://project/HEAD/README.md"])
-    # On a loaded machine, a search may end before it comes to all names.
+    readme = ["git://project/HEAD/README.md"]
+    await session.finds("a file is found by its content", "Two", lambda found: found == readme)
     for text, uri in [("0815", "git://project/HEAD/many/0815.txt"), ("login", "git://project/feature:login")]:
-
-        async def is_found(text=text, uri=uri):
-            return uri in await session.search(text)
-
-        await eventually(f"{uri} is found by its name", is_found)
+        await session.finds("a name is found", text, lambda found, uri=uri: uri in found)
 
     for missing in ["main/none", "none/README.md", "v1.0~5"]:
         await session.not_found(f"git://project/{missing}")

@@ -3,7 +3,7 @@
 import json
 from urllib.parse import quote
 
-from provider_session import run, variable
+from provider_session import replace, run, variable
 
 IDS = range(1, 26)
 LISTS = ["by-cursor", "by-link", "by-number"]
@@ -22,7 +22,7 @@ async def lists(session):
 async def reads(session, folder):
     session.check("a part of a response", await session.text("records://status"), "open")
     for name in LISTS:
-        (folder / "www/7.json").write_text('{"id": 7}')
+        replace(folder / "www/7.json", '{"id": 7}')
         session.check(f"an item of {name}", json.loads(await session.text(f"records://{name}/7")), {"id": 7})
     session.check("a name with a space", await session.text(FILES + "a%20b.txt"), "a file with a space\n")
     [content] = await session.contents(FILES + "a%20b.txt")
@@ -60,7 +60,7 @@ async def errors(session):
 
 
 async def checks(session, folder):
-    (folder / "www/7.json").write_text('{"id": 7}')
+    replace(folder / "www/7.json", '{"id": 7}')
     await lists(session)
     await reads(session, folder)
     await redirects(session)
@@ -69,7 +69,7 @@ async def checks(session, folder):
     found = await session.search("rare words")
     session.check("search", found is None or "records://by-link/17" in found)
     async with session.watching("records://by-link/7") as notifications:
-        (folder / "www/7.json").write_text(json.dumps({"id": session.unique("7")}))
+        replace(folder / "www/7.json", json.dumps({"id": session.unique("7")}))
         await notifications.updated("records://by-link/7")
 
 
