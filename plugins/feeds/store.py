@@ -13,6 +13,8 @@ from larder_provider import Denied, Error, Failed, Invalid, NotFound, Unavailabl
 
 MAX_REDIRECTS = 5
 MAX_AGE = 24 * 3600
+# How often a response is stored again if other calls store one at the same time.
+MAX_ATTEMPTS = 5
 ACCEPT = "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, */*;q=0.5"
 
 
@@ -30,6 +32,8 @@ class Stored:
     validators: dict[str, str] = field(default_factory=dict)
     # The kind and the text of the error, if there is no response.
     failure: tuple[str, str] | None = None
+    # When the call that requested it began. Of two responses, the one that was requested later is kept.
+    asked: float = 0.0
 
     def age(self) -> float:
         """How long ago it was checked. A clock that was set back must not keep it for ever."""
@@ -46,7 +50,7 @@ class Stored:
         return KINDS.get(kind, Failed)(text)
 
     def encode(self) -> bytes:
-        names = ["url", "checked", "lifetime", "validators", "failure"]
+        names = ["url", "checked", "lifetime", "validators", "failure", "asked"]
         head = {name: getattr(self, name) for name in names}
         return json.dumps(head).encode() + b"\n" + zlib.compress(self.body)
 
@@ -70,13 +74,15 @@ class Limits:
 
 def get_all(feeds: dict[str, str], limits: Limits) -> dict[str, Stored | Error]:
     """Gets several feeds at once. The result of each one is a response, or why there is none."""
+    asked = time.time()
     known = {name: _load(name, url, limits) for name, url in feeds.items()}
     current = {name: stored for name, stored in known.items() if stored and stored.left()}
     old = {name: stored if stored and not stored.failure else None for name, stored in known.items()}
     due = {name: url for name, url in feeds.items() if name not in current}
     for name, result in _exchange(due, old, limits).items():
-        current[name] = _kept(name, due[name], result, old[name], limits)
-        _save(name, current[name])
+        kept = _kept(name, due[name], result, old[name], limits)
+        kept.asked = asked
+        current[name] = _save(name, kept, limits)
     return {name: current[name].result() for name in feeds}
 
 
@@ -88,7 +94,6 @@ def _kept(name: str, url: str, result: Stored | Error, old: Stored | None, limit
         return Stored(url, b"", time.time(), limits.interval, failure=(type(result).__name__, str(result)))
     warn(f"{name}: {result}; the last good response is used")
     return Stored(url, old.body, time.time(), limits.interval, old.validators)
-
 
 
 def _exchange(due: dict[str, str], old: dict[str, Stored | None], limits: Limits) -> dict[str, Stored | Error]:
@@ -173,18 +178,32 @@ def _lifetime(response: http.Response, limits: Limits) -> float:
 
 def _load(name: str, url: str, limits: Limits) -> Stored | None:
     try:
-        data = key_value.shared.get(f"feed/{name}")
+        return _decode(key_value.shared.get(f"feed/{name}"), url, limits)
     except Error:
         # The store is not granted, or not available: the feed is requested.
         return None
+
+
+def _decode(data: bytes | None, url: str, limits: Limits) -> Stored | None:
     stored = Stored.decode(data, limits.max_bytes) if data else None
     return stored if stored and stored.url == url else None
 
 
-def _save(name: str, stored: Stored) -> None:
+def _save(name: str, stored: Stored, limits: Limits) -> Stored:
+    """Keeps a response, unless another call has kept one that was requested later. Returns what is kept. A call that waited
+    for a slow feed would otherwise replace new content of the others by what it requested before."""
+    key = f"feed/{name}"
     try:
-        key_value.shared.set(f"feed/{name}", stored.encode())
+        for _ in range(MAX_ATTEMPTS):
+            data = key_value.shared.get(key)
+            other = _decode(data, stored.url, limits)
+            # A time in the future is from a clock that was set back.
+            if other and stored.asked < other.asked <= time.time():
+                return other
+            if key_value.shared.compare_and_swap(key, data, stored.encode()):
+                break
     except Denied:
         pass
     except Error as error:
         warn(f"{name}: the feed is not kept: {error}")
+    return stored

@@ -201,6 +201,30 @@ class Kept(unittest.TestCase):
             web.responses["https://a.example/x"] = http.Response(200, [], b"one")
             self.assertEqual((self.get().body, len(web.requests)), (b"one", 2))
 
+    def test_a_slow_call_does_not_replace_what_was_requested_later(self):
+        url = "https://a.example/x"
+        with Web() as web:
+            web.responses[url] = http.Response(200, [], b"one")
+            self.get()
+            for slow in [http.Response(200, [], b"one"), Unavailable("down")]:
+                web.now += 301
+
+                def send_all(requests):
+                    # Another call begins later and ends earlier.
+                    web.now += 1
+                    web.responses[url] = http.Response(200, [], b"two")
+                    with mock.patch.object(http, "send_all", web.send_all):
+                        self.assertEqual(self.get().body, b"two")
+                    return [slow]
+
+                with mock.patch.object(http, "send_all", send_all):
+                    self.assertEqual(self.get().body, b"two")
+                self.assertEqual(self.get().body, b"two")
+            # A clock that is set back does not keep a response for ever.
+            web.now -= 1000
+            web.responses[url] = http.Response(200, [], b"three")
+            self.assertEqual([self.get().body, self.get().body], [b"three", b"three"])
+
     def test_a_large_feed_is_refused(self):
         with Web() as web:
             web.responses["https://a.example/x"] = http.Response(200, [], b"x" * 10_001)
