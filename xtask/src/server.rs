@@ -25,6 +25,8 @@ pub(crate) struct RunningServer {
     child: Child,
     /// URL of the MCP endpoint.
     pub(crate) url: String,
+    /// The admin address, if it was printed before.
+    pub(crate) admin: Option<String>,
 }
 
 impl RunningServer {
@@ -41,7 +43,7 @@ impl RunningServer {
     pub(crate) fn spawn(mut serve: Command, output: &Output) -> Result<Self> {
         let mut child = serve.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("larder")?;
         let stderr = child.stderr.take().context("stderr is a pipe")?;
-        let mut server = Self { child, url: String::new() };
+        let mut server = Self { child, url: String::new(), admin: None };
         let (sender, urls) = mpsc::channel();
         let log = match output {
             Output::Terminal => None,
@@ -54,15 +56,14 @@ impl RunningServer {
             Err(mpsc::RecvTimeoutError::Disconnected) => bail!("larder ended before it was ready"),
             Err(mpsc::RecvTimeoutError::Timeout) => bail!("larder printed no URL within {START_TIMEOUT:?}"),
         };
-        let mut admin = None;
         while server.url.is_empty() {
             match receive()? {
-                Url::Admin(url) => admin = Some(url),
+                Url::Admin(url) => server.admin = Some(url),
                 Url::Endpoint(url) => server.url = url,
             }
         }
-        if let Some(admin) = admin {
-            wait_until_loaded(&admin)?;
+        if let Some(admin) = &server.admin {
+            wait_until_loaded(admin)?;
         }
         Ok(server)
     }

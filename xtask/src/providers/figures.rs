@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{Prepare, feeds, files, git, http, notes, openapi, postgres, remote, s3, sqlite, with_server};
 use crate::mcp_client::Client;
-use crate::packaging::{get, monitoring::admin_url};
+use crate::packaging::get;
 use crate::run::{Output, larder, target};
 use crate::server::RunningServer;
 
@@ -104,8 +104,8 @@ impl Subject {
         let measured = with_server(&output, self.name, self.prepare, |server, _, _| {
             let mut client = Client::connect(&server.url)?;
             self.await_answer(&mut client)?;
-            let admin = admin_url(&output.contents())?;
-            await_optimised_code(&admin)?;
+            let admin = server.admin.as_deref().context("the server has no admin address")?;
+            await_optimised_code(admin)?;
             let times = self.reads.iter().map(|(_, uri)| times(&mut client, uri));
             let times = times.collect::<Result<Vec<_>>>()?;
             Ok((times, guest_memory(&get(&format!("{admin}/metrics"))?, self.name), pss(server)?))

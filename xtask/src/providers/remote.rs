@@ -87,12 +87,11 @@ fn other_larder(output: &Output, folder: &Path, work: &Path) -> Result<RunningSe
     copy_providers(&work.join("plugins"), &["files"])?;
     let config = work.join("larder.toml");
     let dirs = format!("[{{ host = {:?}, guest = \"/data\" }}]", data.display().to_string());
-    fs::write(
-        &config,
-        format!("plugins = \"plugins\"\n[admin]\nlisten = \"off\"\n[provider.files]\ndirs = {dirs}\n"),
-    )?;
+    fs::write(&config, format!("plugins = \"plugins\"\n[provider.files]\ndirs = {dirs}\n"))?;
     let mut serve = command(larder());
     serve.arg("serve").arg("--config").arg(&config).args(["--listen", "127.0.0.1:0"]);
+    // With an admin address, this waits until the provider is served: its first list takes long on a loaded machine.
+    serve.args(["--admin", "127.0.0.1:0"]);
     serve.env("XDG_STATE_HOME", work.join("state"));
     RunningServer::spawn(serve, output)
 }
