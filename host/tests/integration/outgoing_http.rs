@@ -118,13 +118,13 @@ async fn a_request_with_a_timeout_leaves_time_to_answer() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_end_of_the_call_limits_every_request() {
     let upstream = Upstream::start();
-    let server = server(&upstream, |limits| limits.timeout = Duration::from_millis(500)).await;
+    let server = server(&upstream, |limits| limits.timeout = Duration::from_secs(2)).await;
     let url = encoded(&upstream.url("nothing"));
     for uri in [
         format!("net://http-client?url={url}&method=GET&timeout=60000"),
         format!("net://send-all?url={url}&url={url}&timeout=60000"),
     ] {
-        let expected = "error: the provider `net` failed: it did not respond within 500ms (`limits.timeout`)";
+        let expected = "error: the provider `net` failed: it did not respond within 2s (`limits.timeout`)";
         assert_eq!(server.text(&uri).await, expected);
     }
 }

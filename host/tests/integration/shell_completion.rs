@@ -70,7 +70,8 @@ fn a_server_that_does_not_answer_costs_half_a_second_and_prints_nothing() {
     let began = Instant::now();
     assert!(candidates(&work_dir, &["read", "x:"]).is_empty());
     let elapsed = began.elapsed();
-    assert!(elapsed >= Duration::from_millis(500) && elapsed < Duration::from_secs(5), "{elapsed:?}");
+    // Without the limit, it would wait for a minute.
+    assert!(elapsed >= Duration::from_millis(500) && elapsed < Duration::from_secs(30), "{elapsed:?}");
     assert_eq!(complete(&work_dir, "larder read x:"), "\n");
     // An invalid file is an error of the command, not of the completion.
     let work_dir = work_dir.file("larder.toml", "[client\n");
