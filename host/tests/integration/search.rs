@@ -23,13 +23,27 @@ async fn search(gateway: &Gateway, call: &Arc<Call>, query: &SearchQuery) -> Sea
     tokio::time::timeout(SLOW_WAIT, page).await.expect("no result in time").unwrap()
 }
 
+/// Searches until every provider answers in time, which they may not do on a busy machine.
+async fn complete_search(server: &TestServer, call: &Arc<Call>, query: &SearchQuery) -> SearchPage {
+    let began = Instant::now();
+    loop {
+        let page = search(&server.gateway, call, query).await;
+        if page.incomplete.is_empty() {
+            return page;
+        }
+        assert!(began.elapsed() < SLOW_WAIT, "{:?} do not answer", page.incomplete);
+        // A provider that was too slow several times is not called for a while.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
 fn uris(page: &SearchPage) -> Vec<String> {
     page.results.iter().map(|found| found.entry.uri.to_string()).collect()
 }
 
 /// The URIs that an anonymous caller finds.
 async fn found(server: &TestServer, query: &SearchQuery) -> Vec<String> {
-    uris(&search(&server.gateway, &anonymous_call(), query).await)
+    uris(&complete_search(server, &anonymous_call(), query).await)
 }
 
 fn call_by(subject: &str) -> Arc<Call> {
@@ -62,9 +76,9 @@ async fn lists_are_ranked_by_the_places_of_the_words() {
 #[tokio::test]
 async fn results_are_merged_by_rank() {
     let server = searchable(&[("a", "aa", "aa:x aa:y"), ("b", "bb", "bb:x bb:y")], "echo").start().await;
-    let page = search(&server.gateway, &anonymous_call(), &query("hello")).await;
+    let page = complete_search(&server, &anonymous_call(), &query("hello")).await;
     assert_eq!(uris(&page), ["aa:x", "bb:x", "echo://hello", "aa:y", "bb:y"]);
-    assert!(page.incomplete.is_empty() && page.next.is_none());
+    assert!(page.next.is_none());
     assert!(page.results[0].excerpt.as_ref().unwrap().ends_with("hello"));
     assert_eq!(page.results[2].excerpt, None);
     // What a provider lists is not ranked again if it searched itself.
@@ -144,13 +158,16 @@ async fn hostile_results_are_omitted() {
     let builder = searchable(&[("a", "aa", foreign), ("b", "bb", "")], "echo h@hostile_interfaces");
     let server = builder.start().await;
     assert_eq!(found(&server, &query("z")).await, ["aa:own"], "what others have is not theirs");
-    let excerpt = search(&server.gateway, &anonymous_call(), &query("z")).await.results[0].excerpt.clone();
+    let excerpt = complete_search(&server, &anonymous_call(), &query("z")).await.results[0].excerpt.clone();
     assert!(excerpt.unwrap().len() < 100);
     for count in ["1000", "1000000"] {
         let builder = searchable(&[("a", "aa", ""), ("b", "bb", "bb:x")], "").setting("a", "count", count);
         let server = builder.start().await;
-        let page =
-            search(&server.gateway, &anonymous_call(), &SearchQuery { limit: 1_000, ..query("z") }).await;
+        let (call, query) = (anonymous_call(), SearchQuery { limit: 1_000, ..query("z") });
+        let page = match count {
+            "1000" => complete_search(&server, &call, &query).await,
+            _ => search(&server.gateway, &call, &query).await,
+        };
         assert!(page.results.len() <= 100 && uris(&page).contains(&"bb:x".to_owned()), "{count}");
         let is_known = page.incomplete.is_empty() || page.incomplete == ["a"];
         assert!(
@@ -167,13 +184,13 @@ async fn results_and_their_number_contain_only_what_the_caller_may_read() {
     for (subject, own, other) in
         [("ann", "personal://ann/a", "personal://bob/a"), ("bob", "personal://bob/a", "ann")]
     {
-        let page = search(&server.gateway, &call_by(subject), &query("personal")).await;
+        let page = complete_search(&server, &call_by(subject), &query("personal")).await;
         let uris = uris(&page);
         assert!(uris.contains(&own.to_owned()) && !uris.iter().any(|uri| uri.contains(other)), "{uris:?}");
-        assert_eq!((uris.len(), page.next, page.incomplete.len()), (2, None, 0));
+        assert_eq!((uris.len(), page.next), (2, None));
     }
     assert_eq!(found(&server, &query("personal")).await, [""; 0]);
-    let mine = search(&server.gateway, &call_by("ann"), &query("mine")).await;
+    let mine = complete_search(&server, &call_by("ann"), &query("mine")).await;
     assert_eq!(uris(&mine), ["aa:ann"], "the provider knows the caller");
 }
 
