@@ -53,9 +53,11 @@ impl WorkDir {
         work_dir
     }
 
-    /// Writes a file.
+    /// Writes a file. It is renamed into place, so that a process that watches it never reads a part of it.
     pub(crate) fn file(self, name: &str, text: &str) -> Self {
-        std::fs::write(self.path(name), text).unwrap();
+        let new = self.path(".new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, self.path(name)).unwrap();
         self
     }
 
