@@ -13,7 +13,7 @@ from larder_provider import Denied, Error, Failed, Invalid, NotFound, Unavailabl
 
 MAX_REDIRECTS = 5
 MAX_AGE = 24 * 3600
-# How often a response is stored again if other calls store one at the same time.
+# How often a call tries to store a response while other calls store one for the same feed.
 MAX_ATTEMPTS = 5
 ACCEPT = "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, */*;q=0.5"
 
