@@ -1,5 +1,5 @@
 //! Runs steps, up to two at a time if at least one of them is light. Prints one line with the time of each
-//! step and writes its output to a log.
+//! step and writes its output to a log. Failed steps are printed again at the end, where they are easy to find.
 
 use std::process::ExitCode;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -124,9 +124,19 @@ struct StepResult {
     step: &'static str,
     status: Status,
     note: String,
+    /// The last lines of the log of a failed step.
+    log_end: String,
 }
 
 impl StepResult {
+    fn passed(step: &'static str, note: String) -> Self {
+        Self { step, status: Status::Passed, note, log_end: String::new() }
+    }
+
+    fn skipped(step: &'static str, reason: String) -> Self {
+        Self { step, status: Status::Skipped, note: reason, log_end: String::new() }
+    }
+
     /// The reason why a step that needs this one is skipped. A failure has been reported already, so it is
     /// not repeated.
     fn skip_reason(&self) -> String {
@@ -147,40 +157,42 @@ fn unmet(step: &Step, results: &[StepResult]) -> Option<String> {
 /// Runs a step and prints its result.
 fn run_step(step: &'static Step, unmet: Option<String>) -> StepResult {
     let start = Instant::now();
-    let (status, note) = match unmet {
-        Some(unmet) => (Status::Skipped, unmet),
+    let result = match unmet {
+        Some(unmet) => StepResult::skipped(step.name, unmet),
         None => run_logged(step),
     };
-    let label = match status {
+    let label = match result.status {
         Status::Passed => "ok",
         Status::Skipped => "skipped",
         Status::Failed => "FAILED",
     };
-    println!("{:<26} {label:<8} {:>7}  {note}", step.name, seconds(start.elapsed()));
-    StepResult { step: step.name, status, note }
+    result.log_end.lines().for_each(|line| println!("  | {line}"));
+    println!("{:<26} {label:<8} {:>7}  {}", step.name, seconds(start.elapsed()), result.note);
+    result
 }
 
-fn run_logged(step: &Step) -> (Status, String) {
-    let result = Output::log(step.name).and_then(|output| {
-        let outcome = (step.run)(&output);
-        if outcome.is_err() {
-            print!("{}", tail(&output.contents()));
-        }
-        outcome
-    });
-    match result {
-        Ok(Outcome::Passed) => (Status::Passed, String::new()),
-        Ok(Outcome::PassedWithNote(note)) => (Status::Passed, note),
-        Ok(Outcome::Skipped(reason)) => (Status::Skipped, reason),
-        Err(error) => (Status::Failed, format!("{error:#} (full log in target/xtask/{}.log)", step.name)),
+fn run_logged(step: &Step) -> StepResult {
+    let (outcome, log) = match Output::log(step.name) {
+        Ok(output) => ((step.run)(&output), output.contents()),
+        Err(error) => (Err(error), String::new()),
+    };
+    match outcome {
+        Ok(Outcome::Passed) => StepResult::passed(step.name, String::new()),
+        Ok(Outcome::PassedWithNote(note)) => StepResult::passed(step.name, note),
+        Ok(Outcome::Skipped(reason)) => StepResult::skipped(step.name, reason),
+        Err(error) => StepResult {
+            step: step.name,
+            status: Status::Failed,
+            note: format!("{error:#} (full log in target/xtask/{}.log)", step.name),
+            log_end: last_lines(&log, 300),
+        },
     }
 }
 
 /// The last lines of a log, which usually contain the reason of a failure.
-fn tail(log: &str) -> String {
-    const LINES: usize = 300;
+fn last_lines(log: &str, count: usize) -> String {
     let lines: Vec<&str> = log.lines().collect();
-    lines[lines.len().saturating_sub(LINES)..].iter().map(|line| format!("  | {line}\n")).collect()
+    lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
 fn summary(results: &[StepResult]) -> ExitCode {
@@ -188,8 +200,15 @@ fn summary(results: &[StepResult]) -> ExitCode {
     let failed = count(|status| matches!(status, Status::Failed));
     let passed = count(|status| matches!(status, Status::Passed));
     let skipped = count(|status| matches!(status, Status::Skipped));
+    results.iter().filter(|result| matches!(result.status, Status::Failed)).for_each(print_failure);
     println!("\n{passed} passed, {failed} failed, {skipped} skipped");
     ExitCode::from(u8::from(failed > 0))
+}
+
+/// Prints a failed step again, with less of its log.
+fn print_failure(result: &StepResult) {
+    println!("\nfailed: {}: {}", result.step, result.note);
+    last_lines(&result.log_end, 80).lines().for_each(|line| println!("  | {line}"));
 }
 
 fn seconds(time: Duration) -> String {
@@ -275,7 +294,7 @@ mod tests {
             run: |_| bail!("must not run"),
         };
         let check = |status, note: &str, expected: &str| {
-            let need = StepResult { step: "node", status, note: note.into() };
+            let need = StepResult { step: "node", status, note: note.into(), log_end: String::new() };
             let result = run_step(&STEP, unmet(&STEP, &[need]));
             assert!(matches!(result.status, Status::Skipped));
             assert_eq!(result.note, expected);
