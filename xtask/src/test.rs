@@ -45,6 +45,9 @@ fn warn_about_disk_space() {
     }
 }
 
+/// A step is tried again if it took at most this long. Those that take longer try each of their tests again.
+const MAX_REPEATED: Duration = Duration::from_secs(300);
+
 /// Number of steps that run at the same time.
 const WORKERS: usize = 2;
 
@@ -159,16 +162,37 @@ fn run_step(step: &'static Step, unmet: Option<String>) -> StepResult {
     let start = Instant::now();
     let result = match unmet {
         Some(unmet) => StepResult::skipped(step.name, unmet),
-        None => run_logged(step),
+        None => run_with_retry(step, run::in_ci()),
     };
     let label = match result.status {
         Status::Passed => "ok",
         Status::Skipped => "skipped",
         Status::Failed => "FAILED",
     };
-    result.log_end.lines().for_each(|line| println!("  | {line}"));
+    print_log(&result.log_end);
     println!("{:<26} {label:<8} {:>7}  {}", step.name, seconds(start.elapsed()), result.note);
     result
+}
+
+/// Runs a step again if it fails soon: in CI, one delay of a busy machine must not discard the work of an hour. A step that
+/// passes only at the second attempt is named, because it has an error to fix.
+fn run_with_retry(step: &Step, may_retry: bool) -> StepResult {
+    let start = Instant::now();
+    let first = run_logged(step);
+    if !may_retry || !matches!(first.status, Status::Failed) || start.elapsed() > MAX_REPEATED {
+        return first;
+    }
+    print_log(&first.log_end);
+    println!("{:<26} is tried again: {}", step.name, first.note);
+    let second = run_logged(step);
+    match second.status {
+        Status::Failed => second,
+        _ => StepResult { note: format!("{}; failed once: {}", second.note, first.note), ..second },
+    }
+}
+
+fn print_log(lines: &str) {
+    lines.lines().for_each(|line| println!("  | {line}"));
 }
 
 fn run_logged(step: &Step) -> StepResult {
@@ -208,7 +232,7 @@ fn summary(results: &[StepResult]) -> ExitCode {
 /// Prints a failed step again, with less of its log.
 fn print_failure(result: &StepResult) {
     println!("\nfailed: {}: {}", result.step, result.note);
-    last_lines(&result.log_end, 80).lines().for_each(|line| println!("  | {line}"));
+    print_log(&last_lines(&result.log_end, 80));
 }
 
 fn seconds(time: Duration) -> String {
@@ -282,6 +306,24 @@ mod tests {
         assert_eq!(ready(&state), ["clippy", "node", "demo"]);
         state.running = vec![step("doc")];
         assert_eq!(ready(&state), ["node", "demo"]);
+    }
+
+    #[test]
+    fn a_step_that_failed_once_is_named() {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static RUNS: AtomicU32 = AtomicU32::new(0);
+        let step = |run| Step { name: "test-of-retries", about: "", weight: Weight::Light, needs: &[], run };
+        let flaky = step(|_| match RUNS.fetch_add(1, Ordering::Relaxed) {
+            0 => bail!("too slow"),
+            _ => Ok(Outcome::PassedWithNote("3 checks".into())),
+        });
+        let result = run_with_retry(&flaky, true);
+        assert!(matches!(result.status, Status::Passed));
+        assert!(result.note.starts_with("3 checks; failed once: too slow"), "{}", result.note);
+        let broken = step(|_| bail!("broken"));
+        assert!(matches!(run_with_retry(&broken, true).status, Status::Failed));
+        RUNS.store(0, Ordering::Relaxed);
+        assert!(matches!(run_with_retry(&flaky, false).status, Status::Failed));
     }
 
     #[test]
