@@ -11,6 +11,7 @@ use anyhow::{Result, bail};
 use crate::run::{self, Output};
 use crate::step::{Outcome, Step, Weight};
 use crate::steps::STEPS;
+use crate::test_log::FAILED_ONCE;
 
 /// Runs the named steps, or all steps. A name selects a step, or all steps with this prefix, such as
 /// `clients`.
@@ -187,7 +188,7 @@ fn run_with_retry(step: &Step, may_retry: bool) -> StepResult {
     let second = run_logged(step);
     match second.status {
         Status::Failed => second,
-        _ => StepResult { note: format!("{}; failed once: {}", second.note, first.note), ..second },
+        _ => StepResult { note: format!("{}{FAILED_ONCE}{}", second.note, first.note), ..second },
     }
 }
 
@@ -224,6 +225,9 @@ fn summary(results: &[StepResult]) -> ExitCode {
     let failed = count(|status| matches!(status, Status::Failed));
     let passed = count(|status| matches!(status, Status::Passed));
     let skipped = count(|status| matches!(status, Status::Skipped));
+    for result in results.iter().filter(|result| result.note.contains(FAILED_ONCE)) {
+        println!("\npassed at the second attempt: {}: {}", result.step, result.note);
+    }
     results.iter().filter(|result| matches!(result.status, Status::Failed)).for_each(print_failure);
     println!("\n{passed} passed, {failed} failed, {skipped} skipped");
     ExitCode::from(u8::from(failed > 0))

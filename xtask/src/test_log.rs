@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+/// What precedes the tests or the error in the note of a step that passed only at the second attempt.
+pub(crate) const FAILED_ONCE: &str = "; failed once: ";
+
 /// Adds up the summary lines of the test binaries and of nextest.
 pub(crate) fn count_tests(log: &str) -> String {
     let number = |line: &str, word: &str| {
@@ -23,7 +26,7 @@ pub(crate) fn flaky_tests(log: &str) -> String {
         .filter_map(|line| line.rsplit(' ').next())
         .collect();
     let names: Vec<_> = names.into_iter().collect();
-    if names.is_empty() { String::new() } else { format!("; failed once: {}", names.join(", ")) }
+    if names.is_empty() { String::new() } else { format!("{FAILED_ONCE}{}", names.join(", ")) }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The cache of compiled components on disk. The key of an entry is the digest of the component and of the
-//! engine's settings.
+//! The cache of compiled components and libraries on disk. The key of an entry is the digest of what was compiled and of
+//! the engine's settings.
 //!
 //! An entry is machine code that will be executed. So each entry has a seal (a message authentication code,
 //! see [`seal`]), and the code is used only if the seal matches the file that is mapped. An entry without a
@@ -22,11 +22,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use tempfile::{NamedTempFile, TempDir};
-use wasmtime::Engine;
 use wasmtime::component::Component;
+use wasmtime::{Engine, Module};
 
 use self::execution_denied::ExecutionDenied;
 pub(super) use self::functions::KnownFunctions;
+pub(super) use self::map::Code;
 use self::seal::{InvalidEntry, Key, VerifiedCode};
 use larder_model::name::Digest;
 
@@ -77,20 +78,43 @@ pub(super) struct Cache {
     engine: Engine,
     settings_hash: u64,
     config: Config,
-    /// Entries that this process uses; sweeping does not remove them.
-    pinned: Mutex<HashMap<String, Weak<Pin>>>,
+    components: Pins<Component>,
+    libraries: Pins<Module>,
 }
 
-/// Keeps an entry in the cache. It has the component from when the entry was mapped. Whoever finds an entry that is in
-/// use gets the same component: its code, its memory image and its metadata exist once, whatever number of providers
-/// it has.
-pub(super) type Pin = OnceLock<Component>;
+/// Keeps an entry in the cache. It has the code from when the entry was mapped. Whoever finds an entry that is in use
+/// gets the same code: it, its memory image and its metadata exist once, whatever number of providers it has.
+pub(super) type Pin<T> = OnceLock<T>;
 
-/// A component from the cache. Its entry is not removed while the pin exists.
+/// The entries that this process uses; sweeping does not remove them.
+pub(crate) struct Pins<T>(Mutex<HashMap<String, Weak<Pin<T>>>>);
+
+impl<T> Default for Pins<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Pins<T> {
+    fn pin(&self, name: String) -> Arc<Pin<T>> {
+        let mut pinned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pinned.retain(|_, pin| pin.strong_count() > 0);
+        let pin = pinned.get(&name).and_then(Weak::upgrade).unwrap_or_default();
+        pinned.insert(name, Arc::downgrade(&pin));
+        pin
+    }
+
+    fn is_pinned(&self, name: &str) -> bool {
+        let pinned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pinned.get(name).is_some_and(|pin| pin.strong_count() > 0)
+    }
+}
+
+/// Code from the cache. Its entry is not removed while the pin exists.
 #[derive(Clone)]
-pub(super) struct CacheEntry {
-    pub(super) component: Component,
-    pub(super) pin: Arc<Pin>,
+pub(super) struct CacheEntry<T> {
+    pub(super) code: T,
+    pub(super) pin: Arc<Pin<T>>,
 }
 
 impl Cache {
@@ -106,32 +130,30 @@ impl Cache {
             engine: engine.clone(),
             settings_hash: settings.finish(),
             config: config.clone(),
-            pinned: Mutex::default(),
+            components: Pins::default(),
+            libraries: Pins::default(),
         })
     }
 
-    /// Returns the compiled form of a component, if the cache has one with a matching seal.
-    pub(super) fn find(&self, digest: Digest) -> Option<CacheEntry> {
-        self.find_executable(digest).ok().flatten()
-    }
-
-    /// Like [`Self::find`]; an error if this process cannot execute compiled code. The entry is kept then.
-    pub(super) fn find_executable(&self, digest: Digest) -> Result<Option<CacheEntry>, ExecutionDenied> {
+    /// Returns compiled code, if the cache has it with a matching seal. An error if this process cannot execute compiled
+    /// code; the entry is kept then.
+    pub(super) fn find<T: Code>(&self, digest: Digest) -> Result<Option<CacheEntry<T>>, ExecutionDenied> {
         let name = self.entry_name(digest);
-        let (path, pin) = (self.code_path(&name), self.pin(name.clone()));
-        if let Some(component) = pin.get().cloned() {
+        let (path, pin) = (self.code_path(&name), T::pins(self).pin(name.clone()));
+        if let Some(code) = pin.get().cloned() {
             self.record_use(&name);
-            return Ok(Some(CacheEntry { component, pin }));
+            return Ok(Some(CacheEntry { code, pin }));
         }
         let invalid = match self.key.verify(&name, &path, &self.seal_path(&name)) {
-            Ok(mut verified) => match self.map(&verified) {
-                Ok(component) => {
+            Ok(mut verified) => match T::map(&self.engine, &verified) {
+                Ok(code) => {
+                    set_used(verified.seal_file());
                     if let Some(new_seal) = verified.new_seal.take() {
                         self.update_seal(&name, &verified, &new_seal);
                     }
                     // Another thread may have mapped the entry meanwhile.
-                    let component = pin.get_or_init(|| component).clone();
-                    return Ok(Some(CacheEntry { component, pin }));
+                    let code = pin.get_or_init(|| code).clone();
+                    return Ok(Some(CacheEntry { code, pin }));
                 }
                 Err(error) => match ExecutionDenied::of(&error, &self.folder) {
                     Some(denied) => return Err(denied),
@@ -153,9 +175,13 @@ impl Cache {
 
     /// Turns a temporary file with compiled code into an entry, then removes old entries if the cache is too
     /// large. The entry is not removed while the result exists.
-    pub(super) fn insert(&self, digest: Digest, temp_file: NamedTempFile) -> io::Result<Arc<Pin>> {
+    pub(super) fn insert<T: Code>(
+        &self,
+        digest: Digest,
+        temp_file: NamedTempFile,
+    ) -> io::Result<Arc<Pin<T>>> {
         let name = self.entry_name(digest);
-        let (pin, path) = (self.pin(name.clone()), self.code_path(&name));
+        let (pin, path) = (T::pins(self).pin(name.clone()), self.code_path(&name));
         let seal = self.key.seal(&name, &mut temp_file.reopen()?)?;
         // Neither file is forced to the disk, because somebody may wait. After a power failure, what was lost is
         // noticed by the seal, as long as the seal has no mark.
@@ -188,12 +214,6 @@ impl Cache {
         Ok(temp_file)
     }
 
-    fn map(&self, verified: &VerifiedCode) -> wasmtime::Result<Component> {
-        let component = map::map(&self.engine, verified)?;
-        set_used(verified.seal_file());
-        Ok(component)
-    }
-
     /// Records that an entry is used which is mapped already.
     fn record_use(&self, name: &str) {
         // The seal is missing if another process removed the entry.
@@ -202,17 +222,8 @@ impl Cache {
         }
     }
 
-    fn pin(&self, name: String) -> Arc<Pin> {
-        let mut pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
-        pinned.retain(|_, pin| pin.strong_count() > 0);
-        let pin = pinned.get(&name).and_then(Weak::upgrade).unwrap_or_default();
-        pinned.insert(name, Arc::downgrade(&pin));
-        pin
-    }
-
     fn is_pinned(&self, name: &str) -> bool {
-        let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
-        pinned.get(name).is_some_and(|pin| pin.strong_count() > 0)
+        self.components.is_pinned(name) || self.libraries.is_pinned(name)
     }
 
     fn entry_name(&self, digest: Digest) -> String {

@@ -66,6 +66,8 @@ pub struct Task {
     pub nice: i32,
     /// Whether the code is to be optimised.
     pub is_optimised: bool,
+    /// Whether it compiles a library, which is a module, and not a component.
+    pub is_library: bool,
     /// Whether the component may be compiled again, to store functions under more keys.
     pub recompiles: bool,
 }
@@ -104,7 +106,11 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     let store = functions.clone().map(|functions| functions as Arc<dyn wasmtime::CacheStore>);
     let engine = engine::for_compiling(tier, store);
     let engine = engine.map_err(|error| ChildError::Engine(first_line(&error)))?;
-    let code = engine.precompile_component(&bytes).map_err(|error| rejected(&bytes, &error))?;
+    let code = match task.is_library {
+        true => engine.precompile_module(&bytes),
+        false => engine.precompile_component(&bytes),
+    };
+    let code = code.map_err(|error| rejected(&bytes, &error))?;
     let compile = began.elapsed() - read;
     let (reused, compiled) = functions.as_deref().map_or((0, 0), Functions::counts);
     let mut output = Output { read, compile, reused, compiled, ..Output::default() };

@@ -1,6 +1,7 @@
 //! Where the time of a compilation goes.
 
 use std::fmt;
+use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
 /// Where the time of a compilation went. All of it is zero if the code was in the cache.
@@ -26,6 +27,23 @@ pub struct CompilePhases {
     pub reused: u64,
     /// How many functions were compiled, where functions can be taken from a previous revision.
     pub compiled: u64,
+}
+
+/// The phases of one process after the other.
+impl AddAssign for CompilePhases {
+    fn add_assign(&mut self, other: Self) {
+        let Self { queue, start, read, compile, recompilation, write, seal, map, reused, compiled } = other;
+        self.queue += queue;
+        self.start += start;
+        self.read = self.read.saturating_add(read);
+        self.compile = self.compile.saturating_add(compile);
+        self.recompilation = self.recompilation.saturating_add(recompilation);
+        self.write = self.write.saturating_add(write);
+        self.seal += seal;
+        self.map += map;
+        self.reused = self.reused.saturating_add(reused);
+        self.compiled = self.compiled.saturating_add(compiled);
+    }
 }
 
 impl fmt::Display for CompilePhases {

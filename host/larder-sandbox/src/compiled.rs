@@ -1,6 +1,5 @@
 //! Checks, compiles and links components.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
@@ -12,10 +11,9 @@ use super::bindings::exports::larder::provider::{
     completion_provider, prompt_provider, resource_provider, search_provider, settings_provider,
     tool_provider, version_provider,
 };
-use super::cache::{CacheEntry, Pin};
 use super::compile_job::{CompileJob, Priority};
 use super::compile_phases::CompilePhases;
-use super::compiled_code::CompiledCode;
+use super::compiled_code::{CompiledCode, CompiledLibrary, Pins};
 use super::contract_version::{
     CONTRACT_PACKAGE, CONTRACT_VERSION, UnsupportedContract, check_contract_version, is_compatible,
     is_offered,
@@ -98,8 +96,8 @@ impl From<UnsupportedContract> for Rejection {
 /// A component that was checked, compiled and linked; guests are instantiated from it.
 pub struct CompiledComponent {
     pub(super) pre: InstancePre<GuestState>,
-    /// Keeps its entry in the cache.
-    _pin: Arc<Pin>,
+    /// Keeps its entries in the cache.
+    _pins: Pins,
     digest: Digest,
     /// The functions of the required interface.
     pub(super) resources: resource_provider::GuestIndices,
@@ -224,9 +222,10 @@ impl Sandbox {
 
     /// Links a compiled component, and checks its imports and exports.
     pub fn link(&self, cached: CachedComponent) -> Result<CompiledComponent, Rejection> {
-        let CachedComponent { digest, code: CompiledCode { entry: CacheEntry { component, pin }, tier } } =
-            cached;
-        let (imports, exports) = import_and_export_names(&component, &self.engine);
+        let CachedComponent { digest, code } = cached;
+        let (pins, component) = (code.pins(), code.entry.code);
+        let (mut imports, exports) = import_and_export_names(&component, &self.engine);
+        imports.retain(|name| code.libraries.iter().all(|library| library.name != *name));
         if let Some(unsupported) =
             imports.iter().chain(&exports).find_map(|name| check_contract_version(name))
         {
@@ -235,7 +234,7 @@ impl Sandbox {
         if let Some(unknown) = imports.iter().find(|name| !is_offered(name)) {
             return Err(Rejection::UnknownImport(unknown.clone()));
         }
-        let pre = self.linker.instantiate_pre(&component).map_err(|error| mismatch(&error))?;
+        let pre = self.instantiate_pre(&component, &code.libraries).map_err(|error| mismatch(&error))?;
         let function = |interface: &str, name: &str| {
             let interface = component.get_export_index(None, interface)?;
             component.get_export_index(Some(&interface), name)
@@ -258,13 +257,30 @@ impl Sandbox {
                 settings_provider::GuestIndices::new(&pre)
             })?,
             pre,
-            _pin: pin,
+            _pins: pins,
             digest,
             imports,
-            first_tier: (tier == Tier::First)
+            first_tier: (code.tier != Tier::Optimised)
                 .then(|| GaugeGuard::new(&self.metrics.server().unoptimised_components)),
             is_replaced: AtomicBool::new(false),
         })
+    }
+}
+
+impl Sandbox {
+    fn instantiate_pre(
+        &self,
+        component: &Component,
+        libraries: &[CompiledLibrary],
+    ) -> wasmtime::Result<InstancePre<GuestState>> {
+        if libraries.is_empty() {
+            return self.linker.instantiate_pre(component);
+        }
+        let mut linker = self.linker.clone();
+        for CompiledLibrary { name, entry } in libraries {
+            linker.root().module(name, &entry.code)?;
+        }
+        linker.instantiate_pre(component)
     }
 }
 

@@ -1,10 +1,38 @@
 //! The code of a component, before it is linked.
 
-use super::cache::CacheEntry;
+use std::sync::Arc;
+
+use wasmtime::Module;
+use wasmtime::component::Component;
+
+use super::cache::{CacheEntry, Pin};
 use super::tier::Tier;
 
 /// The code of a component.
 pub(super) struct CompiledCode {
-    pub(super) entry: CacheEntry,
+    pub(super) entry: CacheEntry<Component>,
+    /// The libraries that it imports: those that were compiled on their own.
+    pub(super) libraries: Vec<CompiledLibrary>,
     pub(super) tier: Tier,
+}
+
+/// A library, and the name of the import that replaces it.
+pub(super) struct CompiledLibrary {
+    pub(super) name: String,
+    pub(super) entry: CacheEntry<Module>,
+}
+
+/// Keeps the entries of a component and its libraries in the cache.
+pub(super) struct Pins {
+    _component: Arc<Pin<Component>>,
+    _libraries: Vec<Arc<Pin<Module>>>,
+}
+
+impl CompiledCode {
+    pub(super) fn pins(&self) -> Pins {
+        Pins {
+            _component: self.entry.pin.clone(),
+            _libraries: self.libraries.iter().map(|library| library.entry.pin.clone()).collect(),
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! Compiles components in a separate process, and stores the code in the cache. A separate process is used because
 //! compiling takes seconds on all processors and hundreds of megabytes that the allocator would never return, and
-//! because a hostile component can then harm only that process. One component of each priority is compiled at a time.
+//! because a hostile component can then harm only that process. One component of each priority is compiled at a time; its
+//! libraries in a second process.
 
+mod parts;
 mod process;
 
 use std::collections::HashMap;
@@ -15,7 +17,7 @@ use tokio::sync::Mutex;
 use wasmtime::Engine;
 
 use self::process::Input;
-use super::cache::{self, Cache, CacheEntry, CacheError};
+use super::cache::{self, Cache, CacheEntry, CacheError, Code};
 use super::child::Output;
 use super::compile_job::{CompileJob, Priority};
 use super::compile_phases::{CompilePhases, Stopwatch};
@@ -142,8 +144,8 @@ impl Compiler {
         let team = team.clone();
         let found = self.run_blocking(move |cache| {
             let digest = cache.recorded_digest(&fingerprint)?;
-            let entry = cache.find(Tier::Optimised.key(cache_key(&team, digest)))?;
-            Some((digest, CompiledCode { entry, tier: Tier::Optimised }))
+            let entry = cache.find(Tier::Optimised.key(cache_key(&team, digest))).ok()??;
+            Some((digest, CompiledCode { entry, libraries: Vec::new(), tier: Tier::Optimised }))
         });
         // On any error the file itself is read and compiled.
         found.await.ok().flatten()
@@ -152,7 +154,7 @@ impl Compiler {
     /// Returns the optimised code of the component with this digest, if it is cached for this team.
     pub(super) async fn find_optimised(&self, team: &TeamName, digest: Digest) -> Option<CompiledCode> {
         // On any error the component is compiled.
-        self.find_any(cache_key(team, digest), &[Tier::Optimised]).await.ok().flatten()
+        self.find_any(team, cache_key(team, digest), &[Tier::Optimised]).await.ok().flatten()
     }
 
     /// Records the digest of the file with this fingerprint. If that fails, the file is only read again at
@@ -183,7 +185,7 @@ impl Compiler {
     ) -> Result<(CompiledCode, CompilePhases), Rejection> {
         let key = cache_key(job.team, digest);
         let tiers = job.usable_tiers(bytes.len());
-        if let Some(code) = self.find_any(key, tiers).await? {
+        if let Some(code) = self.find_any(job.team, key, tiers).await? {
             return Ok((code, CompilePhases::default()));
         }
         let mut stopwatch = Stopwatch::start();
@@ -193,7 +195,7 @@ impl Compiler {
         let _guard = queue.lock.lock().await;
         let waited = stopwatch.lap();
         // Another call may have compiled the same component meanwhile.
-        if let Some(code) = self.find_any(key, tiers).await? {
+        if let Some(code) = self.find_any(job.team, key, tiers).await? {
             return Ok((code, CompilePhases { queue: waited, ..CompilePhases::default() }));
         }
         let (code, phases) = self.compile(job, key, &bytes).await?;
@@ -203,33 +205,58 @@ impl Compiler {
     }
 
     /// Finds the code of the first of these tiers that is in the cache.
-    async fn find_any(&self, key: Digest, tiers: &[Tier]) -> Result<Option<CompiledCode>, Rejection> {
+    async fn find_any(
+        &self,
+        team: &TeamName,
+        key: Digest,
+        tiers: &[Tier],
+    ) -> Result<Option<CompiledCode>, Rejection> {
         for &tier in tiers {
-            if let Some(entry) = self.find(tier.key(key)).await? {
-                return Ok(Some(CompiledCode { entry, tier }));
+            let Some(entry) = self.find(tier.key(key)).await? else { continue };
+            let libraries = match tier {
+                Tier::Split => self.find_libraries(team, &entry.code).await?,
+                Tier::First | Tier::Optimised => Some(Vec::new()),
+            };
+            if let Some(libraries) = libraries {
+                return Ok(Some(CompiledCode { entry, libraries, tier }));
             }
         }
         Ok(None)
     }
 
-    async fn find(&self, digest: Digest) -> Result<Option<CacheEntry>, Rejection> {
-        let found = self.run_blocking(move |cache| cache.find_executable(digest)).await?;
+    async fn find<T: Code>(&self, digest: Digest) -> Result<Option<CacheEntry<T>>, Rejection> {
+        let found = self.run_blocking(move |cache| cache.find(digest)).await?;
         found.map_err(|denied| Rejection::ExecutionDenied(denied.to_string()))
     }
 
-    /// Compiles a component: with the functions of the previous revision if there are any, because that is fastest.
+    /// Compiles a component: without its libraries if it has any, otherwise with the functions of the previous revision
+    /// if there are any, because each of these is faster than what follows.
     async fn compile(
         &self,
         job: &CompileJob<'_>,
         key: Digest,
         bytes: &Bytes,
     ) -> Result<(CompiledCode, CompilePhases), Rejection> {
+        let (tiers, mut timed_out) = (job.usable_tiers(bytes.len()), None);
+        if tiers.contains(&Tier::Split) {
+            match self.compile_parts(job, key, bytes).await {
+                Ok(Some(compiled)) => return Ok(compiled),
+                Ok(None) => {}
+                Err(failure) if failure.is_timeout => timed_out = Some(failure.rejection),
+                Err(failure) => tracing::debug!(error = %failure.rejection, "compiling again, as a whole"),
+            }
+        }
         let known = match job.functions_key() {
             Some(owner) => self.run_blocking(move |cache| cache.functions(owner)).await?,
             None => None,
         };
-        if known.is_none() && job.usable_tiers(bytes.len()).contains(&Tier::First) {
-            let input = Input { bytes, known: None, tier: Tier::First, may_recompile: false };
+        // Only with the functions of the previous revision, compiling it as a whole may take less time.
+        if let Some(rejection) = timed_out.filter(|_| known.is_none()) {
+            return Err(rejection);
+        }
+        if known.is_none() && tiers.contains(&Tier::First) {
+            let input =
+                Input { bytes, known: None, tier: Tier::First, is_library: false, may_recompile: false };
             match self.compile_tier(job, key, input).await {
                 // Code without optimisation is larger, so optimised code may be small enough. Optimisation takes longer,
                 // so it is not tried after a timeout.
@@ -240,7 +267,7 @@ impl Compiler {
             }
         }
         let may_recompile = known.is_none() && job.can_recompile();
-        let input = Input { bytes, known, tier: Tier::Optimised, may_recompile };
+        let input = Input { bytes, known, tier: Tier::Optimised, is_library: false, may_recompile };
         self.compile_tier(job, key, input).await.map_err(|failure| failure.rejection)
     }
 
@@ -253,11 +280,15 @@ impl Compiler {
         key: Digest,
         input: Input<'_>,
     ) -> Result<(CompiledCode, CompilePhases), Failure> {
-        let stopwatch = Stopwatch::start();
+        let (stopwatch, tier) = (Stopwatch::start(), input.tier);
         let (was_known, may_recompile) = (input.known.is_some(), input.may_recompile);
-        let again = Input { bytes: input.bytes, known: None, tier: input.tier, may_recompile: false };
-        let error = match self.compile_once(job, key, input, stopwatch).await {
-            Ok(compiled) => return Ok(compiled),
+        let again = Input { known: None, may_recompile: false, ..input };
+        let finished = |(entry, phases)| (CompiledCode { entry, libraries: Vec::new(), tier }, phases);
+        let error = match self.compile_once(job, tier.key(key), input, stopwatch).await {
+            Ok(compiled) => {
+                self.remove_preliminary(key, tier).await?;
+                return Ok(finished(compiled));
+            }
             Err(Failure { rejection: Rejection::Compiler(error), has_compiled, .. })
                 if was_known || (may_recompile && has_compiled) =>
             {
@@ -276,19 +307,30 @@ impl Compiler {
                 "compiling again, without more keys for the functions of the next revision"
             );
         }
-        self.compile_once(job, key, again, stopwatch).await
+        let compiled = self.compile_once(job, tier.key(key), again, stopwatch).await?;
+        self.remove_preliminary(key, tier).await?;
+        Ok(finished(compiled))
+    }
+
+    /// Removes the code that optimised code replaces.
+    async fn remove_preliminary(&self, key: Digest, tier: Tier) -> Result<(), Rejection> {
+        if tier == Tier::Optimised {
+            let remove =
+                move |cache: &Cache| Tier::PRELIMINARY.map(|other| cache.remove_entry(other.key(key)));
+            self.run_blocking(move |cache| _ = remove(cache)).await?;
+        }
+        Ok(())
     }
 
     /// Runs the compiler process once, and makes an entry of the cache from its output. The time of an earlier run,
     /// since the stopwatch was started, counts as a part of this one.
-    async fn compile_once(
+    async fn compile_once<T: Code>(
         &self,
         job: &CompileJob<'_>,
-        key: Digest,
+        digest: Digest,
         input: Input<'_>,
         mut stopwatch: Stopwatch,
-    ) -> Result<(CompiledCode, CompilePhases), Failure> {
-        let tier = input.tier;
+    ) -> Result<(CacheEntry<T>, CompilePhases), Failure> {
         let (temp_file, output) = self.run_process(job, input).await?;
         let process = stopwatch.lap();
         let owner = job.functions_key().filter(|_| output.functions > 0);
@@ -297,20 +339,16 @@ impl Compiler {
             let functions = owner
                 .and_then(|owner| Some((owner, cache.split(&temp_file, output.functions_range()).ok()?)));
             temp_file.as_file().set_len(output.code)?;
-            let pin = cache.insert(tier.key(key), temp_file)?;
-            if tier == Tier::Optimised {
-                cache.remove_entry(Tier::First.key(key));
-            }
-            Ok((functions, pin))
+            Ok((functions, cache.insert::<T>(digest, temp_file)?))
         });
         let (functions, _pin) = stored.await?.map_err(unwritable)?;
         let phases = phases_of(process, &output, stopwatch.lap());
-        let entry = self.find(tier.key(key)).await?.ok_or_else(|| Rejection::Compiler(UNUSABLE.into()))?;
+        let entry = self.find(digest).await?.ok_or_else(|| Rejection::Compiler(UNUSABLE.into()))?;
         let phases = CompilePhases { map: stopwatch.lap(), ..phases };
         if let Some((owner, functions)) = functions {
             self.store_functions(owner, functions);
         }
-        Ok((CompiledCode { entry, tier }, phases))
+        Ok((entry, phases))
     }
 
     async fn run_process(

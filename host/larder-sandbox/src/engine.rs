@@ -43,7 +43,7 @@ pub(super) fn engine(slots: u32) -> wasmtime::Result<Engine> {
 /// tiers accept the code of all tiers.
 pub(super) fn for_compiling(tier: Tier, functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Engine> {
     let mut config = config();
-    if tier == Tier::First {
+    if tier != Tier::Optimised {
         // A faster register allocator exists, but wasmtime issues no security advisories for it.
         config.cranelift_opt_level(OptLevel::None);
     }

@@ -27,6 +27,7 @@ mod host;
 mod http_client;
 mod interaction_host;
 mod key_value_host;
+mod libraries;
 mod limits;
 mod log;
 mod long_calls;

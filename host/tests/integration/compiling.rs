@@ -3,6 +3,7 @@
 mod failed_optimisation;
 mod first_tier;
 mod functions;
+mod libraries;
 mod priorities;
 
 use std::path::{Path, PathBuf};

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use super::Language;
 use super::web::{self, WebServer};
 use crate::languages::with_tools;
+use crate::packaging::get;
 use crate::run::{Output, command, larder};
 use crate::server::RunningServer;
 
@@ -57,10 +58,11 @@ pub(super) fn run(output: &Output, dir: &Path, builds: &[PathBuf; 2], language: 
     let lines = (0..).map(|line| format!("{line}: schöne Grüße\n")).take(95_000);
     fs::write(dir.join("folder/long.txt"), lines.collect::<String>() + LAST_LINE)?;
     let config = dir.join("larder.toml");
-    // All limits are defaults except the CPU time, to make the test faster.
+    // All limits are defaults except the CPU time, to make the test faster, and the timeout, because a long file that is
+    // read in small parts takes long on a busy machine.
     let text = format!(
         "plugins = \"plugins\"\nstate_dir = \"state\"\n[admin]\nlisten = \"off\"\n[compiler]\ncache_dir = \"cache\"\n\
-         [provider.trial]\nhosts = [{{ host = \"{web}\", private = true }}]\nlimits = {{ cpu_time = \"600ms\" }}\n\
+         [provider.trial]\nhosts = [{{ host = \"{web}\", private = true }}]\nlimits = {{ cpu_time = \"600ms\", timeout = \"60s\" }}\n\
          dirs = [{{ host = \"folder\", guest = \"/folder\" }}]\n\
          key_value = [\"shared\"]\n\
          settings = {{ granted = \"{web}/\", elsewhere = \"{elsewhere}/\" }}\n",
@@ -121,7 +123,14 @@ fn check(
     wait_for("the first build", || serves_revision(server, "first"))?;
     check_cases(server)?;
     check_log(output, 0, language)?;
-    replace(server, file, second)
+    replace(server, file, second)?;
+    // A component with libraries is compiled again in the background.
+    wait_for("optimised code", || has_optimised_code(server))
+}
+
+fn has_optimised_code(server: &RunningServer) -> Result<bool> {
+    let admin = server.admin.as_deref().context("the server has no admin address")?;
+    Ok(get(&format!("{admin}/metrics"))?.lines().any(|line| line == "larder_unoptimised_components 0"))
 }
 
 fn check_cases(server: &RunningServer) -> Result<()> {

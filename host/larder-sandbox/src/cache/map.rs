@@ -1,20 +1,71 @@
-//! Maps code from the cache as a component. This is the only unsafe code that handles data.
+//! Maps code from the cache as a component or a module. This is the only unsafe code that handles data.
 
 #![allow(unsafe_code, reason = "wasmtime cannot check that it has written the file itself")]
 
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 
-use wasmtime::Engine;
 use wasmtime::component::Component;
+use wasmtime::{Engine, Module};
 
 use super::seal::VerifiedCode;
+use super::{Cache, Pins};
 
-/// Maps verified code. Code from another engine version or other settings is an error: wasmtime checks that
-/// itself.
-pub(super) fn map(engine: &Engine, verified: &VerifiedCode) -> wasmtime::Result<Component> {
-    let path = path(verified);
-    // SAFETY: the file must contain what wasmtime's compiler wrote, and must not change while it is mapped.
+/// What an entry of the cache contains.
+pub(crate) trait Code: Clone + Send + Sync + 'static {
+    /// Maps verified code. Code from another engine version, with other settings, or of another kind is an error:
+    /// wasmtime checks that itself.
+    fn map(engine: &Engine, verified: &VerifiedCode) -> wasmtime::Result<Self>;
+
+    /// The entries of this kind that are in use.
+    fn pins(cache: &Cache) -> &Pins<Self>;
+
+    /// The size of the mapped code in bytes.
+    fn size(&self) -> u64;
+}
+
+impl Code for Component {
+    fn map(engine: &Engine, verified: &VerifiedCode) -> wasmtime::Result<Self> {
+        map_file(verified, |path| {
+            // SAFETY: see `map_file`.
+            unsafe { Self::deserialize_file(engine, path) }
+        })
+    }
+
+    fn pins(cache: &Cache) -> &Pins<Self> {
+        &cache.components
+    }
+
+    fn size(&self) -> u64 {
+        let range = self.image_range();
+        (range.end.addr() - range.start.addr()) as u64
+    }
+}
+
+impl Code for Module {
+    fn map(engine: &Engine, verified: &VerifiedCode) -> wasmtime::Result<Self> {
+        map_file(verified, |path| {
+            // SAFETY: see `map_file`.
+            unsafe { Self::deserialize_file(engine, path) }
+        })
+    }
+
+    fn pins(cache: &Cache) -> &Pins<Self> {
+        &cache.libraries
+    }
+
+    fn size(&self) -> u64 {
+        let range = self.image_range();
+        (range.end.addr() - range.start.addr()) as u64
+    }
+}
+
+/// Calls `deserialize` with a path to the verified code.
+fn map_file<T>(
+    verified: &VerifiedCode,
+    deserialize: impl FnOnce(PathBuf) -> wasmtime::Result<T>,
+) -> wasmtime::Result<T> {
+    // Why `deserialize` is safe: the file must contain what wasmtime's compiler wrote, and must not change while it is mapped.
     // It contains that: a `VerifiedCode` exists only if the seal, which was made with a key that only this
     // user can read, matches every byte of the file behind the descriptor that `path` leads to; or if it
     // matched before, and the file has the same identity, size and change time (as set by the system). Seals
@@ -22,7 +73,7 @@ pub(super) fn map(engine: &Engine, verified: &VerifiedCode) -> wasmtime::Result<
     // another name, renamed, and never opened for writing again, in a folder and with modes that no other
     // user can write to. A process of the same user could change it, but it could as well write to our
     // memory.
-    unsafe { Component::deserialize_file(engine, path) }
+    deserialize(path(verified))
 }
 
 /// A path to the code, because the engine maps files by path only. On Linux this path leads to the very file

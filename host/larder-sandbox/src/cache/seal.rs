@@ -37,7 +37,7 @@ const CHUNK: usize = 256 << 10;
 pub(super) struct Key([u8; KEY_LENGTH]);
 
 /// Code whose seal matches, as an open file.
-pub(super) struct VerifiedCode {
+pub(crate) struct VerifiedCode {
     file: File,
     path: PathBuf,
     /// The file with the seal; its modification time is the time of the last use.

@@ -9,6 +9,13 @@ use larder_runtime::file_fingerprint::FileFingerprint;
 /// The smallest component. The cache and the seals work the same for all components.
 const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 
+impl Cache {
+    /// Finds the entry of a component.
+    fn component(&self, digest: Digest) -> Option<CacheEntry<Component>> {
+        self.find(digest).unwrap()
+    }
+}
+
 struct TestFolder {
     folder: TempDir,
     code: Vec<u8>,
@@ -43,17 +50,17 @@ impl TestFolder {
     fn insert(&self, cache: &Cache, digest: Digest) {
         let mut temp_file = cache.temp_file().unwrap();
         temp_file.write_all(&self.code).unwrap();
-        cache.insert(digest, temp_file).unwrap();
+        cache.insert::<Component>(digest, temp_file).unwrap();
     }
 
     /// Asserts that an entry is not used: it is not found, its file is deleted, and a new entry can be added.
     fn assert_rejected(&self, cache: &Cache, digest: Digest) {
         let code = cache.code_path(&cache.entry_name(digest));
         assert!(code.symlink_metadata().is_ok(), "there is no entry");
-        assert!(cache.find(digest).is_none());
+        assert!(cache.component(digest).is_none());
         assert!(code.symlink_metadata().is_err(), "it is still there");
         self.insert(cache, digest);
-        assert!(cache.find(digest).is_some());
+        assert!(cache.component(digest).is_some());
     }
 
     fn files(&self) -> Vec<String> {
@@ -69,8 +76,8 @@ fn finds_entries_of_an_earlier_process() {
     let folder = TestFolder::new();
     let (cache, digest) = folder.with_entry(b"a");
     drop(cache);
-    assert!(folder.open().find(digest).is_some());
-    assert!(folder.open().find(Digest::of(b"b")).is_none());
+    assert!(folder.open().component(digest).is_some());
+    assert!(folder.open().component(Digest::of(b"b")).is_none());
     assert_eq!(folder.files().len(), 3, "code, seal and key: {:?}", folder.files());
 }
 
@@ -78,14 +85,14 @@ fn finds_entries_of_an_earlier_process() {
 fn an_entry_in_use_is_mapped_once() {
     let folder = TestFolder::new();
     let (cache, digest) = folder.with_entry(b"a");
-    let (first, second) = (cache.find(digest).unwrap(), cache.find(digest).unwrap());
-    assert_eq!(first.component.image_range(), second.component.image_range());
+    let (first, second) = (cache.component(digest).unwrap(), cache.component(digest).unwrap());
+    assert_eq!(first.code.image_range(), second.code.image_range());
     let seal = cache.seal_path(&cache.entry_name(digest));
     let then = SystemTime::now() - Duration::from_secs(7200);
     std::fs::File::open(&seal).unwrap().set_modified(then).unwrap();
-    let third = cache.find(digest).unwrap();
+    let third = cache.component(digest).unwrap();
     assert!(std::fs::metadata(&seal).unwrap().modified().unwrap() > then, "its use is recorded");
-    assert_eq!(first.component.image_range(), third.component.image_range());
+    assert_eq!(first.code.image_range(), third.code.image_range());
     // What nobody uses is verified and mapped again.
     drop((first, second, third));
     std::fs::write(cache.code_path(&cache.entry_name(digest)), b"damaged").unwrap();
@@ -176,12 +183,12 @@ fn rejects_an_entry_of_another_engine() {
     config.epoch_interruption(false);
     let other = wasmtime::Engine::new(&config).unwrap();
     let elsewhere = Cache::open(&folder.config(1 << 30, Duration::from_secs(3600)), &other).unwrap();
-    assert!(elsewhere.find(digest).is_none(), "it has another name");
-    assert!(cache.find(digest).is_some(), "the entry of the first engine is kept");
+    assert!(elsewhere.component(digest).is_none(), "it has another name");
+    assert!(cache.component(digest).is_some(), "the entry of the first engine is kept");
     // Even with the right name and a valid seal.
     let mut temp_file = cache.temp_file().unwrap();
     temp_file.write_all(&other.precompile_component(EMPTY_COMPONENT).unwrap()).unwrap();
-    cache.insert(digest, temp_file).unwrap();
+    cache.insert::<Component>(digest, temp_file).unwrap();
     folder.assert_rejected(&cache, digest);
 }
 
@@ -216,7 +223,7 @@ fn removes_the_least_recently_used_entries_first() {
     };
     let exists = |digest| cache.code_path(&cache.entry_name(digest)).exists();
     folder.insert(&cache, a);
-    let in_use = cache.find(a).unwrap();
+    let in_use = cache.component(a).unwrap();
     age(a, 100);
     folder.insert(&cache, b);
     age(b, 50);
@@ -237,7 +244,7 @@ fn removes_entries_that_were_not_used_for_long() {
     let then = SystemTime::now() - Duration::from_secs(7200);
     let seal = cache.seal_path(&cache.entry_name(digest));
     std::fs::File::open(&seal).unwrap().set_modified(then).unwrap();
-    assert!(cache.find(digest).is_some());
+    assert!(cache.component(digest).is_some());
     folder.open().remove_unused();
     assert!(path.exists(), "it was used just now");
     std::fs::File::open(&seal).unwrap().set_modified(then).unwrap();
@@ -250,7 +257,7 @@ fn wait_for_mark(cache: &Cache, digest: Digest) -> Vec<u8> {
     let seal = cache.seal_path(&cache.entry_name(digest));
     let end = std::time::Instant::now() + Duration::from_secs(60);
     loop {
-        assert!(cache.find(digest).is_some());
+        assert!(cache.component(digest).is_some());
         let written = std::fs::read(&seal).unwrap();
         if written.len() == 64 {
             return written;
@@ -278,7 +285,7 @@ fn a_mark_is_valid_only_for_the_verified_file() {
     folder.assert_rejected(&cache, digest);
     // The mark of the old file with the new file: the code is verified in full, and matches.
     std::fs::write(&seal, &written).unwrap();
-    assert!(cache.find(digest).is_some());
+    assert!(cache.component(digest).is_some());
     // It does not match if the seal before the mark was replaced.
     for replaced in [[&[0; 32], &written[32..]].concat(), written[32..].repeat(2)] {
         wait_for_mark(&cache, digest);
@@ -368,5 +375,5 @@ fn temporary_files_count_and_those_of_killed_processes_are_removed() {
     large(in_use.path());
     age(in_use.path(), 10);
     cache.sweep(1 << 19);
-    assert!(in_use.path().exists() && cache.find(digest).is_none());
+    assert!(in_use.path().exists() && cache.component(digest).is_none());
 }

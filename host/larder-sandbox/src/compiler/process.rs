@@ -30,6 +30,8 @@ pub(super) struct Input<'a> {
     pub(super) bytes: &'a Bytes,
     pub(super) known: Option<KnownFunctions>,
     pub(super) tier: Tier,
+    /// Whether the bytes are those of a library, which is a module.
+    pub(super) is_library: bool,
     /// Whether the process may compile again, to store functions under more keys.
     pub(super) may_recompile: bool,
 }
@@ -66,7 +68,7 @@ async fn run(config: &Config, job: &CompileJob<'_>, input: Input<'_>, output: Fi
 }
 
 fn command(config: &Config, job: &CompileJob<'_>, input: &Input<'_>, output: File) -> Command {
-    let Input { bytes, known, tier, may_recompile } = input;
+    let Input { bytes, known, tier, is_library, may_recompile } = input;
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS));
     let mut command = Command::new(&config.program);
     command
@@ -80,7 +82,8 @@ fn command(config: &Config, job: &CompileJob<'_>, input: &Input<'_>, output: Fil
         .args(known.as_ref().map(|known| format!("--functions={}", known.size)))
         // Functions without optimisation are of no use for the next revision.
         .args(job.provider.filter(|_| *tier == Tier::Optimised).map(|_| "--reuse"))
-        .args((*tier == Tier::First).then_some("--unoptimised"))
+        .args((*tier != Tier::Optimised).then_some("--unoptimised"))
+        .args(is_library.then_some("--library"))
         .args(may_recompile.then_some("--recompile"))
         // The environment may contain secrets.
         .env_clear()

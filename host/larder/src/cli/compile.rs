@@ -36,6 +36,9 @@ pub(super) struct Compile {
     /// Compile quickly, without optimisation
     #[arg(long)]
     unoptimised: bool,
+    /// Compile a library, which is a module
+    #[arg(long)]
+    library: bool,
     /// Compile again after the code was written, to store functions under more keys
     #[arg(long)]
     recompile: bool,
@@ -43,9 +46,9 @@ pub(super) struct Compile {
 
 impl Compile {
     pub(super) fn run(&self) -> ExitCode {
-        let Self { size, memory, cpu, code, timeout, nice, functions, reuse, unoptimised, recompile } = *self;
-        let (is_optimised, recompiles) = (!unoptimised, recompile);
-        let task = Task { size, functions, reuse, nice, is_optimised, recompiles };
+        let Self { size, memory, cpu, code, timeout, nice, functions, reuse, .. } = *self;
+        let (is_optimised, is_library, recompiles) = (!self.unoptimised, self.library, self.recompile);
+        let task = Task { size, functions, reuse, nice, is_optimised, is_library, recompiles };
         let limits = ProcessLimits { memory, cpu, code, timeout };
         let Err(error) = child::compile_component(&task, &limits) else {
             return ExitCode::SUCCESS;

@@ -1,0 +1,156 @@
+//! Recognizes libraries among the modules of a component, and describes their imports and exports.
+
+use std::collections::HashSet;
+
+use wasm_encoder::reencode::{Reencode as _, RoundtripReencoder};
+use wasm_encoder::{EntityType, ModuleType};
+use wasmparser::{
+    CompositeInnerType, Export, ExternalKind, FuncType, GlobalType, Import, Parser, Payload, TypeRef,
+    TypeSectionReader,
+};
+
+use super::{MIN_CODE, NotSplit};
+
+/// Returns the type of a module that is a large library. Other modules have none: those with a memory or a table of their
+/// own, and those that use types beyond WebAssembly 2.0.
+pub(super) fn library_type(module: &[u8]) -> Result<Option<ModuleType>, NotSplit> {
+    let mut items = Items::default();
+    for payload in Parser::new(0).parse_all(module) {
+        match payload? {
+            Payload::TypeSection(types) => match function_types(types)? {
+                Some(types) => items.types = types,
+                None => return Ok(None),
+            },
+            Payload::ImportSection(imports) => {
+                items.imports = imports.into_imports().collect::<Result<_, _>>()?;
+            }
+            Payload::FunctionSection(functions) => {
+                items.functions = functions.into_iter().collect::<Result<_, _>>()?;
+            }
+            Payload::GlobalSection(globals) => {
+                for global in globals {
+                    items.globals.push(global?.ty);
+                }
+            }
+            Payload::TableSection(_) | Payload::MemorySection(_) | Payload::TagSection(_) => return Ok(None),
+            Payload::ExportSection(exports) => {
+                items.exports = exports.into_iter().collect::<Result<_, _>>()?;
+            }
+            Payload::CodeSectionStart { range, .. } if range.len() >= MIN_CODE => {
+                return items.module_type().map(Some);
+            }
+            Payload::CodeSectionStart { .. } => return Ok(None),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the types if all of them are types of functions.
+fn function_types(types: TypeSectionReader<'_>) -> Result<Option<Vec<FuncType>>, NotSplit> {
+    let mut functions = Vec::new();
+    for group in types {
+        let group = group?;
+        let is_explicit = group.is_explicit_rec_group();
+        for sub_type in group.into_types() {
+            match sub_type.composite_type.inner {
+                CompositeInnerType::Func(function)
+                    if sub_type.is_final && sub_type.supertype_idx.is_none() && !is_explicit =>
+                {
+                    functions.push(function);
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+    Ok(Some(functions))
+}
+
+/// What a module defines before its code.
+#[derive(Default)]
+struct Items<'a> {
+    types: Vec<FuncType>,
+    imports: Vec<Import<'a>>,
+    /// The types of the functions that it defines.
+    functions: Vec<u32>,
+    globals: Vec<GlobalType>,
+    exports: Vec<Export<'a>>,
+}
+
+impl Items<'_> {
+    fn module_type(&self) -> Result<ModuleType, NotSplit> {
+        let mut module_type = ModuleType::new();
+        for function in &self.types {
+            let function = RoundtripReencoder.func_type(function.clone())?;
+            module_type.ty().function(function.params().iter().copied(), function.results().iter().copied());
+        }
+        let mut names = HashSet::new();
+        for import in &self.imports {
+            // The imports of a type of a module have different names.
+            if !names.insert((import.module, import.name)) {
+                return Err(NotSplit);
+            }
+            module_type.import(import.module, import.name, RoundtripReencoder.entity_type(import.ty)?);
+        }
+        let imported = ImportedTypes::of(&self.imports);
+        for export in &self.exports {
+            module_type.export(export.name, self.type_of(export, &imported)?);
+        }
+        Ok(module_type)
+    }
+
+    /// The type of what is exported. Imports have the lowest indices of each kind.
+    fn type_of(&self, export: &Export<'_>, imported: &ImportedTypes) -> Result<EntityType, NotSplit> {
+        let (imported, index) = (imported.of_kind(export.kind), export.index as usize);
+        let Some(defined) = index.checked_sub(imported.len()) else {
+            return Ok(RoundtripReencoder.entity_type(imported[index])?);
+        };
+        match export.kind {
+            ExternalKind::Func => {
+                self.functions.get(defined).copied().map(EntityType::Function).ok_or(NotSplit)
+            }
+            ExternalKind::Global => {
+                let global = self.globals.get(defined).copied().ok_or(NotSplit)?;
+                Ok(EntityType::Global(RoundtripReencoder.global_type(global)?))
+            }
+            // Libraries define nothing else.
+            _ => Err(NotSplit),
+        }
+    }
+}
+
+/// The types of the imports, of each kind separately.
+#[derive(Default)]
+struct ImportedTypes {
+    functions: Vec<TypeRef>,
+    tables: Vec<TypeRef>,
+    memories: Vec<TypeRef>,
+    globals: Vec<TypeRef>,
+}
+
+impl ImportedTypes {
+    fn of(imports: &[Import<'_>]) -> Self {
+        let mut types = Self::default();
+        for import in imports {
+            match import.ty {
+                TypeRef::Func(_) => types.functions.push(import.ty),
+                TypeRef::Table(_) => types.tables.push(import.ty),
+                TypeRef::Memory(_) => types.memories.push(import.ty),
+                TypeRef::Global(_) => types.globals.push(import.ty),
+                // They have no exports that are described.
+                TypeRef::Tag(_) | TypeRef::FuncExact(_) => {}
+            }
+        }
+        types
+    }
+
+    fn of_kind(&self, kind: ExternalKind) -> &[TypeRef] {
+        match kind {
+            ExternalKind::Func => &self.functions,
+            ExternalKind::Table => &self.tables,
+            ExternalKind::Memory => &self.memories,
+            ExternalKind::Global => &self.globals,
+            ExternalKind::Tag | ExternalKind::FuncExact => &[],
+        }
+    }
+}
