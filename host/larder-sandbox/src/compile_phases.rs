@@ -29,7 +29,7 @@ pub struct CompilePhases {
     pub compiled: u64,
 }
 
-/// The phases of one process after the other.
+/// Adds the phases of another process, which may have run at the same time.
 impl AddAssign for CompilePhases {
     fn add_assign(&mut self, other: Self) {
         let Self { queue, start, read, compile, recompilation, write, seal, map, reused, compiled } = other;

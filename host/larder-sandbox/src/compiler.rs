@@ -1,7 +1,7 @@
 //! Compiles components in a separate process, and stores the code in the cache. A separate process is used because
 //! compiling takes seconds on all processors and hundreds of megabytes that the allocator would never return, and
-//! because a hostile component can then harm only that process. One component of each priority is compiled at a time; its
-//! libraries in a second process.
+//! because a hostile component can then harm only that process. The server itself only separates libraries, within limits.
+//! One component of each priority is compiled at a time, in at most two processes.
 
 mod parts;
 mod process;
@@ -217,8 +217,10 @@ impl Compiler {
                 Tier::Split => self.find_libraries(team, &entry.code).await?,
                 Tier::First | Tier::Optimised => Some(Vec::new()),
             };
-            if let Some(libraries) = libraries {
-                return Ok(Some(CompiledCode { entry, libraries, tier }));
+            let code = libraries.map(|libraries| CompiledCode { entry, libraries, tier });
+            // The parts may have been compiled for different components, so the limit of their sum is checked here too.
+            if let Some(code) = code.filter(|code| tier != Tier::Split || code.size() <= self.config.code) {
+                return Ok(Some(code));
             }
         }
         Ok(None)
@@ -229,32 +231,45 @@ impl Compiler {
         found.map_err(|denied| Rejection::ExecutionDenied(denied.to_string()))
     }
 
-    /// Compiles a component: without its libraries if it has any, otherwise with the functions of the previous revision
-    /// if there are any, because each of these is faster than what follows.
+    /// Compiles a component: without its libraries if it has any, because that is fastest, and otherwise as a whole.
     async fn compile(
         &self,
         job: &CompileJob<'_>,
         key: Digest,
         bytes: &Bytes,
     ) -> Result<(CompiledCode, CompilePhases), Rejection> {
-        let (tiers, mut timed_out) = (job.usable_tiers(bytes.len()), None);
-        if tiers.contains(&Tier::Split) {
-            match self.compile_parts(job, key, bytes).await {
-                Ok(Some(compiled)) => return Ok(compiled),
-                Ok(None) => {}
-                Err(failure) if failure.is_timeout => timed_out = Some(failure.rejection),
-                Err(failure) => tracing::debug!(error = %failure.rejection, "compiling again, as a whole"),
-            }
+        if !job.usable_tiers(bytes.len()).contains(&Tier::Split) {
+            return self.compile_whole(job, key, bytes, None).await;
         }
+        let failure = match self.compile_parts(job, key, bytes).await {
+            Ok(Some(compiled)) => return Ok(compiled),
+            Ok(None) => return self.compile_whole(job, key, bytes, None).await,
+            Err(Failure { rejection: denied @ Rejection::ExecutionDenied(_), .. }) => return Err(denied),
+            Err(failure) => failure,
+        };
+        let error = failure.rejection.to_string();
+        let compiled = self.compile_whole(job, key, bytes, Some(failure)).await?;
+        tracing::warn!(error, "compiled a component as a whole, because compiling its parts failed");
+        Ok(compiled)
+    }
+
+    /// Compiles a component as a whole: with the functions of the previous revision if there are any, because that is
+    /// fastest. If its parts took too long, it is compiled only if there are such functions.
+    async fn compile_whole(
+        &self,
+        job: &CompileJob<'_>,
+        key: Digest,
+        bytes: &Bytes,
+        parts: Option<Failure>,
+    ) -> Result<(CompiledCode, CompilePhases), Rejection> {
         let known = match job.functions_key() {
             Some(owner) => self.run_blocking(move |cache| cache.functions(owner)).await?,
             None => None,
         };
-        // Only with the functions of the previous revision, compiling it as a whole may take less time.
-        if let Some(rejection) = timed_out.filter(|_| known.is_none()) {
-            return Err(rejection);
+        if let Some(timeout) = parts.filter(|failure| failure.is_timeout && known.is_none()) {
+            return Err(timeout.rejection);
         }
-        if known.is_none() && tiers.contains(&Tier::First) {
+        if known.is_none() && job.usable_tiers(bytes.len()).contains(&Tier::First) {
             let input =
                 Input { bytes, known: None, tier: Tier::First, is_library: false, may_recompile: false };
             match self.compile_tier(job, key, input).await {

@@ -1,7 +1,7 @@
 //! Separates the libraries of a component from the rest, so that each of them is compiled once.
 //!
 //! A component in Python or JavaScript mostly consists of the interpreter. It is a core module that imports its memory
-//! and contains no content of its own, so its bytes are the same in each revision, and in each provider that was built
+//! and has nothing that the author wrote, so its bytes are the same in each revision, and in each provider that was built
 //! with the same tools. What differs is in other modules, which are small. The engine compiles a component as a whole,
 //! but accepts compiled modules for modules that the component imports. So each library is replaced by an import whose
 //! name contains its digest.
@@ -17,6 +17,7 @@ use wasm_encoder::{
 use wasmparser::{
     BinaryReader, ComponentAlias, ComponentAliasSectionReader, ComponentExternalKind,
     ComponentImportSectionReader, ComponentOuterAliasKind as OuterKind, ComponentTypeRef as ImportType,
+    Instance, InstanceSectionReader,
 };
 
 use self::module_type::library_type;
@@ -26,10 +27,13 @@ use larder_model::name::Digest;
 const NAME_PREFIX: &str = "larder-library-x";
 /// The smallest library, in bytes of its code. To compile a smaller one again takes less time than to start a process.
 const MIN_CODE: usize = 64 << 10;
-/// The number of libraries that are separated. Python has three.
+/// The maximum number of libraries that are separated. Python has three.
 const MAX_LIBRARIES: usize = 16;
-/// The depth of nested components with libraries. JavaScript has its library in the second one.
+/// The maximum depth of nested components with libraries. JavaScript has its library in the second one.
 const MAX_DEPTH: u32 = 8;
+/// The maximum number of modules that a component with libraries instantiates, because the engine does not know the size
+/// of instances of imported modules. Python has 15.
+const MAX_INSTANCES: usize = 32;
 /// Size of the header of a component.
 const HEADER: usize = 8;
 
@@ -69,7 +73,12 @@ pub(crate) fn is_library(import: &str) -> bool {
 
 /// Separates the libraries of a component from the rest. None if it has none.
 pub(crate) fn split(component: &[u8]) -> Option<SplitComponent> {
-    let mut splitter = Splitter { source: component, ..Splitter::default() };
+    split_larger(component, MIN_CODE)
+}
+
+/// Separates libraries with at least `min_code` bytes of code.
+fn split_larger(component: &[u8], min_code: usize) -> Option<SplitComponent> {
+    let mut splitter = Splitter { source: component, min_code, ..Splitter::default() };
     let bytes = splitter.component(0..component.len(), 0).ok()?;
     let Splitter { libraries, has_root_modules, has_inner_libraries, .. } = splitter;
     // With imports for inner components, the modules of the root would have other indices.
@@ -80,11 +89,14 @@ pub(crate) fn split(component: &[u8]) -> Option<SplitComponent> {
 #[derive(Default)]
 struct Splitter<'a> {
     source: &'a [u8],
+    min_code: usize,
     libraries: Vec<Library>,
     /// Whether the outermost component, the root, has modules itself.
     has_root_modules: bool,
     /// Whether there are libraries in nested components.
     has_inner_libraries: bool,
+    /// How many times a module is instantiated.
+    instances: usize,
 }
 
 impl Splitter<'_> {
@@ -113,14 +125,29 @@ impl Splitter<'_> {
         depth: u32,
         out: &mut Vec<u8>,
     ) -> Result<bool, NotSplit> {
-        if depth == 0 {
-            check_section_of_root(id, BinaryReader::new(&self.source[content.clone()], content.start))?;
+        let reader = BinaryReader::new(&self.source[content.clone()], content.start);
+        match id {
+            TYPES if depth == 0 => return Err(NotSplit),
+            ALIASES => check_aliases(reader, depth)?,
+            IMPORTS if depth == 0 => check_imports(reader)?,
+            INSTANCES => self.count_instances(reader)?,
+            _ => {}
         }
         match id {
             MODULE => self.replace_module(content, depth, out),
             COMPONENT => self.replace_component(content, depth, out),
             _ => Ok(false),
         }
+    }
+
+    fn count_instances(&mut self, section: BinaryReader<'_>) -> Result<(), NotSplit> {
+        for instance in InstanceSectionReader::new(section)? {
+            self.instances += usize::from(matches!(instance?, Instance::Instantiate { .. }));
+            if self.instances > MAX_INSTANCES {
+                return Err(NotSplit);
+            }
+        }
+        Ok(())
     }
 
     fn replace_module(
@@ -134,7 +161,7 @@ impl Splitter<'_> {
         if self.libraries.len() == MAX_LIBRARIES {
             return Ok(false);
         }
-        let Some(module_type) = library_type(module)? else { return Ok(false) };
+        let Some(module_type) = library_type(module, self.min_code)? else { return Ok(false) };
         let name = format!("{NAME_PREFIX}{}", Digest::of(module));
         // Two imports cannot have the same name.
         if self.libraries.iter().any(|library| library.name == name) {
@@ -181,11 +208,16 @@ impl Splitter<'_> {
     }
 }
 
-/// The identifiers of the sections of a component that contain modules and components.
+/// The identifiers of sections of a component.
 const MODULE: u8 = ComponentSectionId::CoreModule as u8;
 const COMPONENT: u8 = ComponentSectionId::Component as u8;
+const TYPES: u8 = ComponentSectionId::CoreType as u8;
+const ALIASES: u8 = ComponentSectionId::Alias as u8;
+const IMPORTS: u8 = ComponentSectionId::Import as u8;
+const INSTANCES: u8 = ComponentSectionId::CoreInstance as u8;
 
-/// Writes the import of a library into the root. It has no other types of modules, so the type has the same index.
+/// Writes the import of a library into the root. The root has no other core types, so the index of the type is that of
+/// the library.
 fn write_import(index: u32, library: &Library, out: &mut Vec<u8>) {
     let mut types = CoreTypeSection::new();
     types.ty().module(&library.module_type);
@@ -195,33 +227,35 @@ fn write_import(index: u32, library: &Library, out: &mut Vec<u8>) {
     imports.append_to_component(out);
 }
 
-/// Checks that a section of the root adds no type or module whose index the imports of libraries would change.
-fn check_section_of_root(id: u8, content: BinaryReader<'_>) -> Result<(), NotSplit> {
-    const TYPES: u8 = ComponentSectionId::CoreType as u8;
-    const ALIASES: u8 = ComponentSectionId::Alias as u8;
-    const IMPORTS: u8 = ComponentSectionId::Import as u8;
-    let is_allowed = match id {
-        TYPES => false,
-        ALIASES => {
-            let is_module = |alias: &ComponentAlias<'_>| match alias {
-                ComponentAlias::InstanceExport { kind, .. } => *kind == ComponentExternalKind::Module,
-                ComponentAlias::CoreInstanceExport { .. } => false,
-                ComponentAlias::Outer { kind, .. } => {
-                    matches!(kind, OuterKind::CoreModule | OuterKind::CoreType)
-                }
-            };
-            let aliases: Vec<_> =
-                ComponentAliasSectionReader::new(content)?.into_iter().collect::<Result<_, _>>()?;
-            !aliases.iter().any(is_module)
+/// Checks that aliases add no modules to the root, and do not refer to its modules and core types: the imports of libraries
+/// would change their indices.
+fn check_aliases(section: BinaryReader<'_>, depth: u32) -> Result<(), NotSplit> {
+    for alias in ComponentAliasSectionReader::new(section)? {
+        let concerns_root = match alias? {
+            ComponentAlias::InstanceExport { kind, .. } => {
+                depth == 0 && kind == ComponentExternalKind::Module
+            }
+            ComponentAlias::CoreInstanceExport { .. } => false,
+            ComponentAlias::Outer { kind, count, .. } => {
+                count == depth && matches!(kind, OuterKind::CoreModule | OuterKind::CoreType)
+            }
+        };
+        if concerns_root {
+            return Err(NotSplit);
         }
-        IMPORTS => {
-            let imports: Vec<_> =
-                ComponentImportSectionReader::new(content)?.into_iter().collect::<Result<_, _>>()?;
-            !imports.iter().any(|import| matches!(import.ty, ImportType::Module(_)))
+    }
+    Ok(())
+}
+
+/// Checks that the root imports no module, and nothing with the name of a library.
+fn check_imports(section: BinaryReader<'_>) -> Result<(), NotSplit> {
+    for import in ComponentImportSectionReader::new(section)? {
+        let import = import?;
+        if matches!(import.ty, ImportType::Module(_)) || is_library(import.name.name) {
+            return Err(NotSplit);
         }
-        _ => true,
-    };
-    if is_allowed { Ok(()) } else { Err(NotSplit) }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ impl Compiler {
     ) -> Result<Option<(CompiledCode, CompilePhases)>, Failure> {
         let component = bytes.clone();
         let Some(parts) = self.run_blocking(move |_| split(&component)).await? else { return Ok(None) };
-        // Together they may take as long as a component that is compiled as a whole.
+        // Together, they may take as long as a component that is compiled as a whole.
         match tokio::time::timeout(self.config.timeout, self.compile_all(job, key, bytes, parts)).await {
             Ok(compiled) => compiled.map(Some),
             Err(_) => {
@@ -103,8 +103,6 @@ impl Compiler {
         }
         let code = CompiledCode { entry, libraries, tier: Tier::Split };
         if code.size() > self.config.code {
-            // It must not be found later.
-            self.run_blocking(move |cache| cache.remove_entry(Tier::Split.key(key))).await?;
             let limit = size::show(self.config.code);
             let error = format!("the code of its parts is larger than {limit} (`compiler.code`)");
             return Err(Rejection::Compiler(error).into());
@@ -133,7 +131,7 @@ impl Compiler {
 
 impl CompiledCode {
     /// The size of the code of the component and its libraries, in bytes.
-    fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         let libraries = self.libraries.iter().map(|library| library.entry.code.size());
         libraries.fold(self.entry.code.size(), u64::saturating_add)
     }

@@ -5,18 +5,26 @@ use std::collections::HashSet;
 use wasm_encoder::reencode::{Reencode as _, RoundtripReencoder};
 use wasm_encoder::{EntityType, ModuleType};
 use wasmparser::{
-    CompositeInnerType, Export, ExternalKind, FuncType, GlobalType, Import, Parser, Payload, TypeRef,
-    TypeSectionReader,
+    CompositeInnerType, Export, ExternalKind, FuncType, GlobalType, Import, Parser, Payload, SectionLimited,
+    TypeRef, TypeSectionReader, WasmFeatures,
 };
 
-use super::{MIN_CODE, NotSplit};
+use super::NotSplit;
 
-/// Returns the type of a module that is a large library. Other modules have none: those with a memory or a table of their
+/// The number of items of each kind that a library has at most. In Python, it has 11,000 functions. The limit bounds the
+/// memory for their types here, and that for each instance.
+const MAX_ITEMS: u32 = 16_000;
+
+/// Returns the type of a module that is a library with at least `min_code` bytes of code. Other modules have none: those with a memory or a table of their
 /// own, and those that use types beyond WebAssembly 2.0.
-pub(super) fn library_type(module: &[u8]) -> Result<Option<ModuleType>, NotSplit> {
+pub(super) fn library_type(module: &[u8], min_code: usize) -> Result<Option<ModuleType>, NotSplit> {
     let mut items = Items::default();
-    for payload in Parser::new(0).parse_all(module) {
+    let mut parser = Parser::new(0);
+    // Other features let a few bytes stand for many imports with long names.
+    parser.set_features(WasmFeatures::WASM2);
+    for payload in parser.parse_all(module) {
         match payload? {
+            payload if has_too_many_items(&payload) => return Ok(None),
             Payload::TypeSection(types) => match function_types(types)? {
                 Some(types) => items.types = types,
                 None => return Ok(None),
@@ -36,7 +44,7 @@ pub(super) fn library_type(module: &[u8]) -> Result<Option<ModuleType>, NotSplit
             Payload::ExportSection(exports) => {
                 items.exports = exports.into_iter().collect::<Result<_, _>>()?;
             }
-            Payload::CodeSectionStart { range, .. } if range.len() >= MIN_CODE => {
+            Payload::CodeSectionStart { range, .. } if range.len() >= min_code => {
                 return items.module_type().map(Some);
             }
             Payload::CodeSectionStart { .. } => return Ok(None),
@@ -44,6 +52,20 @@ pub(super) fn library_type(module: &[u8]) -> Result<Option<ModuleType>, NotSplit
         }
     }
     Ok(None)
+}
+
+fn has_too_many_items(payload: &Payload<'_>) -> bool {
+    fn exceeds<T>(section: &SectionLimited<'_, T>) -> bool {
+        section.count() > MAX_ITEMS
+    }
+    match payload {
+        Payload::TypeSection(section) => exceeds(section),
+        Payload::ImportSection(section) => exceeds(section),
+        Payload::FunctionSection(section) => exceeds(section),
+        Payload::GlobalSection(section) => exceeds(section),
+        Payload::ExportSection(section) => exceeds(section),
+        _ => false,
+    }
 }
 
 /// Returns the types if all of them are types of functions.

@@ -1,8 +1,8 @@
 use wasm_encoder::{
     CodeSection, ComponentBuilder, ComponentExportKind, ComponentTypeRef, ComponentValType, ConstExpr,
     DataSection, EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType,
-    ImportSection, MemArg, MemorySection, MemoryType, Module, ModuleArg, PrimitiveValType, TypeSection,
-    ValType,
+    ImportSection, Imports, MemArg, MemorySection, MemoryType, Module, ModuleArg, PrimitiveValType,
+    TypeSection, ValType,
 };
 use wasmtime::Store;
 use wasmtime::component::{Component, Linker};
@@ -75,7 +75,7 @@ fn library(size: usize) -> Vec<u8> {
 }
 
 /// A component that exports the function `answer` of this library.
-fn component(libraries: &[Vec<u8>]) -> ComponentBuilder {
+fn component(libraries: &[&[u8]]) -> ComponentBuilder {
     let mut component = ComponentBuilder::default();
     let content = component.core_module_raw(None, &content());
     let content = component.core_instantiate(None, content, []);
@@ -120,11 +120,9 @@ fn call(component: &[u8], parts: &SplitComponent, function: &str) -> i32 {
 #[test]
 fn a_library_is_compiled_on_its_own() {
     let library = library(MIN_CODE);
-    for component in [
-        component(&[library.clone()]),
-        nest(component(&[library.clone()])),
-        nest(nest(component(&[library.clone()]))),
-    ] {
+    for component in
+        [component(&[&library]), nest(component(&[&library])), nest(nest(component(&[&library])))]
+    {
         let component = component.finish();
         let parts = split(&component).unwrap();
         assert_eq!(parts.libraries.len(), 1);
@@ -137,7 +135,7 @@ fn a_library_is_compiled_on_its_own() {
 #[test]
 fn different_libraries_are_separated_and_a_copy_is_not() {
     let (one, two) = (library(MIN_CODE), library(MIN_CODE + 100));
-    let component = component(&[one.clone(), two, one]).finish();
+    let component = component(&[&one, &two, &one]).finish();
     let parts = split(&component).unwrap();
     assert_eq!(parts.libraries.len(), 2);
     assert_ne!(parts.libraries[0].name, parts.libraries[1].name);
@@ -150,43 +148,111 @@ fn different_libraries_are_separated_and_a_copy_is_not() {
 fn the_name_of_a_library_depends_on_its_bytes_only() {
     let library = library(MIN_CODE);
     let name = |component: ComponentBuilder| split(&component.finish()).unwrap().libraries[0].name.clone();
-    let expected = name(component(&[library.clone()]));
+    let expected = name(component(&[&library]));
     assert!(is_library(&expected) && !is_library("wasi:io/poll@0.2.6"));
-    assert_eq!(name(nest(component(&[library]))), expected);
-    assert_ne!(name(component(&[self::library(MIN_CODE + 100)])), expected);
+    assert_eq!(name(nest(component(&[&library]))), expected);
+    assert_ne!(name(component(&[&self::library(MIN_CODE + 100)])), expected);
 }
 
 #[test]
 fn other_components_are_compiled_as_a_whole() {
     assert!(split(&component(&[]).finish()).is_none());
-    let small = component(&[library(1_000)]).finish();
+    let small = component(&[&library(1_000)]).finish();
     assert!(split(&small).is_none());
     assert!(split(b"").is_none() && split(b"\0asm\x0d\0\x01\0\x01\xff").is_none());
-    let whole = component(&[library(MIN_CODE)]).finish();
+    let whole = component(&[&library(MIN_CODE)]).finish();
     for length in (0..whole.len()).step_by(997) {
         // It must not panic.
         let _ = split(&whole[..length]);
     }
     // With imports for the library, the modules or types of the root would have other indices.
-    let mut module_and_nested = nest(component(&[library(MIN_CODE)]));
+    let mut module_and_nested = nest(component(&[&library(MIN_CODE)]));
     module_and_nested.core_module_raw(None, &content());
     assert!(split(&module_and_nested.finish()).is_none());
-    let mut types = component(&[library(MIN_CODE)]);
-    let (index, encoder) = types.core_type(None);
+    let mut types = component(&[&library(MIN_CODE)]);
+    let (_, encoder) = types.core_type(None);
     encoder.module(&ModuleType::new());
     assert!(split(&types.finish()).is_none());
-    let mut imports = ComponentBuilder::default();
-    let (_, encoder) = imports.core_type(None);
-    encoder.module(&ModuleType::new());
-    imports.import("module", ComponentTypeRef::Module(index));
+    let mut alias = ComponentBuilder::default();
+    alias.alias(None, Alias::Outer { kind: ComponentOuterAliasKind::CoreModule, count: 1, index: 0 });
+    let mut with_alias = nest(component(&[&library(MIN_CODE)]));
+    with_alias.component(None, alias);
+    assert!(split(&with_alias.finish()).is_none());
+    let mut imports = component(&[&library(MIN_CODE)]);
+    let (ty, mut encoder) = imports.type_function(None);
+    encoder.params::<_, ComponentValType>([]).result(None);
+    imports.import(format!("{NAME_PREFIX}0"), ComponentTypeRef::Func(ty));
     assert!(split(&imports.finish()).is_none());
+}
+
+#[test]
+fn what_needs_much_memory_is_compiled_as_a_whole() {
+    let mut instances = component(&[&library(MIN_CODE)]);
+    for _ in 0..MAX_INSTANCES {
+        instances.core_instantiate(None, 1, [("env", ModuleArg::Instance(0))]);
+    }
+    assert!(split(&instances.finish()).is_none());
+    let module = |imports: &ImportSection, bodies: &[Function]| {
+        let (functions, code) = functions(bodies);
+        let mut module = Module::new();
+        module.section(&types()).section(imports).section(&functions).section(&code);
+        let mut component = ComponentBuilder::default();
+        component.core_module(None, &module);
+        component.finish()
+    };
+    let few = vec![number(1); 1_000];
+    assert!(split_larger(&module(&ImportSection::new(), &few), 1).is_some());
+    let many = vec![number(1); 16_001];
+    assert!(split_larger(&module(&ImportSection::new(), &many), 1).is_none());
+    // Each of these imports has the long name in its type, but a few bytes in the component.
+    let (long, mut imports) = ("x".repeat(10_000), ImportSection::new());
+    let names: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let ty = EntityType::Function(0);
+    imports.imports(Imports::Compact2 { module: &long, ty, names: names.as_slice().into() });
+    assert!(split_larger(&module(&imports, &few), 1).is_none());
 }
 
 #[test]
 fn only_some_libraries_are_separated() {
     let libraries: Vec<_> = (0..MAX_LIBRARIES + 2).map(|number| library(MIN_CODE + number * 10)).collect();
+    let libraries: Vec<&[u8]> = libraries.iter().map(Vec::as_slice).collect();
     let component = component(&libraries).finish();
     let parts = split(&component).unwrap();
     assert_eq!(parts.libraries.len(), MAX_LIBRARIES);
     assert_eq!(call(&component, &parts, "answer17"), 1042);
+}
+
+/// A generator of numbers (xorshift), the same each time.
+fn random(state: &mut u64) -> usize {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state as usize
+}
+
+#[test]
+fn damaged_components_cause_no_panic_and_valid_ones_stay_valid() {
+    let is_valid = |bytes: &[u8]| wasmparser::validate(bytes).is_ok();
+    let (mut state, mut split_ones, mut valid_ones) = (1, 0, 0);
+    for original in [
+        component(&[&library(30), &library(60)]).finish(),
+        nest(component(&[&library(30)])).finish(),
+        nest(nest(component(&[&library(30)]))).finish(),
+    ] {
+        for _ in 0..10_000 {
+            let mut damaged = original.clone();
+            for _ in 0..1 + random(&mut state) % 3 {
+                let at = random(&mut state) % damaged.len();
+                damaged[at] = random(&mut state) as u8;
+            }
+            let Some(parts) = split_larger(&damaged, 1) else { continue };
+            split_ones += 1;
+            if is_valid(&damaged) {
+                valid_ones += 1;
+                assert!(is_valid(&parts.bytes), "{damaged:02x?}");
+            }
+        }
+    }
+    assert!(split_ones > 1_000 && valid_ones > 100, "{split_ones} {valid_ones}");
 }
