@@ -33,7 +33,8 @@ fn unpack(output: &Output, work: &Path) -> Result<Vec<(String, String)>> {
     for file in fs::read_dir(work.join("package"))? {
         let file = file?.path();
         if file.extension().is_some_and(|extension| extension == "crate") {
-            output.run(command("tar").arg("-xzf").arg(&file).arg("-C").arg(work))?;
+            // With the times in the archive, cargo would take what it built from the package of an earlier run.
+            output.run(command("tar").args(["--touch", "-xzf"]).arg(&file).arg("-C").arg(work))?;
             let folder = file.file_stem().context("a name")?.to_string_lossy().into_owned();
             let (name, _version) = folder.rsplit_once('-').context("a version")?;
             names.push((name.to_owned(), folder.clone()));
