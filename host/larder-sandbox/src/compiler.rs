@@ -5,18 +5,18 @@
 
 mod parts;
 mod process;
+mod queue;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tempfile::NamedTempFile;
-use tokio::sync::Mutex;
 use wasmtime::Engine;
 
 use self::process::Input;
+use self::queue::Queue;
 use super::cache::{self, Cache, CacheEntry, CacheError, Code};
 use super::child::Output;
 use super::compile_job::{CompileJob, Priority};
@@ -70,28 +70,6 @@ pub(super) struct Compiler {
     /// One for each priority, because a compilation of a lower priority may get little CPU time.
     queues: [Queue; Priority::COUNT],
     drain: Drain,
-}
-
-/// The compilations of one priority.
-#[derive(Default)]
-struct Queue {
-    /// Held during a compilation. A component that several calls need at the same time is compiled only once,
-    /// because each of them checks the cache again when it has the lock.
-    lock: Mutex<()>,
-    /// At most one component of each team waits for [`Self::lock`], and the others of the team wait behind
-    /// it. So the teams take turns, regardless of how many components each of them has.
-    teams: TeamQueues,
-}
-
-/// One lock per team.
-#[derive(Default)]
-struct TeamQueues(Lock<HashMap<TeamName, Arc<Mutex<()>>>>);
-
-impl TeamQueues {
-    fn of(&self, team: &TeamName) -> Arc<Mutex<()>> {
-        let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lanes.entry(team.clone()).or_default().clone()
-    }
 }
 
 /// The key of a component in the cache. Each team has its own entries: otherwise the time of a load would

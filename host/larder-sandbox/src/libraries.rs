@@ -2,9 +2,9 @@
 //!
 //! A component in Python or JavaScript mostly consists of the interpreter. It is a core module that imports its memory
 //! and has nothing that the author wrote, so its bytes are the same in each revision, and in each provider that was built
-//! with the same tools. What differs is in other modules, which are small. The engine compiles a component as a whole,
-//! but accepts compiled modules for modules that the component imports. So each library is replaced by an import whose
-//! name contains its digest.
+//! with the same tools. What differs is in other modules, which are small. The engine compiles a component as a whole.
+//! But if the component imports a module, the host may link compiled code to this import. So each library is replaced
+//! by an import whose name contains its digest.
 
 mod module_type;
 
