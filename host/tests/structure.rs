@@ -166,17 +166,6 @@ fn the_architecture_document_is_short_and_names_every_crate() {
 }
 
 #[test]
-fn only_dependencies_are_optimised_in_debug_builds() {
-    let manifest: toml::Table = std::fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
-    let packages = manifest["profile"]["dev"]["package"].as_table().unwrap();
-    for name in crates().into_keys().chain(["xtask".to_owned()]) {
-        let level = packages.get(&name).and_then(|package| package.get("opt-level"));
-        let is_plain = level.and_then(toml::Value::as_integer) == Some(0);
-        assert!(is_plain, "add `{name} = {{ opt-level = 0 }}` to [profile.dev.package] in Cargo.toml");
-    }
-}
-
-#[test]
 fn old_names_are_not_used() {
     let found = vocabulary::old_names(&root());
     assert!(found.is_empty(), "use the usual term (docs/src/glossary.md):\n{}", found.join("\n"));
