@@ -1,5 +1,6 @@
-//! The book in `docs/`: it has every page, it builds without a broken link to a page, its commands run, and its
-//! configurations are valid.
+//! The book in `docs/`: it has every page, no link is broken, its commands run, and its configurations are valid.
+
+mod links;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,9 +17,15 @@ const PINNED: &str = "0.5.4";
 /// How long one code block may take, for `timeout`.
 const BLOCK_LIMIT: &str = "120";
 
-/// Builds the book.
-pub(crate) fn build(output: &Output) -> Result<Outcome> {
+/// Checks that the book has every page, and the links of all documents.
+pub(crate) fn check(_: &Output) -> Result<Outcome> {
     check_summary()?;
+    let count = links::check()?;
+    Ok(Outcome::PassedWithNote(format!("{count} links")))
+}
+
+/// Builds the book with mdBook.
+pub(crate) fn build(output: &Output) -> Result<Outcome> {
     let program =
         tools::installed(output, "mdbook", PINNED, &["--no-default-features", "--features", "search"])?;
     output.run(command(program).arg("build").arg(root().join("docs")))?;

@@ -38,8 +38,15 @@ pub(crate) const LANGUAGES: [(&str, Build); 7] = [
     ("cpp", |output| make(output, "cpp", tools::cc)),
 ];
 
-/// Compiled dependencies of the example in Rust are kept here between runs.
+/// All projects in Rust are built here, so that their dependencies are compiled once.
 const RUST_BUILD: &str = "examples/cargo";
+
+/// Makes `target` of a project in Rust a link to the folder that all projects share. The commands of its README read the
+/// component from `target`.
+pub(crate) fn share_rust_target(project: &Path) -> Result<()> {
+    fs::create_dir_all(target(RUST_BUILD))?;
+    Ok(std::os::unix::fs::symlink(target(RUST_BUILD), project.join("target"))?)
+}
 
 pub(crate) fn rust(output: &Output) -> Result<Outcome> {
     let built = build_rust(output)?;

@@ -13,6 +13,7 @@ mod fixtures;
 mod frameworks;
 mod fuzz;
 mod languages;
+mod lints;
 mod mcp_client;
 mod new;
 mod packaging;
@@ -29,10 +30,12 @@ mod signatures;
 mod soak;
 mod sources;
 mod step;
+mod step_process;
 mod steps;
 mod teams;
 mod test;
 mod test_log;
+mod timings;
 mod tools;
 mod tools_only;
 mod trials;
@@ -48,9 +51,11 @@ usage: cargo xtask COMMAND
   demo [--listen ADDRESS]    build everything and serve this repository's documents
   demo --check               the same, but read from it as a client would, and stop
   check                      formatting, lints and unit tests of the host: quick checks after an edit
-  test [STEP...]             all tests, or the named steps and their prerequisites
+  test [STEP...]             all tests of a change, or the named steps and their prerequisites
+  test release               what only a release needs: packages of the crates, rustdoc, the book, wkg, the benchmark
        --list                list the steps without running them
        --fail-fast           stop at the first step that fails
+       --timings             print the wall time and the CPU time of each step (also in target/xtask/timings.tsv)
   soak [--minutes N]         reload, read, subscribe and disconnect for N minutes (default 3); print the server's memory
   bench [--quick] [--json]   compare the performance of Larder and other servers
        --reads, --languages, --names, --compilation, --overload, --floods, --no-micro, --only NAME
@@ -63,7 +68,7 @@ usage: cargo xtask COMMAND
   plugins                    build plugins/ to target/plugins/NAME.wasm; without a C compiler for WASI, those that
                              need one are not built
   guests                     build host/tests/guests to target/guests/NAME.wasm; can be combined with plugins
-  dist                       archives of a release in target/dist, for the targets that are installed
+  dist                       `test release`, then archives of a release in target/dist, for the targets that are installed
   go-bindings                regenerate the bindings in sdk/go
   fixtures                   store the built examples in host/tests/fixtures for a new version of the contract
 
@@ -85,6 +90,7 @@ fn run(args: &[&str]) -> Result<ExitCode> {
     match args {
         _ if args.iter().any(|arg| matches!(*arg, "--help" | "-h")) => println!("{HELP}"),
         ["test", rest @ ..] => return test::run(rest),
+        [step_process::COMMAND, name] => return step_process::run_here(name),
         ["check"] => steps::check(&run::Output::Terminal)?,
         ["demo"] => demo::serve(None)?,
         ["demo", "--listen", address] => demo::serve(Some(address))?,
@@ -93,7 +99,13 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         ["fuzz", rest @ ..] => fuzz::run(rest)?,
         ["soak", rest @ ..] => soak::run(rest)?,
         ["figures", names @ ..] => providers::figures::print(names)?,
-        ["dist"] => dist::run()?,
+        ["dist"] => {
+            let tested = test::run(&["release"])?;
+            if tested != ExitCode::SUCCESS {
+                return Ok(tested);
+            }
+            dist::run()?;
+        }
         ["fixtures"] => fixtures::store(&run::Output::Terminal)?,
         ["go-bindings"] => sdks::go_bindings(&run::Output::Terminal)?,
         ["plugins"] => plugins::plugins(&run::Output::Terminal)?,

@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use self::edits::Development;
-use crate::languages::with_tools;
+use crate::languages::{share_rust_target, with_tools};
 use crate::plugins::add_target;
 use crate::run::{Output, command, larder, root, target};
 use crate::step::Outcome;
@@ -34,8 +34,14 @@ struct Project {
 
 pub(crate) fn rust(output: &Output) -> Result<Outcome> {
     add_target(output)?;
-    let (source, test, cached) = ("src/lib.rs", "cargo test", Some("target"));
-    Project { language: "rust", source, test, cached, development: None }.check(output)
+    let project = Project {
+        language: "rust",
+        source: "src/lib.rs",
+        test: "cargo test",
+        cached: None,
+        development: None,
+    };
+    project.check(output)
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
@@ -178,6 +184,9 @@ impl Project {
         output.run(new.arg("--path").arg(&here))?;
         if let Some(cached) = cached.filter(|_| saved.exists()) {
             fs::rename(&saved, cached)?;
+        }
+        if self.language == "rust" {
+            share_rust_target(&here)?;
         }
         Ok(here)
     }

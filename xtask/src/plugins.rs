@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
+use crate::lints::linted;
 use crate::run::{Output, cargo, command, root, stdout_of, target};
 
 pub(crate) const TARGET: &str = "wasm32-wasip2";
@@ -68,7 +69,7 @@ pub(crate) fn guests(output: &Output) -> Result<()> {
     let manifest = "host/tests/guests/Cargo.toml";
     add_target(output)?;
     let build = ["build", "--manifest-path", manifest, "--examples", "--release", "--target", TARGET];
-    output.run(&mut cargo(&build))?;
+    output.run(&mut linted(&build))?;
     let built = root().join("host/tests/guests/target").join(TARGET).join("release/examples");
     collect(output, &target("guests"), &built, components(manifest, "example")?)
 }

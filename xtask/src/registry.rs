@@ -1,14 +1,15 @@
-//! Tests with real registries: installs Debian's `docker-registry` and `wkg`, runs the module `registry` of the
-//! integration tests, which starts them, and the examples of the book that need a registry.
+//! Tests with real registries: installs Debian's `docker-registry`, runs the module `registry` of the integration tests,
+//! which starts it, and the examples of the book that need a registry. For a release, also with `wkg`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
 use crate::book;
-use crate::run::{self, Output, cargo, command, target};
+use crate::lints::linted;
+use crate::run::{self, Output, command, target};
 use crate::step::Outcome;
 use crate::test_log::count_tests;
 use crate::tools;
@@ -21,28 +22,53 @@ const WKG: &str = "0.16.1";
 /// The module of the integration tests. The step `tests` leaves it out.
 pub(crate) const TESTS: &str = "binary(integration) and test(/^registry::/)";
 
+/// With this variable, the tests fail without the registry.
+const REQUIRED: &str = "LARDER_TEST_REGISTRY_REQUIRED";
 /// What the line of its log contains before the address.
 const LISTENING: &str = "listening on ";
 
+/// Those of them that call `wkg`, which takes minutes to compile.
+const WKG_TESTS: &str = "binary(integration) and test(/^registry::wkg::/)";
+
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
-    for program in [PROGRAM, "openssl"] {
-        if let Outcome::Skipped(reason) = tools::debian_package(output, program, program)? {
-            return Ok(Outcome::Skipped(reason));
-        }
+    if let Some(skipped) = install(output)? {
+        return Ok(skipped);
     }
     let registry = Registry::start()?;
     let examples = book::run_registry_examples(output, &registry.address)?;
     drop(registry);
-    let wkg = tools::installed(output, "wkg", WKG, &[])?;
-    let mut tests = match tools::has_nextest() {
-        true => {
-            let profile = if run::in_ci() { "ci" } else { "default" };
-            cargo(&["nextest", "run", "--workspace", "--no-fail-fast", "--profile", profile, "-E", TESTS])
-        }
-        false => cargo(&["test", "--workspace", "--test", "integration", "--no-fail-fast", "registry::"]),
-    };
-    output.run(tests.env("LARDER_TEST_WKG", wkg).env("LARDER_TEST_REGISTRY_REQUIRED", "1"))?;
+    let mut tests = tests(&format!("{TESTS} and not ({WKG_TESTS})"));
+    output.run(tests.env(REQUIRED, "1"))?;
     Ok(Outcome::PassedWithNote(format!("{}, {examples} examples", count_tests(&output.contents()))))
+}
+
+/// Runs the tests that call `wkg`.
+pub(crate) fn check_wkg(output: &Output) -> Result<Outcome> {
+    if let Some(skipped) = install(output)? {
+        return Ok(skipped);
+    }
+    let wkg = tools::installed(output, "wkg", WKG, &[])?;
+    output.run(tests(WKG_TESTS).env("LARDER_TEST_WKG", wkg).env(REQUIRED, "1"))?;
+    Ok(Outcome::PassedWithNote(count_tests(&output.contents())))
+}
+
+/// Installs the registry. Returns the outcome of the step if it cannot be installed.
+fn install(output: &Output) -> Result<Option<Outcome>> {
+    for program in [PROGRAM, "openssl"] {
+        if let Outcome::Skipped(reason) = tools::debian_package(output, program, program)? {
+            return Ok(Some(Outcome::Skipped(reason)));
+        }
+    }
+    Ok(None)
+}
+
+/// Runs these tests with nextest, or all tests of the module with cargo.
+fn tests(filter: &str) -> Command {
+    if !tools::has_nextest() {
+        return linted(&["test", "--workspace", "--test", "integration", "--no-fail-fast", "registry::"]);
+    }
+    let profile = if run::in_ci() { "ci" } else { "default" };
+    linted(&["nextest", "run", "--workspace", "--no-fail-fast", "--profile", profile, "-E", filter])
 }
 
 /// A registry with an empty store, on a free port of the loopback interface.

@@ -74,16 +74,24 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
 /// The folder for the state of all servers of this run; none outside of tests.
 static STATE: OnceLock<PathBuf> = OnceLock::new();
 
-/// Gives the servers of this run a new folder for their state. What was approved or stored in an earlier run, or by the
-/// user, must not decide whether a test passes.
-pub(crate) fn use_new_state() -> Result<()> {
+/// Creates a new folder for the state of the servers of this run. What was approved or stored in an earlier run, or by
+/// the user, must not decide whether a test passes.
+pub(crate) fn create_new_state() -> Result<()> {
     let state = target("xtask/state");
     if state.exists() {
         fs::remove_dir_all(&state)?;
     }
-    fs::create_dir_all(&state)?;
-    STATE.get_or_init(|| state);
-    Ok(())
+    Ok(fs::create_dir_all(&state)?)
+}
+
+/// Gives the servers that this process starts the folder for state.
+pub(crate) fn use_state() {
+    STATE.get_or_init(|| target("xtask/state"));
+}
+
+/// The log of a step.
+pub(crate) fn log_file(step: &str) -> PathBuf {
+    target("xtask").join(format!("{step}.log"))
 }
 
 /// Free disk space in `target/`, in GiB, if `df` can tell it.
@@ -98,12 +106,6 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut cargo = command("cargo");
     cargo.args(args);
     cargo
-}
-
-/// Builds the server together with its tests. Two builds would compile most dependencies twice, because the tests
-/// enable more features of them.
-pub(crate) fn build_server(output: &Output) -> Result<()> {
-    output.run(&mut cargo(&["test", "--no-run", "--workspace"]))
 }
 
 /// Runs a command and returns its stdout.
@@ -125,7 +127,7 @@ pub(crate) enum Output {
 impl Output {
     /// Creates an empty log file.
     pub(crate) fn log(step: &str) -> Result<Self> {
-        let path = target("xtask").join(format!("{step}.log"));
+        let path = log_file(step);
         fs::create_dir_all(target("xtask"))?;
         File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self::Log(path))

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 
-use crate::run::{Output, cargo, root, target};
+use crate::lints::linted;
+use crate::run::{Output, root, target};
 use crate::step::Outcome;
 use crate::test_log::count_tests;
 use crate::tools;
@@ -13,12 +14,11 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     if let Outcome::Skipped(reason) = tools::venv(output, &venv, &requirements, &["--no-deps"])? {
         return Ok(Outcome::Skipped(reason));
     }
-    let mut tests = match tools::has_nextest() {
-        true => {
-            let tests = "package(larder-signature) and test(/python::/)";
-            cargo(&["nextest", "run", "--workspace", "--no-capture", "-E", tests])
-        }
-        false => cargo(&["test", "--workspace", "--lib", "python::"]),
+    let filter = "package(larder-signature) and test(/python::/)";
+    let mut tests = if tools::has_nextest() {
+        linted(&["nextest", "run", "--workspace", "--no-capture", "-E", filter])
+    } else {
+        linted(&["test", "--workspace", "--lib", "python::"])
     };
     output.run(tests.env("LARDER_TEST_SIGSTORE_PYTHON", venv.join("bin/python")))?;
     Ok(Outcome::PassedWithNote(count_tests(&output.contents())))

@@ -2,12 +2,14 @@
 
 use anyhow::Result;
 
-use crate::run::{self, Output, cargo, target};
+use crate::lints::{build_server, linted};
+use crate::run::{self, Output, cargo};
 use crate::step::{Outcome, Step, Weight};
 use crate::test_log::{count_tests, flaky_tests};
 use crate::{
-    book, clients, conformance, demo, deny, examples, frameworks, languages, new, packaging, page, plugins,
-    providers, random_answers, registry, replicas, sdks, signatures, teams, tools, tools_only, trials, wit,
+    book, clients, conformance, demo, deny, examples, frameworks, languages, lints, new, packaging, page,
+    plugins, providers, random_answers, registry, replicas, sdks, signatures, teams, tools, tools_only,
+    trials, wit,
 };
 
 /// The host with xtask; the providers with their SDK; the guests of the integration tests.
@@ -23,18 +25,17 @@ macro_rules! steps {
 // that light steps can run beside the rest of the heavy ones.
 pub(crate) const STEPS: &[Step] = steps![
     Light "fmt", "rustfmt, in all workspaces", [], fmt;
+    Light "book", "the book has every page, and no broken link", [], book::check;
     Light "wit", "the copies of the contract are up to date", [], wit::check;
     Heavy "plugins", "build the providers", [], |o| passed(plugins::plugins(o));
-    Heavy "host", "build the server", [], |o| passed(run::build_server(o));
+    Heavy "host", "build the server", [], |o| passed(build_server(o));
     Heavy "guests", "build the guests of the integration tests", [], |o| passed(plugins::guests(o));
-    Heavy "clippy", "clippy, in all three workspaces", ["plugins"], clippy;
+    Heavy "clippy", "clippy, for what the builds of the tests do not compile", [], lints::check;
     Heavy "deny", "licences, banned crates and sources of all dependencies", [], deny::run;
     Heavy "tests", "unit and integration tests of the host", ["plugins", "guests", "host"], host_tests;
-    Heavy "registry", "components from docker-registry, and from wkg", ["plugins", "guests", "host"], registry::check;
+    Heavy "registry", "components from docker-registry, and what wkg pushed", ["plugins", "guests", "host"], registry::check;
     Heavy "signatures", "bundles of Sigstore, judged by its Python package too", ["host"], signatures::check;
     Heavy "plugin-tests", "tests of the providers and their SDK, native", [], plugin_tests;
-    Heavy "doc", "rustdoc without warnings", [], doc;
-    Heavy "book", "the book builds", [], book::build;
     Light "book-examples", "the commands and configurations of the book", ["plugins", "host"], book::run_examples;
     Light "demo", "read the demo with larder's client", ["plugins", "host"], |o| passed(demo::read(o));
     Light "packaging-systemd", "the units for systemd, with sockets and notifications", ["plugins", "host"], packaging::systemd::check;
@@ -42,7 +43,6 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "packaging-kubernetes", "the manifests for Kubernetes", ["plugins", "host"], packaging::kubernetes::check;
     Light "packaging-container", "the file system of the container", ["plugins", "host"], packaging::container::check;
     Light "packaging-archive", "the archive of a release, with licences and an SBOM", ["plugins", "host"], packaging::archive::check;
-    Heavy "packaging-crates", "the packages of the crates compile on their own", ["host"], packaging::crates::check;
     Light "packaging-proxy", "the example for nginx, with TLS and streams", ["plugins", "host"], packaging::proxy::check;
     Light "packaging-man", "the manual pages", ["host"], packaging::man::check;
     Light "author-tools", "install componentize-py, Go and Zig", [], tools::author_tools;
@@ -109,6 +109,20 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "client-examples-python", "examples/clients in Python", ["plugins", "guests", "host", "python"], examples::python;
 ];
 
+/// What only a release needs: `cargo xtask test release`, which `cargo xtask dist` runs too.
+pub(crate) const RELEASE_STEPS: &[Step] = steps![
+    Heavy "rustdoc", "rustdoc without warnings", [], rustdoc;
+    Heavy "crates", "the packages of the crates compile on their own", [], packaging::crates::check;
+    Heavy "lints", "clippy for the benchmark and the fuzz targets", [], lints::check_benchmark_and_fuzzing;
+    Heavy "mdbook", "the book builds with mdBook", [], book::build;
+    Heavy "wkg", "components from wkg, and for it, with docker-registry", ["plugins", "guests", "host"], registry::check_wkg;
+];
+
+/// All steps. Those that others need come first.
+pub(crate) fn all_steps() -> impl DoubleEndedIterator<Item = &'static Step> + Clone {
+    STEPS.iter().chain(RELEASE_STEPS)
+}
+
 fn passed(result: Result<()>) -> Result<Outcome> {
     result.map(|()| Outcome::Passed)
 }
@@ -124,43 +138,18 @@ fn fmt(output: &Output) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Checks each workspace for the targets on which it is used: natively, as components, or both.
-fn clippy(output: &Output) -> Result<Outcome> {
-    let [host, plugins, guests] = WORKSPACES;
-    // With the profile of the components, so that what their builds compiled already, such as C, is not compiled again.
-    let wasm = ["--target", "wasm32-wasip2", "--release"];
-    let all: [&str; 2] = ["--all-targets", "--all-features"];
-    let runs: [(&str, &[&str]); 4] =
-        [(host, &["--all-targets"]), (plugins, &all), (plugins, &wasm), (guests, &wasm)];
-    for (manifest, args) in runs {
-        let mut clippy = cargo(&["clippy", "--quiet", "--workspace", "--manifest-path", manifest]);
-        clippy.args(args);
-        if manifest == plugins && args == wasm {
-            plugins::set_c_compiler(&mut clippy, output)?;
-        }
-        if manifest == guests {
-            clippy.arg("--examples");
-        }
-        output.run(clippy.args(["--", "-D", "warnings"]))?;
-    }
-    // The benchmark is a separate workspace because of its dependencies, and has its own target folder.
-    let mut bench = cargo(&["clippy", "--quiet", "--manifest-path", "bench/Cargo.toml", "--target-dir"]);
-    output.run(bench.arg(target("bench")).args(["--", "-D", "warnings"]))?;
-    Ok(Outcome::Passed)
-}
-
 /// Runs the tests with nextest if it is installed. It does not run documentation tests, so cargo runs those.
 fn host_tests(output: &Output) -> Result<Outcome> {
     // The tests of larder-cluster skip what needs it where it cannot be installed.
     tools::debian_package(output, "nats-server", "nats-server")?;
     if tools::has_nextest() {
         let profile = if run::in_ci() { "ci" } else { "default" };
-        let mut tests = cargo(&["nextest", "run", "--workspace", "--no-fail-fast", "--profile", profile]);
+        let mut tests = linted(&["nextest", "run", "--workspace", "--no-fail-fast", "--profile", profile]);
         // The step `registry` runs the others.
         output.run(tests.args(["-E", &format!("not ({})", registry::TESTS)]))?;
-        output.run(&mut cargo(&["test", "--workspace", "--doc"]))?;
+        output.run(&mut linted(&["test", "--workspace", "--doc"]))?;
     } else {
-        output.run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))?;
+        output.run(&mut linted(&["test", "--workspace", "--no-fail-fast"]))?;
     }
     let log = output.contents();
     Ok(Outcome::PassedWithNote(count_tests(&log) + &flaky_tests(&log)))
@@ -169,18 +158,18 @@ fn host_tests(output: &Output) -> Result<Outcome> {
 /// Quick checks after an edit: formatting, lints and unit tests of the host.
 pub(crate) fn check(output: &Output) -> Result<()> {
     output.run(&mut cargo(&["fmt", "--all", "--check"]))?;
-    output.run(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     let test: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };
-    output.run(cargo(test).args(["--workspace", "--lib", "--bins"]))
+    output.run(linted(test).args(["--workspace", "--lib", "--bins"]))
 }
 
 fn plugin_tests(output: &Output) -> Result<Outcome> {
-    let mut test = cargo(&["test", "--workspace", "--all-features", "--manifest-path", "plugins/Cargo.toml"]);
+    let mut test =
+        linted(&["test", "--workspace", "--all-features", "--manifest-path", "plugins/Cargo.toml"]);
     output.run(&mut test)?;
     Ok(Outcome::PassedWithNote(count_tests(&output.contents())))
 }
 
-fn doc(output: &Output) -> Result<Outcome> {
+fn rustdoc(output: &Output) -> Result<Outcome> {
     for manifest in &WORKSPACES[..2] {
         let mut doc = cargo(&["doc", "--quiet", "--no-deps", "--workspace", "--manifest-path", manifest]);
         if *manifest == WORKSPACES[1] {

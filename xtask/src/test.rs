@@ -8,32 +8,45 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::run::{self, Output};
-use crate::step::{Outcome, Step, Weight};
-use crate::steps::STEPS;
+use crate::run::{create_new_state, free_disk_gib, in_ci};
+use crate::step::{Step, Weight};
+use crate::step_process::{self, Status, StepResult};
+use crate::steps::{RELEASE_STEPS, STEPS, all_steps};
 use crate::test_log::FAILED_ONCE;
+use crate::timings;
 
-/// Runs the named steps, or all steps. A name selects a step, or all steps with this prefix, such as
-/// `clients`.
+/// The name that selects the steps of a release.
+const RELEASE: &str = "release";
+const FLAGS: [&str; 3] = ["--list", "--fail-fast", "--timings"];
+
+/// Runs the named steps, or all steps that protect a change. A name selects a step, or all steps with this prefix, such
+/// as `clients`; `release` selects the steps of a release.
 pub(crate) fn run(args: &[&str]) -> Result<ExitCode> {
     let (flags, names): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| arg.starts_with('-'));
-    if let Some(unknown) = flags.iter().find(|flag| !["--list", "--fail-fast"].contains(*flag)) {
-        bail!("unknown flag {unknown}; use --list or --fail-fast");
+    if let Some(unknown) = flags.iter().find(|flag| !FLAGS.contains(*flag)) {
+        bail!("unknown flag {unknown}; use one of {}", FLAGS.join(", "));
     }
     let steps = select_steps(&names)?;
     if flags.contains(&"--list") {
-        steps.iter().for_each(|step| println!("{:<26} {}", step.name, step.about));
+        for step in steps {
+            println!("{:<26} {}", step.name, step.about);
+        }
         return Ok(ExitCode::SUCCESS);
     }
     warn_about_disk_space();
-    run::use_new_state()?;
+    create_new_state()?;
     let schedule = Schedule::new(steps, flags.contains(&"--fail-fast"));
     thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| schedule.work());
         }
     });
-    Ok(summary(&schedule.into_results()))
+    let results = schedule.into_results();
+    timings::write(&results)?;
+    if flags.contains(&"--timings") || in_ci() {
+        println!("\n{}", timings::table(&results));
+    }
+    Ok(summary(&results))
 }
 
 /// All steps write about this much into `target/` of a clean clone.
@@ -41,7 +54,7 @@ const NEEDED_DISK_GIB: u64 = 15;
 
 /// A full disk fails steps with unrelated messages, so it is reported before the first one.
 fn warn_about_disk_space() {
-    if let Some(free) = run::free_disk_gib().filter(|free| *free < NEEDED_DISK_GIB) {
+    if let Some(free) = free_disk_gib().filter(|free| *free < NEEDED_DISK_GIB) {
         println!("warning: {free} GiB of disk space are free; all steps need about {NEEDED_DISK_GIB} GiB");
     }
 }
@@ -117,75 +130,51 @@ impl State {
     }
 }
 
-enum Status {
-    Passed,
-    Skipped,
-    Failed,
-}
-
-/// The result of a step, with a note for the user.
-struct StepResult {
-    step: &'static str,
-    status: Status,
-    note: String,
-    /// The last lines of the log of a failed step.
-    log_end: String,
-}
-
-impl StepResult {
-    fn passed(step: &'static str, note: String) -> Self {
-        Self { step, status: Status::Passed, note, log_end: String::new() }
-    }
-
-    fn skipped(step: &'static str, reason: String) -> Self {
-        Self { step, status: Status::Skipped, note: reason, log_end: String::new() }
-    }
-
-    /// The reason why a step that needs this one is skipped. A failure has been reported already, so it is
-    /// not repeated.
-    fn skip_reason(&self) -> String {
-        match self.status {
-            Status::Failed => format!("needs {}, which failed", self.step),
-            _ => format!("needs {}: {}", self.step, self.note.trim_start_matches("needs ")),
-        }
-    }
-}
-
 /// The reason to skip a step if one of its prerequisites did not pass.
 fn unmet(step: &Step, results: &[StepResult]) -> Option<String> {
     let is_unmet =
         |result: &&StepResult| step.needs.contains(&result.step) && !matches!(result.status, Status::Passed);
-    results.iter().find(is_unmet).map(StepResult::skip_reason)
+    results.iter().find(is_unmet).map(skip_reason)
+}
+
+/// Why a step is skipped that needs the step with this result. A failure has been reported already, so it is not
+/// repeated.
+fn skip_reason(result: &StepResult) -> String {
+    match result.status {
+        Status::Failed => format!("needs {}, which failed", result.step),
+        _ => format!("needs {}: {}", result.step, result.note.trim_start_matches("needs ")),
+    }
 }
 
 /// Runs a step and prints its result.
 fn run_step(step: &'static Step, unmet: Option<String>) -> StepResult {
     let start = Instant::now();
-    let result = match unmet {
-        Some(unmet) => StepResult::skipped(step.name, unmet),
-        None => run_with_retry(step, run::in_ci()),
+    let mut result = match unmet {
+        Some(unmet) => StepResult::new(step.name, Status::Skipped, unmet),
+        None => run_with_retry(|| step_process::run_in_process(step), in_ci()),
     };
+    result.wall_time = start.elapsed();
     let label = match result.status {
         Status::Passed => "ok",
         Status::Skipped => "skipped",
         Status::Failed => "FAILED",
     };
     print_log(&result.log_end);
-    println!("{:<26} {label:<8} {:>7}  {}", step.name, seconds(start.elapsed()), result.note);
+    println!("{:<26} {label:<8} {:>7}  {}", step.name, seconds(result.wall_time), result.note);
     result
 }
 
 /// Runs a step again if it fails soon: in CI, one delay of a busy machine must not discard the work of an hour. A step that
 /// passes only at the second attempt is named, because it has an error to fix.
-fn run_with_retry(step: &Step, may_retry: bool) -> StepResult {
+fn run_with_retry(run: impl Fn() -> StepResult, may_retry: bool) -> StepResult {
     let start = Instant::now();
-    let first = run_logged(step);
+    let first = run();
     if !may_retry || !matches!(first.status, Status::Failed) || start.elapsed() > MAX_REPEATED {
         return first;
     }
     print_log(&first.log_end);
-    println!("{:<26} is tried again: {}", step.name, first.note);
-    let second = run_logged(step);
+    println!("{:<26} is tried again: {}", first.step, first.note);
+    let second = run();
     match second.status {
         Status::Failed => second,
         _ => StepResult { note: format!("{}{FAILED_ONCE}{}", second.note, first.note), ..second },
@@ -193,31 +182,9 @@ fn run_with_retry(step: &Step, may_retry: bool) -> StepResult {
 }
 
 fn print_log(lines: &str) {
-    lines.lines().for_each(|line| println!("  | {line}"));
-}
-
-fn run_logged(step: &Step) -> StepResult {
-    let (outcome, log) = match Output::log(step.name) {
-        Ok(output) => ((step.run)(&output), output.contents()),
-        Err(error) => (Err(error), String::new()),
-    };
-    match outcome {
-        Ok(Outcome::Passed) => StepResult::passed(step.name, String::new()),
-        Ok(Outcome::PassedWithNote(note)) => StepResult::passed(step.name, note),
-        Ok(Outcome::Skipped(reason)) => StepResult::skipped(step.name, reason),
-        Err(error) => StepResult {
-            step: step.name,
-            status: Status::Failed,
-            note: format!("{error:#} (full log in target/xtask/{}.log)", step.name),
-            log_end: last_lines(&log, 300),
-        },
+    for line in lines.lines() {
+        println!("  | {line}");
     }
-}
-
-/// The last lines of a log, which usually contain the reason of a failure.
-fn last_lines(log: &str, count: usize) -> String {
-    let lines: Vec<&str> = log.lines().collect();
-    lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
 fn summary(results: &[StepResult]) -> ExitCode {
@@ -228,7 +195,9 @@ fn summary(results: &[StepResult]) -> ExitCode {
     for result in results.iter().filter(|result| result.note.contains(FAILED_ONCE)) {
         println!("\npassed at the second attempt: {}: {}", result.step, result.note);
     }
-    results.iter().filter(|result| matches!(result.status, Status::Failed)).for_each(print_failure);
+    for result in results.iter().filter(|result| matches!(result.status, Status::Failed)) {
+        print_failure(result);
+    }
     println!("\n{passed} passed, {failed} failed, {skipped} skipped");
     ExitCode::from(u8::from(failed > 0))
 }
@@ -236,31 +205,39 @@ fn summary(results: &[StepResult]) -> ExitCode {
 /// Prints a failed step again, with less of its log.
 fn print_failure(result: &StepResult) {
     println!("\nfailed: {}: {}", result.step, result.note);
-    print_log(&last_lines(&result.log_end, 80));
+    print_log(&step_process::last_lines(&result.log_end, 80));
 }
 
 fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-/// Selects steps by name or prefix, with their prerequisites, in the order of [`STEPS`].
+/// Selects steps by name or prefix, with their prerequisites, in the order of the lists.
 fn select_steps(names: &[&str]) -> Result<Vec<&'static Step>> {
     let matches = |step: &Step, name: &str| {
         step.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
-    if let Some(name) = names.iter().find(|name| !STEPS.iter().any(|step| matches(step, name))) {
-        bail!("unknown step {name}; run `cargo xtask test --list`");
+    let mut selected: Vec<&str> = Vec::new();
+    for name in names {
+        let found: Vec<&str> = match *name {
+            RELEASE => RELEASE_STEPS.iter().map(|step| step.name).collect(),
+            name => all_steps().filter(|step| matches(step, name)).map(|step| step.name).collect(),
+        };
+        if found.is_empty() {
+            bail!("unknown step {name}; run `cargo xtask test --list`");
+        }
+        selected.extend(found);
     }
-    let mut selected: Vec<&Step> = STEPS
-        .iter()
-        .filter(|step| names.is_empty() || names.iter().any(|name| matches(step, name)))
-        .collect();
-    for step in STEPS.iter().rev() {
-        if selected.iter().any(|other| other.needs.contains(&step.name)) {
-            selected.push(step);
+    if names.is_empty() {
+        selected.extend(STEPS.iter().map(|step| step.name));
+    }
+    // A prerequisite stands before the steps that need it.
+    for step in all_steps().rev() {
+        if selected.contains(&step.name) {
+            selected.extend(step.needs);
         }
     }
-    Ok(STEPS.iter().filter(|step| selected.iter().any(|other| other.name == step.name)).collect())
+    Ok(all_steps().filter(|step| selected.contains(&step.name)).collect())
 }
 
 #[cfg(test)]
@@ -276,7 +253,8 @@ mod tests {
     #[test]
     fn selects_steps_by_name_or_prefix_with_their_prerequisites() {
         check(&["fmt"], "fmt");
-        check(&["doc", "fmt"], "fmt doc");
+        check(&["rustdoc", "fmt"], "fmt rustdoc");
+        check(&["release"], "plugins host guests rustdoc crates lints mdbook wkg");
         check(&["clients-python"], "plugins host python clients-python");
         check(
             &["conformance"],
@@ -287,16 +265,17 @@ mod tests {
 
     #[test]
     fn prerequisites_come_first_in_the_list() {
-        for (at, step) in STEPS.iter().enumerate() {
+        for (at, step) in all_steps().enumerate() {
             for need in step.needs {
-                assert!(STEPS[..at].iter().any(|other| other.name == *need), "{} needs {need}", step.name);
+                let is_earlier = all_steps().take(at).any(|other| other.name == *need);
+                assert!(is_earlier, "{} needs {need}", step.name);
             }
         }
     }
 
     #[test]
     fn heavy_steps_run_one_at_a_time_and_after_their_prerequisites() {
-        let step = |name: &str| STEPS.iter().find(|step| step.name == name).unwrap();
+        let step = |name: &str| all_steps().find(|step| step.name == name).unwrap();
         let mut state = State {
             pending: vec![step("clippy"), step("node"), step("demo")],
             running: vec![step("plugins")],
@@ -308,7 +287,7 @@ mod tests {
         assert_eq!(ready(&state), ["node"]);
         state.running = vec![step("node")];
         assert_eq!(ready(&state), ["clippy", "node", "demo"]);
-        state.running = vec![step("doc")];
+        state.running = vec![step("rustdoc")];
         assert_eq!(ready(&state), ["node", "demo"]);
     }
 
@@ -316,18 +295,17 @@ mod tests {
     fn a_step_that_failed_once_is_named() {
         use std::sync::atomic::{AtomicU32, Ordering};
         static RUNS: AtomicU32 = AtomicU32::new(0);
-        let step = |run| Step { name: "test-of-retries", about: "", weight: Weight::Light, needs: &[], run };
-        let flaky = step(|_| match RUNS.fetch_add(1, Ordering::Relaxed) {
-            0 => bail!("too slow"),
-            _ => Ok(Outcome::PassedWithNote("3 checks".into())),
-        });
-        let result = run_with_retry(&flaky, true);
-        assert!(matches!(result.status, Status::Passed));
-        assert!(result.note.starts_with("3 checks; failed once: too slow"), "{}", result.note);
-        let broken = step(|_| bail!("broken"));
-        assert!(matches!(run_with_retry(&broken, true).status, Status::Failed));
+        let result = |status, note: &str| StepResult::new("x", status, note.to_owned());
+        let flaky = || match RUNS.fetch_add(1, Ordering::Relaxed) {
+            0 => result(Status::Failed, "too slow"),
+            _ => result(Status::Passed, "3 checks"),
+        };
+        let retried = run_with_retry(flaky, true);
+        assert_eq!(retried.status, Status::Passed);
+        assert!(retried.note.starts_with("3 checks; failed once: too slow"), "{}", retried.note);
+        assert_eq!(run_with_retry(|| result(Status::Failed, "broken"), true).status, Status::Failed);
         RUNS.store(0, Ordering::Relaxed);
-        assert!(matches!(run_with_retry(&flaky, false).status, Status::Failed));
+        assert_eq!(run_with_retry(flaky, false).status, Status::Failed);
     }
 
     #[test]
@@ -340,7 +318,7 @@ mod tests {
             run: |_| bail!("must not run"),
         };
         let check = |status, note: &str, expected: &str| {
-            let need = StepResult { step: "node", status, note: note.into(), log_end: String::new() };
+            let need = StepResult::new("node", status, note.into());
             let result = run_step(&STEP, unmet(&STEP, &[need]));
             assert!(matches!(result.status, Status::Skipped));
             assert_eq!(result.note, expected);

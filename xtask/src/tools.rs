@@ -1,10 +1,10 @@
 //! Installs tools: those of the test clients in `target/clients`, those for authors of providers in
 //! `target/authors`. Nothing is installed in the source folders, and nothing is installed twice.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result};
 
@@ -210,9 +210,7 @@ pub(crate) fn installed_from_python(
 
 /// Ensures that a program of a Debian package is there. Where the user may install packages, this one is installed.
 pub(crate) fn debian_package(output: &Output, program: &str, package: &str) -> Result<Outcome> {
-    // Only one process at a time can install packages.
-    static INSTALLING: Mutex<()> = Mutex::new(());
-    let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _lock = installation_lock()?;
     if find_program(program).is_some() {
         return Ok(Outcome::Passed);
     }
@@ -253,12 +251,19 @@ pub(crate) fn missing(what: &str) -> Result<Outcome> {
     Ok(Outcome::Skipped(what.to_owned()))
 }
 
+/// Waits until no other step installs anything. Two steps may need the same tools, and only one process at a time can
+/// install packages of the system.
+fn installation_lock() -> Result<File> {
+    fs::create_dir_all(target("xtask"))?;
+    let file = File::create(target("xtask/installation.lock"))?;
+    file.lock()?;
+    Ok(file)
+}
+
 /// Installs unless the same specification was installed before. The marker file is written last, so that an
 /// interrupted installation is repeated.
 fn install_once(dir: &Path, specification: &str, install: impl FnOnce() -> Result<()>) -> Result<Outcome> {
-    // Two steps that run at the same time may need the same tools.
-    static INSTALLING: Mutex<()> = Mutex::new(());
-    let _guard = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _lock = installation_lock()?;
     let marker = dir.join(".installed");
     if fs::read_to_string(&marker).is_ok_and(|installed| installed == specification) {
         return Ok(Outcome::Passed);

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::languages::with_tools;
+use crate::languages::{share_rust_target, with_tools};
 use crate::plugins::{TARGET, add_target};
 use crate::run::{Output, command, larder, root, target};
 use crate::step::Outcome;
@@ -159,6 +159,9 @@ impl Language {
         let new = ["new", "trial", "--lang", self.name];
         output.run(command(larder()).args(new).current_dir(&dir))?;
         let here = dir.join("trial");
+        if self.name == "rust" {
+            share_rust_target(&here)?;
+        }
         if let Some(mut install) = line_command(&here, self.install)? {
             output.install(&mut install)?;
         }

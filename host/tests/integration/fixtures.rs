@@ -22,7 +22,7 @@ fn versions() -> Vec<String> {
     versions
 }
 
-fn fixture(version: &str, language: &str) -> Vec<u8> {
+pub(crate) fn fixture(version: &str, language: &str) -> Vec<u8> {
     let path = folder().join(version).join(format!("{language}.wasm.zst"));
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut component = Vec::new();

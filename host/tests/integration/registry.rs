@@ -1,5 +1,6 @@
 //! Components from real OCI registries: Debian's `docker-registry`, and `wkg` as another client. Without these programs
-//! the tests are skipped with a line on stderr. `cargo xtask test registry` installs both and runs this module.
+//! the tests are skipped with a line on stderr. `cargo xtask test registry` installs the first and runs this module;
+//! `cargo xtask test wkg` runs the tests with `wkg`.
 
 mod access;
 mod attached;
@@ -8,6 +9,7 @@ mod images;
 mod installing;
 mod proxy;
 mod read_only;
+mod recorded;
 mod running;
 mod server;
 mod source;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::languages::with_tools;
-use crate::run::{Output, build_server, command, larder, root, target};
+use crate::lints::build_server;
+use crate::run::{Output, command, larder, root, target};
 use crate::tools::{self, author_tool};
 
 const BINDINGS: &str = "sdk/go/internal/bindings";

@@ -21,7 +21,7 @@ fn descriptor(media_type: &str, bytes: &[u8]) -> Value {
 }
 
 /// Uploads a blob, as `oras` does. Returns its descriptor.
-async fn push_blob(registry: &RegistryServer, media_type: &str, bytes: &[u8]) -> Value {
+pub(super) async fn push_blob(registry: &RegistryServer, media_type: &str, bytes: &[u8]) -> Value {
     let host = format!("http://{}", registry.address());
     let started = http_client().post(format!("{host}/v2/{REPOSITORY}/blobs/uploads/")).send().await.unwrap();
     let location = started.headers()["location"].to_str().unwrap();

@@ -14,7 +14,7 @@ use crate::process::{RunningProcess, WorkDir, http_client, path_arg};
 const PROGRAM: &str = "docker-registry";
 /// With this variable, a missing program fails a test instead of skipping it.
 const REQUIRED: &str = "LARDER_TEST_REGISTRY_REQUIRED";
-/// The path of `wkg`, which `cargo xtask test registry` builds.
+/// The path of `wkg`, which `cargo xtask test wkg` builds.
 const WKG: &str = "LARDER_TEST_WKG";
 
 /// The credentials that `Access::Password` requires.
@@ -129,7 +129,7 @@ fn tls_file(name: &str) -> PathBuf {
 #[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
 pub(crate) fn wkg(folder: &Path) -> Option<Command> {
     let Some(program) = std::env::var_os(WKG) else {
-        skip("wkg is not built: run `cargo xtask test registry`");
+        eprintln!("skipped: wkg is not built: run `cargo xtask test wkg`");
         return None;
     };
     let mut command = Command::new(program);
