@@ -1,7 +1,11 @@
 //! `cargo xtask fuzz`: builds the fuzz targets in `fuzz/`, runs them, and keeps the inputs that reach new code. The stable
 //! toolchain is sufficient: libFuzzer needs only the coverage instrumentation that `fuzz/rustc.sh` adds.
 
+#[path = "../../fuzz/corpus_file.rs"]
+mod corpus_file;
+
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -63,23 +67,60 @@ fn parse<'a>(args: &[&'a str]) -> Result<(Vec<&'a str>, &'a str)> {
 /// Fuzzes a target, starting from its corpus and from what earlier runs found, and adds those inputs to its corpus that
 /// reach new code. An input that fails is stored in the corpus too, so that the tests fail until the error is fixed.
 fn fuzz(name: &str, max_size: u32, seconds: &str) -> Result<()> {
-    let corpus = root().join("fuzz/corpus").join(name);
+    let inputs = unpack(name)?;
     // It has many more inputs than the corpus, because it distinguishes how often code runs.
     let found = target("fuzz/found").join(name);
-    fs::create_dir_all(&corpus)?;
     fs::create_dir_all(&found)?;
     eprintln!("fuzzing {name} for {seconds} s");
     let mut run = libfuzzer(name, max_size);
-    run.arg(format!("-max_total_time={seconds}")).arg(format!("-artifact_prefix={}/", corpus.display()));
+    run.arg(format!("-max_total_time={seconds}")).arg(format!("-artifact_prefix={}/", inputs.display()));
     // The report is on stderr, and ends with the statistics.
-    let status = run.args(["-print_final_stats=1"]).arg(&found).arg(&corpus).status()?;
-    ensure!(status.success(), "{name}: an input fails; it is stored in fuzz/corpus/{name} as `crash-…`");
+    let status = run.args(["-print_final_stats=1"]).arg(&found).arg(&inputs).status()?;
+    if !status.success() {
+        pack(name, &inputs)?;
+        bail!("{name}: an input fails; it is stored in fuzz/corpus/{name}.txt");
+    }
     let mut merge = libfuzzer(name, max_size);
-    merge.args(["-set_cover_merge=1", "-use_counters=0"]).arg(&corpus).arg(&found);
+    merge.args(["-set_cover_merge=1", "-use_counters=0"]).arg(&inputs).arg(&found);
     let merged = merge.output().with_context(|| format!("cannot merge the corpus of {name}"))?;
     ensure!(merged.status.success(), "{name}: merging failed: {}", String::from_utf8_lossy(&merged.stderr));
-    println!("{name}: {} inputs in its corpus", fs::read_dir(&corpus)?.count());
+    println!("{name}: {} inputs in its corpus", pack(name, &inputs)?);
     Ok(())
+}
+
+/// The corpus of a target, which is a part of the repository.
+fn corpus(name: &str) -> PathBuf {
+    root().join("fuzz/corpus").join(format!("{name}.txt"))
+}
+
+/// Writes each input of a corpus to a file of its own, as libFuzzer reads them. Returns their folder.
+fn unpack(name: &str) -> Result<PathBuf> {
+    let folder = target("fuzz/inputs").join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    let file = corpus(name);
+    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    for (line, input) in (1..).zip(corpus_file::inputs(&text)) {
+        let input = input.with_context(|| format!("{}:{line} is not a valid input", file.display()))?;
+        fs::write(folder.join(format!("{line}")), input)?;
+    }
+    Ok(folder)
+}
+
+/// Writes the inputs in a folder to the corpus of a target, sorted, so that what is new can be seen. Returns their
+/// number.
+fn pack(name: &str, folder: &Path) -> Result<usize> {
+    let mut lines = Vec::new();
+    for file in fs::read_dir(folder)? {
+        let input = fs::read(file?.path())?;
+        lines.push(format!("{}\n", input.escape_ascii()));
+    }
+    lines.sort();
+    lines.dedup();
+    fs::write(corpus(name), lines.concat())?;
+    Ok(lines.len())
 }
 
 fn libfuzzer(name: &str, max_size: u32) -> Command {
@@ -89,10 +130,9 @@ fn libfuzzer(name: &str, max_size: u32) -> Command {
 }
 
 fn corpora_size() -> Result<u64> {
-    let files = TARGETS.iter().map(|(name, _)| fs::read_dir(root().join("fuzz/corpus").join(name)));
     let mut size = 0;
-    for file in files.collect::<std::io::Result<Vec<_>>>()?.into_iter().flatten() {
-        size += file?.metadata()?.len();
+    for (name, _) in TARGETS {
+        size += fs::metadata(corpus(name))?.len();
     }
     Ok(size)
 }
@@ -106,6 +146,22 @@ mod tests {
         assert_eq!(parse(&[]).unwrap(), (vec![], "120"));
         assert_eq!(parse(&["cursor", "--seconds", "5"]).unwrap(), (vec!["cursor"], "5"));
         assert!(parse(&["cursors"]).is_err() && parse(&["--seconds", "x"]).is_err());
+    }
+
+    #[test]
+    fn a_corpus_is_the_same_after_unpacking_and_packing() {
+        for (name, _) in TARGETS {
+            let text = fs::read_to_string(corpus(name)).unwrap();
+            let lines =
+                corpus_file::inputs(&text).map(|input| format!("{}\n", input.unwrap().escape_ascii()));
+            assert_eq!(lines.collect::<String>(), text, "{name}");
+        }
+        let all: Vec<u8> = (0..=u8::MAX).collect();
+        let escaped = all.escape_ascii().to_string();
+        assert_eq!(corpus_file::inputs(&escaped).collect::<Vec<_>>(), [Some(all)]);
+        for invalid in ["\\", "\\x", "\\x1", "\\xg0"] {
+            assert_eq!(corpus_file::inputs(invalid).collect::<Vec<_>>(), [None], "{invalid}");
+        }
     }
 
     #[test]
