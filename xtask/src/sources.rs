@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 const BUILD_OUTPUT: [&str; 7] =
     ["target", "node_modules", "build", "__pycache__", ".venv", "larder-provider", "larder_provider"];
 
-/// Copies a folder, without components and other build output.
+/// Copies a folder, without components and other build output. Follows links, such as those to the contract.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for item in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
@@ -19,9 +19,10 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
         if is_component || BUILD_OUTPUT.iter().any(|output| name == *output) {
             continue;
         }
-        match item.file_type()?.is_dir() {
-            true => copy(&item.path(), &to.join(name))?,
-            false => drop(fs::copy(item.path(), to.join(name))?),
+        if item.path().is_dir() {
+            copy(&item.path(), &to.join(name))?;
+        } else {
+            fs::copy(item.path(), to.join(name))?;
         }
     }
     Ok(())

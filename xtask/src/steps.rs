@@ -26,7 +26,7 @@ macro_rules! steps {
 pub(crate) const STEPS: &[Step] = steps![
     Light "fmt", "rustfmt, in all workspaces", [], fmt;
     Light "book", "the book has every page, and no broken link", [], book::check;
-    Light "wit", "the copies of the contract are up to date", [], wit::check;
+    Light "wit", "the files of the contract have one version and no copies", [], wit::check;
     Heavy "plugins", "build the providers", [], |o| passed(plugins::plugins(o));
     Heavy "host", "build the server", [], |o| passed(build_server(o));
     Heavy "guests", "build the guests of the integration tests", [], |o| passed(plugins::guests(o));
