@@ -5,6 +5,7 @@
 mod client;
 mod convert;
 mod error;
+mod features;
 mod file;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -299,6 +300,7 @@ fn parse(
 ) -> Result<Config, ConfigError> {
     let refuse = |diagnostics| ConfigError::Invalid { file: context.file.clone(), diagnostics };
     let (raw, source, mut diagnostics) = parser::parse(text, Some(env)).map_err(refuse)?;
+    diagnostics.extend(features::check(&source));
     let config = convert::convert(raw, context, env, overrides, &source, &mut diagnostics);
     if diagnostics.is_empty() {
         return Ok(config);

@@ -20,7 +20,12 @@ pub(super) struct Source<'a> {
     root: DeTable<'a>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    /// All keys as they were written, also those that were not valid.
+    pub(super) fn root(&self) -> &DeTable<'a> {
+        &self.root
+    }
+
     /// Creates a diagnostic for a span of the text.
     pub(super) fn diagnostic(&self, at: &Range<usize>, message: impl Into<String>) -> Diagnostic {
         let line = self.text.get(..at.start).map(|before| before.matches('\n').count() + 1);
