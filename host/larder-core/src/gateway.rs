@@ -36,10 +36,10 @@ use crate::catalog::{self, Reader, Watch};
 use larder_model::name::TeamName;
 use larder_model::policy::{Quota, QuotaUsage};
 use larder_model::resource::{Caller, Freshness};
+use larder_model::text_index::TextIndex;
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::{ComputedFamily, Metrics};
 use larder_sandbox::{Signal, SignalSender};
-use larder_search::TextIndex;
 
 /// Bytes of the items of one page. It may be exceeded only by what a provider returns in one call although less was
 /// requested.
@@ -93,7 +93,7 @@ struct TeamState {
     cache: Cache,
     signals: SignalSender,
     /// Empty if the server keeps none for the team.
-    text_index: OnceLock<TextIndex>,
+    text_index: OnceLock<Arc<dyn TextIndex>>,
 }
 
 /// The instructions that a client receives when it connects.
@@ -143,7 +143,7 @@ impl Gateway {
     }
 
     /// Searches in these full-text indexes from now on. Teams that have one keep it.
-    pub fn set_text_indexes(&self, indexes: impl IntoIterator<Item = (TeamName, TextIndex)>) {
+    pub fn set_text_indexes(&self, indexes: impl IntoIterator<Item = (TeamName, Arc<dyn TextIndex>)>) {
         let state = self.state.load();
         for (name, index) in indexes {
             if let Some(team) = state.teams.get(&name) {

@@ -21,9 +21,9 @@ use self::provider_work::{ProviderWork, Turn, TurnError};
 use self::retry::Retry;
 use crate::catalog::{Catalog, Offer, Reader, UpdateHints};
 use larder_model::name::ProviderName;
+use larder_model::text_index::{Change, IndexError, TextIndex};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
-use larder_search::{Change, IndexError, TextIndex};
 
 /// How long the documents of a provider are kept after the start although it is not served. Its component may still be
 /// compiled.
@@ -34,7 +34,7 @@ const MAX_IDLE: Duration = Duration::from_secs(60);
 /// Updates the index of one team.
 pub struct SearchIndexer {
     reader: Reader,
-    index: TextIndex,
+    index: Arc<dyn TextIndex>,
     progress: IndexProgress,
     health: Health,
     drain: Drain,
@@ -47,16 +47,13 @@ pub struct SearchIndexer {
 }
 
 impl SearchIndexer {
-    /// Creates an indexer. It does nothing before [`Self::run`].
-    pub fn new(reader: Reader, index: TextIndex, health: Health, drain: Drain) -> Self {
-        let (progress, start_ends) = (IndexProgress::new(index.clone()), Instant::now() + START_GRACE);
-        let (work, retry) = (BTreeMap::new(), Retry::default());
-        Self { reader, index, progress, health, drain, work, retry, start_ends }
-    }
-
-    /// Returns the progress, which stays current.
-    pub fn progress(&self) -> IndexProgress {
-        self.progress.clone()
+    /// Creates an indexer for the index of this progress. It does nothing before [`Self::run`]. `None` if there is no
+    /// index.
+    pub fn new(reader: Reader, progress: IndexProgress, health: Health, drain: Drain) -> Option<Self> {
+        let index = progress.index()?.clone();
+        let start_ends = Instant::now() + START_GRACE;
+        let retry = Retry::default();
+        Some(Self { reader, index, progress, health, drain, work: BTreeMap::new(), retry, start_ends })
     }
 
     /// Runs until shutdown.
@@ -114,7 +111,7 @@ impl SearchIndexer {
                 continue;
             }
             let turn =
-                Turn { catalog, offer, index: &self.index, progress: &self.progress, drain: &self.drain };
+                Turn { catalog, offer, index: &*self.index, progress: &self.progress, drain: &self.drain };
             match work.take_turn(&turn).await {
                 Ok(()) => {}
                 Err(TurnError::Index(error)) => return Err(error),

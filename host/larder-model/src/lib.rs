@@ -13,6 +13,7 @@ pub mod resource;
 pub mod search;
 pub mod settings;
 pub mod size;
+pub mod text_index;
 pub mod tool;
 pub mod trace;
 pub mod uri;

@@ -3,16 +3,14 @@
 
 mod damage;
 mod directory;
-mod document;
 mod excerpt;
 mod folder;
 mod query;
 mod schema;
 mod stored;
-mod text_index;
+mod tantivy_index;
 mod words;
 mod writer;
 
-pub use self::document::{Change, Document, IndexError, KnownDocument, Limits, Match, Usage};
 pub use self::folder::folder_of;
-pub use self::text_index::{IndexThread, TextIndex};
+pub use self::tantivy_index::{IndexThread, TantivyIndex};

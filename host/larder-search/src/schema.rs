@@ -5,8 +5,8 @@ use tantivy::schema::{
     FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value as _,
 };
 
-use crate::Document;
 use larder_model::name::ProviderName;
+use larder_model::text_index::Document;
 use larder_model::uri::Uri;
 
 /// Changes whenever the fields or the words of a text change. An index of another version is built again.

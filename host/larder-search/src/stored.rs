@@ -15,8 +15,9 @@ use crate::directory::FileDirectory;
 use crate::excerpt::excerpt;
 use crate::query::QueryWords;
 use crate::schema::{self, Fields, name};
-use crate::{KnownDocument, Match, Usage, folder, words};
+use crate::{folder, words};
 use larder_model::name::ProviderName;
+use larder_model::text_index::{KnownDocument, Match, Usage};
 use larder_model::uri::Uri;
 
 /// The most matches of one search.

@@ -12,8 +12,8 @@ use crate::directory::FileDirectory;
 use crate::folder::{self, FolderLock};
 use crate::schema::{self, Fields, key, name};
 use crate::stored::{Stored, open_index};
-use crate::{Change, Document, Limits, Usage};
 use larder_model::name::ProviderName;
+use larder_model::text_index::{Change, Document, Limits, Usage};
 
 /// Memory of the thread that collects the words of new documents: the least that tantivy accepts.
 const WRITER_BYTES: usize = 15_000_000;
@@ -90,7 +90,7 @@ impl Writer {
         let index = open_index(directory.clone())?;
         let searcher = stored.searcher()?;
         let mut sizes = Sizes { fields: self.fields, searcher, known: HashMap::new() };
-        let written = self.write(&index, changes, &mut sizes, total(usage));
+        let written = self.write(&index, changes, &mut sizes, Usage::total(usage.values()));
         // The error of the file says more than that of the thread that met it.
         written.map_err(|error| directory.take_write_error().map_or(error, Failure::from))
     }
@@ -158,13 +158,6 @@ fn create(folder: &Path, lock: &FolderLock) -> Result<(), Failure> {
     let index = Index::create(directory.clone(), schema::schema().0, IndexSettings::default());
     index.map_err(|error| directory.take_write_error().map_or_else(|| error.into(), Failure::from))?;
     Ok(folder::mark(folder, lock)?)
-}
-
-fn total(usage: &BTreeMap<ProviderName, Usage>) -> Usage {
-    usage.values().fold(Usage::default(), |sum, usage| Usage {
-        documents: sum.documents + usage.documents,
-        bytes: sum.bytes + usage.bytes,
-    })
 }
 
 /// Merges small segments, and those with many deleted documents. With `purges`, no deleted document stays on the disk.

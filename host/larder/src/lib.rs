@@ -4,4 +4,5 @@ pub mod app;
 pub mod cli;
 pub mod config;
 mod connect;
+mod text_indexes;
 mod toml_text;

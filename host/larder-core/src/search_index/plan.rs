@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::content::may_be_text;
 use larder_model::resource::Entry;
+use larder_model::text_index::KnownDocument;
 use larder_model::uri::Uri;
-use larder_search::KnownDocument;
 
 /// Prefixes of stored states. A version of a list, or of a version query.
 const VERSION: &str = "version ";

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use larder_model::name::ProviderName;
-use larder_search::{Change, IndexError, TextIndex, Usage};
+use larder_model::text_index::{Change, IndexError, TextIndex, Usage};
 
 /// The progress of the index of one team. Clones share it.
 #[derive(Debug, Clone)]
 pub struct IndexProgress {
-    index: TextIndex,
+    /// `None` if the server has no full-text index.
+    index: Option<Arc<dyn TextIndex>>,
     running: Arc<Mutex<BTreeMap<ProviderName, Running>>>,
 }
 
@@ -34,18 +35,18 @@ struct Running {
 
 impl IndexProgress {
     /// Creates the progress of an index that nothing updates yet.
-    pub fn new(index: TextIndex) -> Self {
+    pub fn new(index: Option<Arc<dyn TextIndex>>) -> Self {
         Self { index, running: Arc::default() }
     }
 
     /// Returns the index.
-    pub fn index(&self) -> &TextIndex {
-        &self.index
+    pub fn index(&self) -> Option<&Arc<dyn TextIndex>> {
+        self.index.as_ref()
     }
 
     /// Returns the progress of each provider whose text is indexed.
     pub fn providers(&self) -> BTreeMap<ProviderName, ProviderProgress> {
-        let usage = self.index.usage();
+        let usage = self.index.as_ref().map(|index| index.usage()).unwrap_or_default();
         let of = |(name, running): (&ProviderName, &Running)| {
             let used = usage.get(name).copied().unwrap_or_default();
             let Running { pending, error } = running.clone();
@@ -57,25 +58,32 @@ impl IndexProgress {
 
     /// Returns what is stored of a provider, also if nothing updates the index. `None` if nothing is.
     pub async fn stored(&self, provider: &ProviderName) -> Result<Option<Usage>, IndexError> {
-        let exists = self.index.open_existing().await?;
-        Ok(self.index.usage().get(provider).copied().filter(|_| exists))
+        match self.existing().await? {
+            Some(index) => Ok(index.usage().get(provider).copied()),
+            None => Ok(None),
+        }
     }
 
     /// Deletes what is stored of a provider, and returns how much it was. If the provider is still indexed, it is read
     /// again later.
     pub async fn forget(&self, provider: &ProviderName) -> Result<Usage, IndexError> {
-        let Some(usage) = self.stored(provider).await? else { return Ok(Usage::default()) };
-        self.index.apply(vec![Change::RemoveProvider(provider.clone())]).await?;
+        let Some(index) = self.existing().await? else { return Ok(Usage::default()) };
+        let Some(usage) = index.usage().get(provider).copied() else { return Ok(Usage::default()) };
+        index.apply(vec![Change::RemoveProvider(provider.clone())]).await?;
         Ok(usage)
     }
 
     /// Deletes everything that is stored.
     pub async fn forget_all(&self) -> Result<(), IndexError> {
-        if !self.index.open_existing().await? {
-            return Ok(());
-        }
-        let all: Vec<_> = self.index.usage().into_keys().map(Change::RemoveProvider).collect();
-        if all.is_empty() { Ok(()) } else { self.index.apply(all).await }
+        let Some(index) = self.existing().await? else { return Ok(()) };
+        let all: Vec<_> = index.usage().into_keys().map(Change::RemoveProvider).collect();
+        if all.is_empty() { Ok(()) } else { index.apply(all).await }
+    }
+
+    /// Opens the index, if there is one and something is stored in it.
+    async fn existing(&self) -> Result<Option<&Arc<dyn TextIndex>>, IndexError> {
+        let Some(index) = &self.index else { return Ok(None) };
+        Ok(index.open_existing().await?.then_some(index))
     }
 
     pub(super) fn set_pending(&self, provider: &ProviderName, pending: usize) {

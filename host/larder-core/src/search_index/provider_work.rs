@@ -15,10 +15,10 @@ use crate::catalog::{Catalog, Offer};
 use larder_model::name::Digest;
 use larder_model::policy::Permit;
 use larder_model::resource::Entry;
+use larder_model::text_index::{Change, IndexError, TextIndex};
 use larder_model::uri::Uri;
 use larder_runtime::drain::Drain;
 use larder_sandbox::provider::CallError;
-use larder_search::{Change, IndexError, TextIndex};
 
 /// The time between two queries of the versions. Changes that are reported are handled at once.
 const VERSION_INTERVAL: Duration = Duration::from_secs(60);
@@ -58,7 +58,7 @@ pub(super) struct ProviderWork {
 pub(super) struct Turn<'a> {
     pub(super) catalog: &'a Arc<Catalog>,
     pub(super) offer: &'a Arc<Offer>,
-    pub(super) index: &'a TextIndex,
+    pub(super) index: &'a dyn TextIndex,
     pub(super) progress: &'a IndexProgress,
     pub(super) drain: &'a Drain,
 }

@@ -11,6 +11,7 @@ use tracing::Instrument as _;
 
 use super::critical_tasks::CriticalTasks;
 use crate::config;
+use crate::text_indexes::TextIndexes;
 use larder_cluster::Cluster;
 use larder_core::audit::AuditLog;
 use larder_core::catalog::{self, Reader};
@@ -24,7 +25,6 @@ use larder_model::policy::QuotaUsage;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_sandbox::{Sandbox, SignalSender};
-use larder_search::{IndexThread, TextIndex};
 
 /// The running parts of one team.
 pub(super) struct Team {
@@ -43,7 +43,8 @@ pub(super) struct Team {
     pub(super) components: Components,
     reconcile: Reconciler,
     change_detector: ChangeDetector,
-    search_indexer: SearchIndexer,
+    /// `None` if the server has no full-text index.
+    search_indexer: Option<SearchIndexer>,
     /// Adds the name of the team to log lines, if the configuration has teams.
     span: tracing::Span,
 }
@@ -61,7 +62,7 @@ pub(super) struct SharedServices {
     pub(super) change_detector: change_detector::Config,
     /// The folder with the values that providers store, and with the full-text indexes.
     pub(super) state_dir: PathBuf,
-    pub(super) index_thread: IndexThread,
+    pub(super) text_indexes: TextIndexes,
 }
 
 impl Team {
@@ -81,9 +82,8 @@ impl Team {
             None => Folder::new(config.plugins),
         };
         let values = database_path(state_dir, &config.reconcile.relative_to, &name);
-        let index_folder = larder_search::folder_of(state_dir, &config.reconcile.relative_to, &name);
-        let index =
-            TextIndex::new(index_folder, larder_search::Limits::default(), services.index_thread.clone());
+        let index = services.text_indexes.of_team(state_dir, &config.reconcile.relative_to, &name);
+        let index_progress = IndexProgress::new(index);
         let key_value = KeyValueStore::new(values, &name, health.clone(), &drain);
         let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
         let replicas: Arc<dyn TeamReplicas> = match &services.cluster {
@@ -112,8 +112,8 @@ impl Team {
             replicas,
             drain.clone(),
         );
-        let search_indexer = SearchIndexer::new(reader.clone(), index, health, drain.clone());
-        let index_progress = search_indexer.progress();
+        let search_indexer =
+            SearchIndexer::new(reader.clone(), index_progress.clone(), health, drain.clone());
         Self {
             reader,
             signals,
@@ -163,8 +163,8 @@ impl Team {
             // Failures are reported to health.
             self.drain.spawn(async move { key_value.load().await });
         }
-        if persists_state {
-            spawn("search_indexer", self.search_indexer.run().instrument(self.span.clone()).boxed());
+        if let Some(search_indexer) = self.search_indexer.filter(|_| persists_state) {
+            spawn("search_indexer", search_indexer.run().instrument(self.span.clone()).boxed());
         }
         spawn("change_detector", self.change_detector.run().instrument(self.span).boxed());
     }

@@ -14,9 +14,9 @@ use larder_core::reconcile::ConfigHandle;
 use larder_core::source::RegistryHandle;
 use larder_model::name::TeamName;
 use larder_model::policy::QuotaUsage;
+use larder_model::text_index::TextIndex;
 use larder_runtime::drain::Drain;
 use larder_sandbox::SignalSender;
-use larder_search::TextIndex;
 
 /// All teams that are served.
 pub(super) struct RunningTeams {
@@ -91,10 +91,14 @@ impl RunningTeams {
         self.lock().values().map(|team| (team.view.catalog.clone(), team.signals.clone())).collect()
     }
 
-    /// Returns the full-text index of each team.
-    pub(super) fn text_indexes(&self) -> Vec<(TeamName, TextIndex)> {
+    /// Returns the full-text index of each team that has one.
+    pub(super) fn text_indexes(&self) -> Vec<(TeamName, Arc<dyn TextIndex>)> {
         let teams = self.lock();
-        teams.iter().map(|(name, team)| (name.clone(), team.view.index.index().clone())).collect()
+        let with_index = teams.iter().filter_map(|(name, team)| {
+            let index = team.view.index.index()?;
+            Some((name.clone(), index.clone()))
+        });
+        with_index.collect()
     }
 
     /// Returns the quotas of the teams that have one.

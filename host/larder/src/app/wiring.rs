@@ -14,6 +14,7 @@ use super::team::SharedServices;
 use super::teams::RunningTeams;
 use super::{App, RunError};
 use crate::config::Config;
+use crate::text_indexes::TextIndexes;
 use larder_admin::{Admin, FetchError, Issuer, ReloadTrigger, Reloaded, Sources};
 use larder_cluster::{Cluster, ClusterParts, ReplicaStatus};
 use larder_core::audit::AuditLog;
@@ -26,7 +27,6 @@ use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
 use larder_runtime::metrics::Metrics;
 use larder_sandbox::Sandbox;
-use larder_search::IndexThread;
 
 /// The delay between the start and the removal of old files from the compilation cache.
 const CACHE_SWEEP_DELAY: Duration = Duration::from_secs(10);
@@ -59,7 +59,7 @@ impl App {
             watched_uris: config.watched_uris,
             change_detector: config.change_detector.clone(),
             state_dir: config.state_dir.clone(),
-            index_thread: IndexThread::default(),
+            text_indexes: TextIndexes::default(),
         }));
         let mut teams_to_run = teams.set(&config.teams).added;
         health.report("start", "not all components have been loaded yet", Impact::AllTeams);

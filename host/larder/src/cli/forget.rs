@@ -12,6 +12,7 @@ use super::server_address::ServerAddress;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize};
 use crate::config::{self, Config, Overrides, Team};
+use crate::text_indexes::TextIndexes;
 use larder_admin::Forgotten;
 use larder_client as client;
 use larder_core::audit::{self, AuditEvent, AuditLog};
@@ -19,9 +20,9 @@ use larder_core::search_index::IndexProgress;
 use larder_key_value::{KeyValueError, KeyValueStore, Usage, database_path};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::size;
+use larder_model::text_index::{self, IndexError};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
-use larder_search::{IndexError, IndexThread, TextIndex};
 
 /// Delete the values that a provider stores, and its text in the full-text index
 ///
@@ -83,9 +84,7 @@ impl Forget {
         }
         let path = database_path(&state_dir, &folder, &team);
         let store = KeyValueStore::new(path, &team, Health::default(), &Drain::new());
-        let index_folder = larder_search::folder_of(&state_dir, &folder, &team);
-        let index = TextIndex::new(index_folder, larder_search::Limits::default(), IndexThread::default());
-        let index = IndexProgress::new(index);
+        let index = IndexProgress::new(TextIndexes::default().of_team(&state_dir, &folder, &team));
         match (store.load().await, index.stored(&self.name).await) {
             (Err(KeyValueError::InUse), _) | (_, Err(IndexError::InUse(_))) => {
                 self.forget_in_server(&team).await
@@ -112,7 +111,7 @@ impl Forget {
     async fn forget_here(
         &self,
         team: &TeamName,
-        indexed: Option<larder_search::Usage>,
+        indexed: Option<text_index::Usage>,
         values: LocalValues,
     ) -> Result<Outcome, CommandError> {
         let stored = values.store.usage().get(&self.name).copied();

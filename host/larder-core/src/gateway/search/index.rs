@@ -12,7 +12,7 @@ use crate::catalog::Offer;
 use crate::gateway::filter::CompiledFilter;
 use crate::gateway::view::{TeamCatalog, View};
 use larder_model::resource::{Details, Entry, Rendered};
-use larder_search::Match;
+use larder_model::text_index::Match;
 
 /// The matches of each team, in the order of the view. `None` if its index did not answer in time.
 pub(super) type TeamMatches = Vec<Option<Vec<Match>>>;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::search_index::content::Content;
 use crate::search_index::plan::PlannedRead;
 use larder_model::name::ProviderName;
-use larder_search::{Change, Document, IndexError, TextIndex};
+use larder_model::text_index::{Change, Document, IndexError, TextIndex};
 
 /// The most documents and bytes of text that wait, and how long they wait.
 const MAX_DOCUMENTS: usize = 100;
@@ -53,7 +53,7 @@ impl Batch {
     }
 
     /// Stores it.
-    pub(super) async fn store(self, index: &TextIndex) -> Result<(), IndexError> {
+    pub(super) async fn store(self, index: &dyn TextIndex) -> Result<(), IndexError> {
         if self.changes.is_empty() { Ok(()) } else { index.apply(self.changes).await }
     }
 }

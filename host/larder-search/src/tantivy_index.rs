@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tokio::sync::Notify;
 
 use crate::damage::Failure;
+use crate::folder;
 use crate::stored::Stored;
 use crate::writer::{Opening, Writer};
-use crate::{Change, IndexError, KnownDocument, Limits, Match, Usage, folder};
 use larder_model::name::ProviderName;
+use larder_model::text_index::{Change, IndexError, KnownDocument, Limits, Match, TextIndex, Usage};
 use larder_model::uri::Uri;
 use larder_runtime::blocking_threads::BlockingThreads;
 
@@ -31,7 +33,7 @@ impl Default for IndexThread {
 
 /// The index of one team. Clones share it. Nothing is created before the first change.
 #[derive(Debug, Clone)]
-pub struct TextIndex(Arc<Inner>);
+pub struct TantivyIndex(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -47,7 +49,7 @@ struct Inner {
     damage: Notify,
 }
 
-impl TextIndex {
+impl TantivyIndex {
     /// Creates an index in this folder. There must be no other one with the folder in this process.
     pub fn new(folder: PathBuf, limits: Limits, thread: IndexThread) -> Self {
         Self(Arc::new(Inner {
@@ -61,92 +63,6 @@ impl TextIndex {
             limits,
             thread,
         }))
-    }
-
-    /// Finds at most 200 documents that contain words of a text, best first. Any text is a query, and nothing in it is an
-    /// operator. The last word may be the beginning of one. If the index cannot be read, nothing is found, and the
-    /// reason is logged.
-    pub async fn search(&self, text: &str, limit: usize) -> Vec<Match> {
-        let (inner, text) = (self.0.clone(), text.to_owned());
-        let found = self.0.search_threads.run(move || inner.stored.search(&text, limit)).await;
-        match found.map_err(panicked).flatten() {
-            Ok(matches) => matches,
-            Err(failure) => {
-                tracing::warn!(folder = %self.0.folder.display(), %failure, "cannot search in the full-text index");
-                if matches!(failure, Failure::Damaged(_)) {
-                    self.0.is_damaged.store(true, Ordering::Release);
-                    self.0.damage.notify_one();
-                }
-                Vec::new()
-            }
-        }
-    }
-
-    /// Waits until a search finds damage. The next call of another function than [`Self::search`] deletes the index then.
-    pub async fn damaged(&self) {
-        self.0.damage.notified().await;
-    }
-
-    /// Stores changes together, in this order: after a crash or an error, none of them is stored. Only documents that
-    /// exceed the limits are omitted, which is an error too. If the index is damaged, it is deleted, and is empty after
-    /// the error.
-    pub async fn apply(&self, changes: Vec<Change>) -> Result<(), IndexError> {
-        let all_fit = self
-            .change(move |inner, writer| {
-                let all_fit = writer.apply(&inner.stored, &inner.usage(), changes)?;
-                inner.update_usage()?;
-                Ok(all_fit)
-            })
-            .await?;
-        if all_fit { Ok(()) } else { Err(IndexError::Full { used: self.used(), limits: self.0.limits }) }
-    }
-
-    /// Returns what is stored of a provider.
-    pub async fn known(&self, provider: &ProviderName) -> Result<HashMap<Uri, KnownDocument>, IndexError> {
-        let provider = provider.clone();
-        self.change(move |inner, _| inner.stored.known(&provider)).await
-    }
-
-    /// Opens the index if there is one in the folder, so that [`Self::usage`] is known. Returns whether there is one.
-    pub async fn open_existing(&self) -> Result<bool, IndexError> {
-        let inner = self.0.clone();
-        let found = self.0.thread.0.run(move || folder::exists(&inner.folder)).await;
-        let exists = found.unwrap_or_default();
-        if exists {
-            self.change(|inner, _| inner.update_usage()).await?;
-        }
-        Ok(exists)
-    }
-
-    /// Returns how much is stored, by provider. Empty before the first use.
-    pub fn usage(&self) -> BTreeMap<ProviderName, Usage> {
-        self.0.usage()
-    }
-
-    /// The limits.
-    pub fn limits(&self) -> Limits {
-        self.0.limits
-    }
-
-    /// Whether no further document can be stored.
-    pub fn is_full(&self) -> bool {
-        let (used, limits) = (self.used(), self.0.limits);
-        used.documents >= limits.documents || used.bytes >= limits.bytes
-    }
-
-    /// Frees memory if there was no search for this time.
-    pub async fn release(&self, unused_for: Duration) {
-        let inner = self.0.clone();
-        // It fails only if the runtime is stopping.
-        _ = self.0.search_threads.run(move || inner.stored.release(unused_for)).await;
-    }
-
-    fn used(&self) -> Usage {
-        let usage = self.0.usage();
-        usage.values().fold(Usage::default(), |sum, usage| Usage {
-            documents: sum.documents + usage.documents,
-            bytes: sum.bytes + usage.bytes,
-        })
     }
 
     /// Does work on the thread for changes, with the right to change the index.
@@ -172,6 +88,73 @@ impl TextIndex {
             Ok(()) => IndexError::Damaged(reason),
             Err(failure) => self.0.error(failure),
         }
+    }
+}
+
+#[async_trait]
+impl TextIndex for TantivyIndex {
+    async fn search(&self, text: &str, limit: usize) -> Vec<Match> {
+        let (inner, text) = (self.0.clone(), text.to_owned());
+        let found = self.0.search_threads.run(move || inner.stored.search(&text, limit)).await;
+        match found.map_err(panicked).flatten() {
+            Ok(matches) => matches,
+            Err(failure) => {
+                tracing::warn!(folder = %self.0.folder.display(), %failure, "cannot search in the full-text index");
+                if matches!(failure, Failure::Damaged(_)) {
+                    self.0.is_damaged.store(true, Ordering::Release);
+                    self.0.damage.notify_one();
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    async fn damaged(&self) {
+        self.0.damage.notified().await;
+    }
+
+    async fn apply(&self, changes: Vec<Change>) -> Result<(), IndexError> {
+        let all_fit = self
+            .change(move |inner, writer| {
+                let all_fit = writer.apply(&inner.stored, &inner.usage(), changes)?;
+                inner.update_usage()?;
+                Ok(all_fit)
+            })
+            .await?;
+        if all_fit {
+            Ok(())
+        } else {
+            Err(IndexError::Full { used: Usage::total(self.usage().values()), limits: self.0.limits })
+        }
+    }
+
+    async fn known(&self, provider: &ProviderName) -> Result<HashMap<Uri, KnownDocument>, IndexError> {
+        let provider = provider.clone();
+        self.change(move |inner, _| inner.stored.known(&provider)).await
+    }
+
+    async fn open_existing(&self) -> Result<bool, IndexError> {
+        let inner = self.0.clone();
+        let found = self.0.thread.0.run(move || folder::exists(&inner.folder)).await;
+        let exists = found.unwrap_or_default();
+        if exists {
+            self.change(|inner, _| inner.update_usage()).await?;
+        }
+        Ok(exists)
+    }
+
+    fn usage(&self) -> BTreeMap<ProviderName, Usage> {
+        self.0.usage()
+    }
+
+    fn limits(&self) -> Limits {
+        self.0.limits
+    }
+
+    async fn release(&self, unused_for: Duration) {
+        let inner = self.0.clone();
+        // It fails only if the runtime is stopping.
+        _ = self.0.search_threads.run(move || inner.stored.release(unused_for)).await;
     }
 }
 

@@ -1,7 +1,53 @@
-//! What is stored in an index, and what a search returns.
+//! A full-text index of what providers return: what is stored in it, and what a search returns.
 
-use larder_model::name::ProviderName;
-use larder_model::uri::Uri;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::name::ProviderName;
+use crate::uri::Uri;
+
+/// The full-text index of one team. It knows no callers: who may see a match is decided where it is used.
+#[async_trait]
+pub trait TextIndex: fmt::Debug + Send + Sync {
+    /// Finds at most 200 documents that contain words of a text, best first. Any text is a query, and nothing in it is
+    /// an operator. The last word may be the beginning of one. If the index cannot be read, nothing is found, and the
+    /// reason is logged.
+    async fn search(&self, text: &str, limit: usize) -> Vec<Match>;
+
+    /// Waits until a search finds damage. The next call of another function than [`Self::search`] deletes the index
+    /// then.
+    async fn damaged(&self);
+
+    /// Stores changes together, in this order: after a crash or an error, none of them is stored. Only documents that
+    /// exceed the limits are omitted, which is an error too. If the index is damaged, it is deleted, and is empty after
+    /// the error.
+    async fn apply(&self, changes: Vec<Change>) -> Result<(), IndexError>;
+
+    /// Returns what is stored of a provider.
+    async fn known(&self, provider: &ProviderName) -> Result<HashMap<Uri, KnownDocument>, IndexError>;
+
+    /// Opens the index if there is one in the folder, so that [`Self::usage`] is known. Returns whether there is one.
+    async fn open_existing(&self) -> Result<bool, IndexError>;
+
+    /// Frees memory if there was no search for this time.
+    async fn release(&self, unused_for: Duration);
+
+    /// Returns how much is stored, by provider. Empty before the first use.
+    fn usage(&self) -> BTreeMap<ProviderName, Usage>;
+
+    /// The limits.
+    fn limits(&self) -> Limits;
+
+    /// Whether no further document can be stored.
+    fn is_full(&self) -> bool {
+        let used = Usage::total(self.usage().values());
+        let limits = self.limits();
+        used.documents >= limits.documents || used.bytes >= limits.bytes
+    }
+}
 
 /// A text to store. It replaces what is stored of the same provider and URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +110,16 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Returns the sum.
+    pub fn total<'a>(usage: impl IntoIterator<Item = &'a Self>) -> Self {
+        usage.into_iter().fold(Self::default(), |sum, usage| Self {
+            documents: sum.documents + usage.documents,
+            bytes: sum.bytes + usage.bytes,
+        })
+    }
+
     /// Adds a text of this size.
-    pub(crate) fn add(&mut self, bytes: u64) {
+    pub fn add(&mut self, bytes: u64) {
         self.documents += 1;
         self.bytes += bytes;
     }

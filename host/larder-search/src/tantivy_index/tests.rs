@@ -6,7 +6,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::Document;
+use larder_model::text_index::Document;
 
 fn provider(name: &str) -> ProviderName {
     ProviderName::parse(name).unwrap()
@@ -30,11 +30,11 @@ fn put(of: &str, name: &str, text: &str) -> Change {
     Change::Put(document(of, name, text))
 }
 
-fn open(folder: &Path) -> TextIndex {
-    TextIndex::new(folder.join("team"), Limits::default(), IndexThread::default())
+fn open(folder: &Path) -> TantivyIndex {
+    TantivyIndex::new(folder.join("team"), Limits::default(), IndexThread::default())
 }
 
-async fn found(index: &TextIndex, text: &str) -> String {
+async fn found(index: &TantivyIndex, text: &str) -> String {
     let matches = index.search(text, 10).await;
     matches.iter().map(|found| found.uri.as_str()).collect::<Vec<_>>().join(" ")
 }
@@ -142,7 +142,7 @@ async fn survives_a_restart_and_many_changes() {
 async fn the_limits_hold_and_an_update_within_them_is_stored() {
     let folder = TempDir::new().unwrap();
     let limits = Limits { documents: 2, bytes: 20, document_bytes: 8 };
-    let index = TextIndex::new(folder.path().join("team"), limits, IndexThread::default());
+    let index = TantivyIndex::new(folder.path().join("team"), limits, IndexThread::default());
     // Cut between two characters.
     index.apply(vec![put("a", "1", "otters éé")]).await.unwrap();
     assert_eq!(index.usage()[&provider("a")].bytes, 7);

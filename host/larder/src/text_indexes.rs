@@ -1,0 +1,39 @@
+//! The full-text indexes of the teams. There are none without the feature `search`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use larder_model::name::TeamName;
+use larder_model::text_index::TextIndex;
+
+/// What the indexes of all teams share.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TextIndexes {
+    #[cfg(feature = "search")]
+    thread: larder_search::IndexThread,
+}
+
+impl TextIndexes {
+    /// Returns the index of a team, in the state folder. Blocks the calling thread.
+    #[cfg(feature = "search")]
+    pub(crate) fn of_team(
+        &self,
+        state: &Path,
+        plugins: &Path,
+        team: &TeamName,
+    ) -> Option<Arc<dyn TextIndex>> {
+        let folder = larder_search::folder_of(state, plugins, team);
+        let limits = larder_model::text_index::Limits::default();
+        Some(Arc::new(larder_search::TantivyIndex::new(folder, limits, self.thread.clone())))
+    }
+
+    #[cfg(not(feature = "search"))]
+    pub(crate) fn of_team(
+        &self,
+        _state: &Path,
+        _plugins: &Path,
+        _team: &TeamName,
+    ) -> Option<Arc<dyn TextIndex>> {
+        None
+    }
+}
