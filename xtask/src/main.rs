@@ -9,6 +9,7 @@ mod demo;
 mod deny;
 mod dist;
 mod examples;
+mod features;
 mod fixtures;
 mod frameworks;
 mod fuzz;

@@ -7,8 +7,8 @@ use crate::run::{self, Output, cargo};
 use crate::step::{Outcome, Step, Weight};
 use crate::test_log::{count_tests, flaky_tests};
 use crate::{
-    book, clients, conformance, demo, deny, examples, frameworks, languages, lints, new, packaging, page,
-    plugins, providers, random_answers, registry, replicas, sdks, signatures, teams, tools, tools_only,
+    book, clients, conformance, demo, deny, examples, features, frameworks, languages, lints, new, packaging,
+    page, plugins, providers, random_answers, registry, replicas, sdks, signatures, teams, tools, tools_only,
     trials, wit,
 };
 
@@ -31,6 +31,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Heavy "host", "build the server", [], |o| passed(build_server(o));
     Heavy "guests", "build the guests of the integration tests", [], |o| passed(plugins::guests(o));
     Heavy "clippy", "clippy, for what the builds of the tests do not compile", [], lints::check;
+    Heavy "features", "clippy, for the server without its optional parts, and with each of them alone", ["host"], features::check;
     Heavy "deny", "licences, banned crates and sources of all dependencies", [], deny::run;
     Heavy "tests", "unit and integration tests of the host", ["plugins", "guests", "host"], host_tests;
     Heavy "registry", "components from docker-registry, and what wkg pushed", ["plugins", "guests", "host"], registry::check;

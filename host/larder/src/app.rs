@@ -12,6 +12,8 @@ mod interfaces;
 mod memory_return;
 mod operator_credentials;
 mod reload;
+#[cfg(feature = "cluster")]
+mod replicas;
 mod run;
 mod served;
 mod service_manager;
@@ -20,6 +22,8 @@ mod signal;
 mod team;
 mod teams;
 mod wiring;
+#[cfg(not(feature = "cluster"))]
+mod without_replicas;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,11 +33,13 @@ use tokio::sync::watch;
 
 use self::critical_tasks::CriticalTasks;
 use self::reload::Reloader;
+use self::replicas::Replicas;
 use self::team::Team;
 use self::teams::RunningTeams;
+#[cfg(not(feature = "cluster"))]
+use self::without_replicas as replicas;
 use crate::config::{self, Config};
 use larder_admin::TeamView;
-use larder_cluster::Cluster;
 use larder_core::catalog::Reader;
 use larder_core::reconcile::StartLimits;
 use larder_mcp::{Endpoint, Listener};
@@ -62,7 +68,7 @@ const OWN_CALLS_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct App {
     endpoint: Endpoint,
     /// The other replicas of this server, if it has some.
-    cluster: Option<Cluster>,
+    replicas: Option<Replicas>,
     teams: Arc<RunningTeams>,
     /// The parts that keep the catalogs up to date, until their tasks are started.
     teams_to_run: Vec<Team>,

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use larder_admin as admin;
+#[cfg(feature = "cluster")]
 use larder_cluster::ClusterConfig;
 use larder_core::audit;
 use larder_core::change_detector;
@@ -47,6 +48,11 @@ pub(crate) use value::{parse_admin_address, parse_listen_address};
 
 /// The configuration file that is read if it exists and `--config` names no other.
 pub const DEFAULT_FILE: &str = "larder.toml";
+
+/// There is no value of this type: without the feature `cluster`, `[cluster]` is refused.
+#[cfg(not(feature = "cluster"))]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClusterConfig {}
 
 /// The complete, validated configuration. Defaults are filled in and paths are absolute.
 #[derive(Debug, Clone)]

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use larder_cluster::ClusterError;
 use larder_core::telemetry::TelemetryError;
 use larder_mcp::{ListenAddress, Listener};
 use larder_sandbox::SetUpError;
@@ -36,8 +35,9 @@ pub enum RunError {
     #[error("cannot set up the trace exporter (`telemetry.otlp`): {0}")]
     Telemetry(TelemetryError),
     /// The connection to the other replicas cannot be set up.
+    #[cfg(feature = "cluster")]
     #[error("cannot set up the connection to other replicas (`cluster`): {0}")]
-    Cluster(ClusterError),
+    Cluster(larder_cluster::ClusterError),
     /// The sandbox cannot be set up.
     #[error("cannot set up the sandbox: {0}")]
     SetUp(#[from] SetUpError),

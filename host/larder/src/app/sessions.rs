@@ -15,11 +15,8 @@ impl App {
     /// Shares sessions with the other replicas, if there are any. Otherwise keeps them in the state folder. If that is
     /// impossible, they end with the server, as they do where clients cannot find the restarted server.
     pub(super) async fn keep_sessions(&self) {
-        // Replicas always have a key.
-        if let Some((cluster, keys)) =
-            self.cluster.as_ref().and_then(|cluster| Some((cluster, cluster.sealing_keys()?)))
-        {
-            return self.endpoint.share_sessions(cluster.session_store(), keys);
+        if let Some(replicas) = &self.replicas {
+            return replicas.share_sessions(&self.endpoint);
         }
         let Some(folder) = folder(&self.reloader.config()) else { return };
         match FileSessionStore::open(folder.clone()).await {

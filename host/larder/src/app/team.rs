@@ -10,9 +10,9 @@ use tokio::sync::Notify;
 use tracing::Instrument as _;
 
 use super::critical_tasks::CriticalTasks;
+use super::replicas::Replicas;
 use crate::config;
 use crate::text_indexes::TextIndexes;
-use larder_cluster::Cluster;
 use larder_core::audit::AuditLog;
 use larder_core::catalog::{self, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
@@ -54,7 +54,7 @@ pub(super) struct Team {
 pub(super) struct SharedServices {
     pub(super) sandbox: Arc<Sandbox>,
     /// The other replicas of this server, if it has some.
-    pub(super) cluster: Option<Cluster>,
+    pub(super) replicas: Option<Replicas>,
     pub(super) drain: Drain,
     pub(super) health: Health,
     pub(super) audit: AuditLog,
@@ -86,8 +86,8 @@ impl Team {
         let index_progress = IndexProgress::new(index);
         let key_value = KeyValueStore::new(values, &name, health.clone(), &drain);
         let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
-        let replicas: Arc<dyn TeamReplicas> = match &services.cluster {
-            Some(cluster) => cluster.team(&name),
+        let replicas: Arc<dyn TeamReplicas> = match &services.replicas {
+            Some(replicas) => replicas.team(&name),
             None => Arc::new(Single),
         };
         let (writer, reader) = catalog::catalog(name, watched_uris);

@@ -10,13 +10,13 @@ use tokio::sync::watch;
 use super::critical_tasks::CriticalTasks;
 use super::operator_credentials::{CATALOG_JSON, operator_credentials};
 use super::reload::{ReloadableParts, Reloader};
+use super::replicas::Replicas;
 use super::team::SharedServices;
 use super::teams::RunningTeams;
 use super::{App, RunError};
 use crate::config::Config;
 use crate::text_indexes::TextIndexes;
 use larder_admin::{Admin, FetchError, Issuer, ReloadTrigger, Reloaded, Sources};
-use larder_cluster::{Cluster, ClusterParts, ReplicaStatus};
 use larder_core::audit::AuditLog;
 use larder_core::gateway::Gateway;
 use larder_core::reconcile::StartLimits;
@@ -25,7 +25,6 @@ use larder_mcp::auth::Authenticator;
 use larder_mcp::{Endpoint, Listener};
 use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
-use larder_runtime::metrics::Metrics;
 use larder_sandbox::Sandbox;
 
 /// The delay between the start and the removal of old files from the compilation cache.
@@ -49,10 +48,10 @@ impl App {
         let audit = audit.map_err(RunError::Audit)?;
         let authenticator = authenticator(&config, &drain);
         authenticator.register_metrics(&metrics);
-        let cluster = start_cluster(&config, (&health, &metrics, &drain))?;
+        let replicas = Replicas::start(&config, &health, &metrics, &drain)?;
         let teams = Arc::new(RunningTeams::new(SharedServices {
             sandbox,
-            cluster: cluster.clone(),
+            replicas: replicas.clone(),
             drain: drain.clone(),
             health: health.clone(),
             audit: audit.clone(),
@@ -72,7 +71,7 @@ impl App {
                 memory: memory.clone(),
                 health: health.clone(),
                 issuer: issuer_source(&config, &authenticator),
-                cluster: cluster_source(cluster.clone()),
+                cluster: cluster_source(replicas.clone()),
                 needs_restart: needs_restart.subscribe(),
                 audit: audit.clone(),
                 reload: reload_trigger(&reloader_slot),
@@ -104,7 +103,7 @@ impl App {
             drain.clone(),
             (metrics, telemetry.clone()),
         );
-        if cluster.is_some() {
+        if replicas.is_some() {
             endpoint.expect_replicas();
         }
         health.resolve("start");
@@ -126,7 +125,7 @@ impl App {
         _ = reloader_slot.set(reloader.clone());
         Ok(Self {
             endpoint,
-            cluster,
+            replicas,
             teams,
             teams_to_run,
             reloader,
@@ -143,36 +142,11 @@ impl App {
     }
 }
 
-/// Starts to connect with the other replicas, if this server has some.
-fn start_cluster(
-    config: &Config,
-    (health, metrics, drain): (&Health, &Metrics, &Drain),
-) -> Result<Option<Cluster>, RunError> {
-    let Some(config) = config.cluster.clone() else { return Ok(None) };
-    let parts = ClusterParts { health: health.clone(), metrics: metrics.clone(), drain: drain.clone() };
-    Cluster::start(config, parts).map(Some).map_err(RunError::Cluster)
-}
-
-/// Returns what the admin address shows of the cluster.
-fn cluster_source(cluster: Option<Cluster>) -> Box<dyn Fn() -> Option<larder_admin::Cluster> + Send + Sync> {
-    let replica = |other: ReplicaStatus| larder_admin::Replica {
-        id: other.id.to_string(),
-        version: other.version,
-        last_seen_seconds: other.last_seen_seconds,
-    };
-    Box::new(move || {
-        let status = cluster.as_ref()?.status();
-        Some(larder_admin::Cluster {
-            connected: status.connected,
-            server: status.server,
-            replica: status.replica.to_string(),
-            replicas: status.replicas.into_iter().map(replica).collect(),
-            watched: status.watched,
-            polled: status.polled,
-            reconnects: status.reconnects,
-            last_error: status.last_error,
-        })
-    })
+/// Returns what the admin address shows of the other replicas.
+fn cluster_source(
+    replicas: Option<Replicas>,
+) -> Box<dyn Fn() -> Option<larder_admin::Cluster> + Send + Sync> {
+    Box::new(move || replicas.as_ref().map(Replicas::status))
 }
 
 /// Removes old files from the compilation cache, some time after the start: there can be thousands of them,

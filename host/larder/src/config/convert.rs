@@ -4,6 +4,7 @@
 mod admin;
 mod audit;
 mod auth;
+#[cfg(feature = "cluster")]
 mod cluster;
 mod compiler;
 mod connections;
@@ -62,8 +63,6 @@ pub(super) fn convert(
     conversion.check_memory(file.limits.memory.as_ref());
     let memory = conversion.memory_budget(file.server.memory.as_ref());
     let secrets = conversion.load_secrets(file.secret);
-    let session_idle_timeout = time(file.server.session_idle_timeout, SESSION_IDLE_SECONDS);
-    let cluster = conversion.cluster(file.cluster, &secrets, session_idle_timeout);
     let global = GlobalSettings {
         limits: provider::limits(&Limits::default(), &file.limits),
         approve: file.approve,
@@ -79,9 +78,10 @@ pub(super) fn convert(
     let has_teams = !file.team.is_empty();
     let (teams, state_dir) = conversion.build_teams(&global, file.plugins.as_ref(), file.provider, file.team);
     conversion.team_names = teams.keys().cloned().collect();
-    if cluster.is_some() {
-        conversion.warn_of_unshared(&teams);
-    }
+    #[cfg(feature = "cluster")]
+    let cluster = conversion.cluster(file.cluster, &file.server, &global.secrets, &teams);
+    #[cfg(not(feature = "cluster"))]
+    let cluster = None;
     let anonymous_teams = conversion.teams_or_implied(file.server.teams.as_ref());
     let stdio_teams = conversion.teams_or_implied(file.stdio.teams.as_ref());
     let team = overrides.team.clone().filter(|team| teams.contains_key(team));

@@ -1,6 +1,7 @@
 //! The structure of `larder.toml`: all keys are optional, unknown keys are rejected, and there are no
 //! defaults. Values that `convert` checks carry their span (`Spanned`), for error messages.
 
+#[cfg(feature = "cluster")]
 mod cluster;
 mod registries;
 mod trust;
@@ -19,9 +20,13 @@ use super::value::{
     SocketMode, Tcp, Timestamp, TokenDigest, Tools,
 };
 
+#[cfg(feature = "cluster")]
 pub(super) use self::cluster::{Cluster, NatsServers};
 pub(super) use self::registries::{Registries, RegistryCredentials, Update};
 pub(super) use self::trust::{Identity, Trust};
+/// Without the feature, `features` refuses it.
+#[cfg(not(feature = "cluster"))]
+pub(super) type Cluster = serde::de::IgnoredAny;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -11,6 +11,7 @@ use larder_sandbox::CacheLocation;
 
 mod addresses;
 mod changes;
+#[cfg(feature = "cluster")]
 mod cluster;
 mod folder;
 mod observability;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::Conversion;
+use super::{Conversion, SESSION_IDLE_SECONDS, time};
 use crate::config::file::{self, NatsServers};
 use crate::config::{Diagnostic, Team};
 use larder_cluster::{ClusterConfig, NatsCredentials, Prefix};
@@ -26,13 +26,15 @@ impl Conversion<'_> {
     pub(super) fn cluster(
         &mut self,
         raw: file::Cluster,
+        server: &file::Server,
         secrets: &Secrets,
-        session_idle_timeout: Duration,
+        teams: &BTreeMap<TeamName, Team>,
     ) -> Option<ClusterConfig> {
         let Some(nats) = &raw.nats else {
             self.require_nats(&raw);
             return None;
         };
+        self.warn_of_unshared(teams);
         let credentials = self.credentials(raw.credentials_file.as_ref(), nats);
         Some(ClusterConfig {
             servers: nats.get_ref().0.clone(),
@@ -42,7 +44,7 @@ impl Conversion<'_> {
             keys: self.keys(&nats.span(), raw.key.as_ref(), secrets),
             lease: self.lease(raw.lease.as_ref()),
             copies: self.copies(raw.copies.as_ref()),
-            session_idle_timeout,
+            session_idle_timeout: time(server.session_idle_timeout, SESSION_IDLE_SECONDS),
             version: env!("CARGO_PKG_VERSION").into(),
         })
     }
@@ -146,7 +148,7 @@ impl Conversion<'_> {
     }
 
     /// Warns of what replicas do not share.
-    pub(super) fn warn_of_unshared(&mut self, teams: &BTreeMap<TeamName, Team>) {
+    fn warn_of_unshared(&mut self, teams: &BTreeMap<TeamName, Team>) {
         for (team, config) in teams {
             for (name, provider) in &config.reconcile.providers {
                 if provider.grant.key_value == KeyValueGrant::default() {

@@ -25,6 +25,7 @@ pub(super) fn of_host(file: &File, context: &ParseContext, env: &Env) -> OwnFile
     for secret in file.secret.values().filter_map(|secret| secret.file.as_ref()) {
         own.add(OwnFile::Secret, &context.folder.join(secret.get_ref()));
     }
+    #[cfg(feature = "cluster")]
     if let Some(credentials) = &file.cluster.credentials_file {
         own.add(OwnFile::Secret, &context.folder.join(credentials.get_ref()));
     }

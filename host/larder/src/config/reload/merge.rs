@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ConfigReload;
-use crate::config::{Config, Log, Team};
-use larder_cluster::ClusterConfig;
+use crate::config::{ClusterConfig, Config, Log, Team};
 use larder_core::source::RegistryConfig;
 use larder_core::{gateway, reconcile};
 use larder_mcp::{self as endpoint, ListenAddress};
@@ -69,8 +68,11 @@ impl Merge {
 
     /// The idle timeout of sessions is reported with the other keys of the endpoint.
     fn cluster(&mut self, running: &Config, fresh: Option<ClusterConfig>) -> Option<ClusterConfig> {
-        let session_idle_timeout = running.endpoint.session_idle_timeout;
-        let fresh = fresh.map(|fresh| ClusterConfig { session_idle_timeout, ..fresh });
+        #[cfg(feature = "cluster")]
+        let fresh = fresh.map(|fresh| ClusterConfig {
+            session_idle_timeout: running.endpoint.session_idle_timeout,
+            ..fresh
+        });
         self.keep("cluster", &running.cluster, fresh)
     }
 

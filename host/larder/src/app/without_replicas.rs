@@ -1,0 +1,34 @@
+//! Without the feature `cluster`, a server has no other replicas: a configuration with `[cluster]` is refused.
+
+use std::sync::Arc;
+
+use super::RunError;
+use crate::config::Config;
+use larder_core::replicas::TeamReplicas;
+use larder_mcp::Endpoint;
+use larder_model::name::TeamName;
+use larder_runtime::drain::Drain;
+use larder_runtime::health::Health;
+use larder_runtime::metrics::Metrics;
+
+/// There is no value of this type.
+#[derive(Clone)]
+pub(super) enum Replicas {}
+
+impl Replicas {
+    pub(super) fn start(_: &Config, _: &Health, _: &Metrics, _: &Drain) -> Result<Option<Self>, RunError> {
+        Ok(None)
+    }
+
+    pub(super) fn team(&self, _: &TeamName) -> Arc<dyn TeamReplicas> {
+        match *self {}
+    }
+
+    pub(super) fn share_sessions(&self, _: &Endpoint) {
+        match *self {}
+    }
+
+    pub(super) fn status(&self) -> larder_admin::Cluster {
+        match *self {}
+    }
+}

@@ -1,0 +1,37 @@
+//! Checks the server without its optional parts, and with each of them alone.
+
+use std::fs;
+
+use anyhow::{Context as _, Result};
+
+use crate::run::{Output, cargo, root};
+use crate::step::Outcome;
+
+/// Selects the server with the same features of all other crates as in the step `clippy`, so that only the server is
+/// checked again: the whole workspace decides on the features, and a benchmark adds those that tests need.
+const SERVER: [&str; 7] = [
+    "clippy",
+    "--quiet",
+    "--workspace",
+    "--bin=larder",
+    "--bench=micro",
+    "--no-default-features",
+    "--features",
+];
+
+pub(crate) fn check(output: &Output) -> Result<Outcome> {
+    let optional = optional_parts()?;
+    let sets = [String::new()].into_iter().chain(optional.iter().map(|part| format!("larder/{part}")));
+    for features in sets {
+        output.run(cargo(&SERVER).args([&features, "--", "-D", "warnings"]))?;
+    }
+    Ok(Outcome::PassedWithNote(format!("without and with {}", optional.join(", "))))
+}
+
+/// The features that are on by default.
+fn optional_parts() -> Result<Vec<String>> {
+    let manifest: toml::Table = fs::read_to_string(root().join("host/larder/Cargo.toml"))?.parse()?;
+    let default = manifest.get("features").and_then(|features| features.get("default")?.as_array());
+    let default = default.context("host/larder/Cargo.toml has no default features")?;
+    Ok(default.iter().filter_map(|feature| feature.as_str().map(ToOwned::to_owned)).collect())
+}
