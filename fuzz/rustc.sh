@@ -16,8 +16,8 @@ for argument; do
 done
 [ -n "$is_optimized" ] || exec "$rustc" "$@"
 case $name in
-larder* | base64_simd | fluent_uri | http | httparse | hyper | percent_encoding | serde_json | toml* | winnow \
-    | cursor | grant_request | http_head | json_rpc | uri_template | wit_conversion)
+larder* | base64_simd | fluent_uri | http | http_auth | httparse | hyper | percent_encoding | serde_json | toml* | winnow \
+    | cursor | grant_request | http_head | json_rpc | registry_token | uri_template | wit_conversion)
     set -- "$@" -Cpasses=sancov-module -Ccodegen-units=1 \
         -Cllvm-args=-sanitizer-coverage-level=4 \
         -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \

@@ -1,23 +1,27 @@
-//! Resolves references and pulls components.
+//! Resolves references, pulls components, and uploads them.
 
+mod http_clients;
 mod packages;
 mod pull;
+mod push;
+mod request;
 mod token;
 mod transport;
+mod upload_body;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use larder_model::name::Digest;
-use oci_client::client::{Certificate, CertificateEncoding, ClientConfig, ClientProtocol};
-use oci_client::secrets::RegistryAuth;
 
 pub use self::pull::Pulled;
-use self::transport::{Kind, Request, Transport};
-use crate::access::{Access, Credentials};
+use self::request::{Kind, Request};
+#[cfg(any(test, feature = "fuzzing"))]
+pub use self::token::fuzzing;
+use self::transport::Transport;
+use crate::access::Access;
 use crate::component::MAX_MANIFEST;
-use crate::{Error, Image, Reference, Version, credentials};
+use crate::{Error, Image, Reference, Version};
 
 /// The media types of manifests.
 const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
@@ -83,53 +87,7 @@ impl Client {
     pub async fn tags(&self, image: &Image) -> Result<Vec<String>, Error> {
         self.0.tags(&image.registry, &image.repository).await
     }
-
-    /// Returns a client of `oci-client` for one registry, to push. It has the same settings.
-    pub(crate) fn pusher(&self, registry: &str) -> Result<oci_client::Client, Error> {
-        let (settings, limits) = (self.access().registry(registry)?, &self.access().limits);
-        let proxy = settings.proxy.as_ref().map(|proxy| proxy.reveal().to_owned());
-        let certificate =
-            |pem: &String| Certificate { encoding: CertificateEncoding::Pem, data: pem.as_bytes().to_vec() };
-        let config = ClientConfig {
-            protocol: if settings.plain_http { ClientProtocol::Http } else { ClientProtocol::Https },
-            extra_root_certificates: settings.ca.iter().map(certificate).collect(),
-            https_proxy: proxy.clone(),
-            http_proxy: proxy,
-            read_timeout: Some(limits.stall),
-            connect_timeout: Some(CONNECT_TIMEOUT),
-            user_agent: USER_AGENT,
-            platform_resolver: None,
-            ..ClientConfig::default()
-        };
-        transport::install_crypto_provider();
-        let invalid = |error: oci_client::errors::OciDistributionError| Error::Settings {
-            registry: registry.to_owned(),
-            cause: error.to_string(),
-        };
-        oci_client::Client::try_from(config).map_err(invalid)
-    }
-
-    /// Returns the credentials for `oci-client`.
-    pub(crate) async fn push_credentials(&self, registry: &str) -> Result<RegistryAuth, Error> {
-        Ok(match credentials::find(self.access(), registry).await? {
-            None => RegistryAuth::Anonymous,
-            Some(Credentials::Basic { username, password }) => {
-                RegistryAuth::Basic(username, password.reveal().to_owned())
-            }
-            Some(Credentials::Bearer(token)) => RegistryAuth::Bearer(token.reveal().to_owned()),
-            Some(Credentials::Identity(_)) => {
-                let cause =
-                    "identity tokens cannot be used to push: log in with a name and a password".into();
-                return Err(Error::Credentials { registry: registry.to_owned(), cause });
-            }
-        })
-    }
 }
-
-/// How long a connection may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The name of this client in requests.
-const USER_AGENT: &str = concat!("larder/", env!("CARGO_PKG_VERSION"));
 
 #[cfg(test)]
 mod tests;

@@ -35,6 +35,14 @@ pub enum Error {
     /// There is no such image.
     #[error("{0} does not exist in the registry")]
     NotFound(String),
+    /// The registry does not have this function.
+    #[error("{what}: the registry does not support the request: {cause}")]
+    Unsupported {
+        /// What was requested.
+        what: String,
+        /// The response.
+        cause: String,
+    },
     /// No version of a package matches.
     #[error("no version of {package} matches {requirement}: there is {available}")]
     NoVersion {

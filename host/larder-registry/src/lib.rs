@@ -9,6 +9,9 @@
 //! The digest of an image is that of its manifest. It is what `@sha256:…` pins, what signatures refer to, and what the
 //! lock file records. The component itself has another digest.
 
+// Sizes, lifetimes and numbers of registries must not overflow.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
+
 pub mod access;
 mod attachments;
 mod client;
@@ -26,6 +29,8 @@ mod upload;
 
 pub use access::{Access, Credentials, Limits, Registry};
 pub use attachments::Attachment;
+#[cfg(any(test, feature = "fuzzing"))]
+pub use client::fuzzing;
 pub use client::{Client, Pulled};
 pub use component::{Component, GRANT_REQUEST_ANNOTATION, WASM_CONFIG_MEDIA_TYPE, WASM_LAYER_MEDIA_TYPE};
 pub use documents::Document;

@@ -1,6 +1,6 @@
 //! What references resolved to. It is kept in the store, so that a restart serves what was served before.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use larder_model::name::Digest;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ impl StoredResolution {
             accepted: Digest::parse(&self.accepted).ok()?,
             latest: Digest::parse(&self.latest).ok()?,
             locked: self.locked.and_then(|text| Digest::parse(&text).ok()),
-            checked: SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(self.checked),
+            checked: SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(self.checked))?,
         })
     }
 }

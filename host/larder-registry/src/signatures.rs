@@ -14,9 +14,9 @@ impl Store {
     pub fn signatures(&self, manifest: &Digest) -> Result<Vec<FoundSignature>, Error> {
         let mut found = Vec::new();
         for attachment in self.attachments(manifest)? {
-            for (at, descriptor) in attachment.manifest.layers.iter().enumerate() {
+            for (number, descriptor) in (1..).zip(&attachment.manifest.layers) {
                 if layer::is_signature(&descriptor.media_type) {
-                    found.push(self.found_signature(&attachment, at, descriptor));
+                    found.push(self.found_signature(&attachment, number, descriptor));
                 }
             }
         }
@@ -26,7 +26,7 @@ impl Store {
     fn found_signature(
         &self,
         attachment: &Attachment,
-        at: usize,
+        number: usize,
         descriptor: &OciDescriptor,
     ) -> FoundSignature {
         let signature = self.layer(descriptor).and_then(|content| {
@@ -42,7 +42,7 @@ impl Store {
             Ok(Signature::SimpleSigning(Box::new(simple)))
         });
         let digest = attachment.digest.to_string();
-        let origin = format!("signature {} of {}", at + 1, digest.get(..19).unwrap_or(&digest));
+        let origin = format!("signature {} of {}", number, digest.get(..19).unwrap_or(&digest));
         FoundSignature { origin, signature: signature.map_err(Reason::from) }
     }
 

@@ -9,7 +9,9 @@ use url::Url;
 use wasm_pkg_common::metadata::{OCI_PROTOCOL, REGISTRY_METADATA_PATH, RegistryMetadata};
 
 use super::Client;
-use super::transport::{Kind, Request, Transport, unavailable};
+use super::http_clients::unavailable;
+use super::request::{Kind, Request};
+use super::transport::Transport;
 use crate::{Error, Image, Package, Version};
 
 /// The maximum size of the file of a registry, and of one page of tags, in bytes.
@@ -112,7 +114,7 @@ impl Transport {
         }
         Err(Error::TooLarge {
             what: format!("the list of tags of {what}"),
-            limit: MAX_PAGES as u64 * MAX_BODY,
+            limit: MAX_BODY.saturating_mul(MAX_PAGES as u64),
         })
     }
 }

@@ -4,7 +4,7 @@ use larder_model::name::Digest;
 use oci_client::manifest::OciImageIndex;
 
 use super::Client;
-use super::transport::{Kind, Request};
+use super::request::{Kind, Request};
 use crate::attachments::{Attachment, MAX_ATTACHMENT, MAX_ATTACHMENTS};
 use crate::component::{Component, MAX_MANIFEST, digest_of, size_of};
 use crate::{Error, Image, Progress, Reference, Store, StoreError, Version};
@@ -133,7 +133,7 @@ impl Client {
         while let Some(chunk) = self.0.next(&mut chunks, &image.registry).await? {
             progress.advanced(&digest, chunk.len() as u64);
             piece.extend_from_slice(&chunk);
-            let received = writer.size() + piece.len() as u64;
+            let received = writer.size().saturating_add(piece.len() as u64);
             if received > size {
                 return Err(wrong_size(received));
             }
@@ -168,7 +168,7 @@ impl Client {
                 let request = Request { registry: &image.registry, repository: &image.repository, kind };
                 let what = format!("an attachment of {image}");
                 let bytes = self.0.body(&request, size, Some(layer_digest), &what).await?;
-                bytes_left -= size;
+                bytes_left = bytes_left.saturating_sub(size);
                 put(store, bytes.to_vec()).await?;
             }
             attached.push(put(store, attachment.bytes.to_vec()).await?);
@@ -212,7 +212,7 @@ impl Client {
         let what = format!("the list of attachments of {image}");
         let index = match self.0.body(&request, MAX_MANIFEST, None, &what).await {
             // The registry does not have this function, or does not permit it.
-            Err(Error::NotFound(_) | Error::Refused { .. }) => {
+            Err(Error::NotFound(_) | Error::Refused { .. } | Error::Unsupported { .. }) => {
                 let tag = Version::Tag(format!("sha256-{digest}"));
                 match self.manifest(&image.at(tag)).await {
                     Err(Error::NotFound(_)) => return Ok(Vec::new()),

@@ -1,15 +1,15 @@
 //! Tests with a small registry over HTTP.
 
+mod credentials;
+mod pushing;
 mod server;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use larder_model::policy::Secret;
-
 use self::server::{Behaviour, TestRegistry};
 use super::*;
-use crate::{Component, Limits, NoProgress, Package, Registry, Store};
+use crate::{Component, Interfaces, Limits, NoProgress, Package, Registry, Store, Upload};
 
 /// Requests must not take longer than this.
 const STALL: Duration = Duration::from_secs(20);
@@ -139,36 +139,6 @@ async fn only_permitted_registries_are_accessed() {
 }
 
 #[tokio::test]
-async fn answers_challenges_without_showing_credentials() {
-    let basic = Credentials::Basic { username: "ann".into(), password: Secret::new("hush-hush") };
-    for (scheme, credentials) in [
-        ("basic", basic.clone()),
-        ("bearer", basic),
-        ("bearer", Credentials::Identity(Secret::new("hush-identity"))),
-        ("token", Credentials::Bearer(Secret::new("hush-token"))),
-    ] {
-        let registry = TestRegistry::start(Behaviour { auth: Some(scheme), ..Behaviour::default() }).await;
-        registry.push("team/wiki", "1", b"component one");
-        let with = |credentials| {
-            let settings = Registry { credentials, ..plain() };
-            Client::new(access(&[(registry.address(), settings)])).unwrap()
-        };
-        let (_folder, store) = store();
-        let client = with(Some(credentials));
-        let shown = format!("{client:?}");
-        client.pull(&reference(&registry, "team/wiki:1"), &store, &NoProgress).await.unwrap();
-        let wrong = Credentials::Basic { username: "ann".into(), password: Secret::new("hush-wrong") };
-        let refused = error(&with(Some(wrong)), &registry).await;
-        let missing = error(&with(None), &registry).await;
-        for error in [&refused, &missing] {
-            assert!(matches!(error, Error::Refused { .. }), "{scheme}: {error}");
-        }
-        let shown = format!("{shown} {client:?} {refused} {refused:?} {missing}");
-        assert!(!shown.contains("hush"), "{shown}");
-    }
-}
-
-#[tokio::test]
 async fn mirrors_are_asked_first_and_may_fail() {
     let (mirror, registry) =
         (TestRegistry::start(Behaviour::default()).await, TestRegistry::start(Behaviour::default()).await);
@@ -231,8 +201,10 @@ async fn packages_have_versions() {
 
 #[tokio::test]
 async fn attachments_are_found_in_each_place() {
-    for has_referrers in [true, false] {
-        let registry = TestRegistry::start(Behaviour { has_referrers, ..Behaviour::default() }).await;
+    let absent = [400, 401, 403, 404, 405, 410, 415, 501].map(|status| (true, Some(status)));
+    for (has_referrers, referrers_status) in [(true, None), (false, None)].into_iter().chain(absent) {
+        let behaviour = Behaviour { has_referrers, referrers_status, ..Behaviour::default() };
+        let registry = TestRegistry::start(behaviour).await;
         let (manifest, _) = registry.push("team/wiki", "1", b"component one");
         let listed = registry.attach("team/wiki", &manifest, "application/x-listed", b"listed");
         let cosign =
@@ -241,7 +213,7 @@ async fn attachments_are_found_in_each_place() {
         client(&registry).pull(&reference(&registry, "team/wiki:1"), &store, &NoProgress).await.unwrap();
         let attachments = store.attachments(&manifest).unwrap();
         let found: Vec<_> = attachments.iter().map(|one| one.digest).collect();
-        assert_eq!(found, [listed, cosign], "{has_referrers}");
+        assert_eq!(found, [listed, cosign], "{has_referrers} {referrers_status:?}");
         for (attachment, content) in attachments.iter().zip([b"listed".as_slice(), b"sig"]) {
             let layer = Digest::parse(&attachment.manifest.layers[0].digest).unwrap();
             assert_eq!(store.read(&layer, 100).unwrap(), content);

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use http_auth::ChallengeParser;
 use larder_model::policy::Secret;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, WWW_AUTHENTICATE};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use serde::Deserialize;
 use url::Url;
 
 use crate::Error;
-use crate::access::Credentials;
+use crate::access::{Credentials, Registry};
 
 /// The maximum size of the response with a token, in bytes.
 pub(super) const MAX_TOKEN: u64 = 1 << 20;
@@ -22,20 +22,39 @@ const DEFAULT_LIFETIME: Duration = Duration::from_secs(60);
 /// A token is not used any more this long before it expires.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// The values of the header `Authorization`, by host and repository.
-#[derive(Default)]
-pub(super) struct Tokens(Mutex<HashMap<(String, String), Authorization>>);
+/// What a token permits: operations on one repository of one registry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Scope {
+    /// The host name of the registry, with a port if it has one.
+    pub(super) host: String,
+    pub(super) repository: String,
+    pub(super) operation: Operation,
+}
 
-/// A value of the header, and when it expires.
-struct Authorization {
-    value: Secret,
+/// What a client does with a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Operation {
+    Pull,
+    Push,
+}
+
+/// The values of the header `Authorization`.
+#[derive(Default)]
+pub(super) struct Tokens(Mutex<HashMap<Scope, Authorization>>);
+
+/// A value of the header `Authorization`, and when it expires.
+pub(super) struct Authorization {
+    pub(super) value: HeaderValue,
+    /// `None` if it is used until the registry refuses it.
     expires: Option<Instant>,
 }
 
-impl fmt::Debug for Tokens {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tokens")
-    }
+/// The answer to a challenge.
+pub(super) enum Answer {
+    /// The credentials themselves.
+    Authorization(Authorization),
+    /// They are exchanged for a token with this request.
+    TokenRequest(Box<reqwest::RequestBuilder>),
 }
 
 /// A challenge of a registry.
@@ -51,55 +70,111 @@ struct TokenResponse {
     expires_in: Option<u64>,
 }
 
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tokens")
+    }
+}
+
 impl Tokens {
-    pub(super) fn get(&self, key: &(String, String)) -> Option<String> {
+    pub(super) fn get(&self, scope: &Scope) -> Option<HeaderValue> {
         let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Authorization { value, expires } = tokens.get(key)?;
-        expires.is_none_or(|expires| Instant::now() < expires).then(|| value.reveal().to_owned())
+        let Authorization { value, expires } = tokens.get(scope)?;
+        expires.is_none_or(|expires| Instant::now() < expires).then(|| value.clone())
     }
 
-    pub(super) fn set(&self, key: &(String, String), value: &str, lifetime: Option<Duration>) {
-        let expires = lifetime.map(|lifetime| Instant::now() + lifetime.saturating_sub(MARGIN));
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens.insert(key.clone(), Authorization { value: Secret::new(value), expires });
+    pub(super) fn set(&self, scope: &Scope, authorization: Authorization) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(scope.clone(), authorization);
     }
 
-    pub(super) fn forget(&self, key: &(String, String)) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    pub(super) fn forget(&self, scope: &Scope) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(scope);
     }
+}
 
-    /// Returns the answer to the challenge in these headers, or the request that gets it.
-    pub(super) fn request(
+impl Authorization {
+    /// Returns `None` if a header cannot contain the text.
+    fn new(text: &str, lifetime: Option<Duration>) -> Option<Self> {
+        let mut value = HeaderValue::from_str(text).ok()?;
+        // Otherwise logs would show it.
+        value.set_sensitive(true);
+        // A registry may name any lifetime. With one that no clock can represent, the token is used until it is refused.
+        let expires =
+            lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime.saturating_sub(MARGIN)));
+        Some(Self { value, expires })
+    }
+}
+
+impl Scope {
+    /// Returns the answer to the challenge in these headers. The client must not follow redirects, which could carry
+    /// the credentials to another host.
+    pub(super) fn answer(
         &self,
-        client: &reqwest::Client,
-        (host, repository): &(String, String),
         headers: &HeaderMap,
         credentials: Option<&Credentials>,
-    ) -> Result<Result<String, reqwest::RequestBuilder>, Error> {
-        let refused = |cause: &str| Error::Refused {
-            registry: host.clone(),
-            repository: repository.clone(),
-            cause: cause.to_owned(),
-        };
+        settings: &Registry,
+        client: &reqwest::Client,
+    ) -> Result<Answer, Error> {
         if let Some(Credentials::Bearer(token)) = credentials {
-            return Ok(Ok(format!("Bearer {}", token.reveal())));
+            return self.header(&format!("Bearer {}", token.reveal()));
         }
-        let none = "it demands credentials, and there are none: set them in the configuration, or run `docker login`";
         let challenge =
-            challenge(headers).ok_or_else(|| refused("it demands credentials of an unknown kind"))?;
+            challenge(headers).ok_or_else(|| self.refused("it demands credentials of an unknown kind"))?;
         let Challenge::Bearer { realm, service, scope } = challenge else {
-            return match credentials {
-                Some(Credentials::Basic { username, password }) => Ok(Ok(basic(username, password))),
-                Some(_) => Err(refused("it demands a name and a password, and there is only a token")),
-                None => Err(refused(none)),
-            };
+            return self.basic(credentials);
         };
-        let realm = Url::parse(&realm).ok().filter(|realm| may_receive_credentials(realm, host));
-        let realm = realm.ok_or_else(|| refused("the address where it issues tokens is not allowed"))?;
-        let scope = scope.unwrap_or_else(|| format!("repository:{repository}:pull"));
-        let mut fields = vec![("scope", scope)];
+        let realm = Url::parse(&realm).ok().filter(|realm| self.may_receive_credentials(realm, settings));
+        let realm = realm.ok_or_else(|| self.refused("the address where it issues tokens is not allowed"))?;
+        // Some registries name a scope in the challenge that does not include the upload that they refuse.
+        let scope = scope.filter(|_| self.operation == Operation::Pull);
+        let mut fields = vec![("scope", scope.unwrap_or_else(|| self.text()))];
         fields.extend(service.map(|service| ("service", service)));
-        Ok(Err(token_request(client, realm, fields, credentials)))
+        Ok(Answer::TokenRequest(Box::new(token_request(client, realm, fields, credentials))))
+    }
+
+    fn basic(&self, credentials: Option<&Credentials>) -> Result<Answer, Error> {
+        match credentials {
+            Some(Credentials::Basic { username, password }) => self.header(&basic(username, password)),
+            Some(_) => Err(self.refused("it demands a name and a password, and there is only a token")),
+            None => Err(self.refused(
+                "it demands credentials, and there are none: set them in the configuration, or run `docker login`",
+            )),
+        }
+    }
+
+    fn header(&self, text: &str) -> Result<Answer, Error> {
+        let invalid = || Error::Credentials {
+            registry: self.host.clone(),
+            cause: "they contain characters that a header cannot contain".into(),
+        };
+        Authorization::new(text, None).map(Answer::Authorization).ok_or_else(invalid)
+    }
+
+    /// Whether credentials may be sent there: over TLS, or to the same host, if the registry has no TLS.
+    fn may_receive_credentials(&self, realm: &Url, settings: &Registry) -> bool {
+        let registry = Url::parse(&format!("http://{}", self.host)).ok();
+        let is_same = registry.is_some_and(|registry| registry.host_str() == realm.host_str());
+        match realm.scheme() {
+            "https" => true,
+            "http" => settings.plain_http && is_same,
+            _ => false,
+        }
+    }
+
+    fn text(&self) -> String {
+        let actions = match self.operation {
+            Operation::Pull => "pull",
+            Operation::Push => "pull,push",
+        };
+        format!("repository:{}:{actions}", self.repository)
+    }
+
+    pub(super) fn refused(&self, cause: &str) -> Error {
+        Error::Refused {
+            registry: self.host.clone(),
+            repository: self.repository.clone(),
+            cause: cause.to_owned(),
+        }
     }
 }
 
@@ -126,13 +201,6 @@ fn token_request(
         }
         _ => client.get(realm),
     }
-}
-
-/// Whether credentials may be sent there: over TLS, or to the same host, if the registry has no TLS.
-fn may_receive_credentials(realm: &Url, host: &str) -> bool {
-    let registry = Url::parse(&format!("http://{host}")).ok();
-    let is_same = registry.is_some_and(|registry| registry.host_str() == realm.host_str());
-    realm.scheme() == "https" || (realm.scheme() == "http" && is_same)
 }
 
 /// Returns the challenge that can be answered.
@@ -163,23 +231,26 @@ fn basic(username: &str, password: &Secret) -> String {
     format!("Basic {}", STANDARD.encode_to_string(pair.as_bytes()))
 }
 
-/// Returns the value of the header `Authorization` with the token in a response, and its lifetime.
-pub(super) fn parse(body: &[u8], registry: &str) -> Result<(String, Option<Duration>), Error> {
+/// Returns the token in the response of a registry to a request for one.
+pub(super) fn parse(body: &[u8], registry: &str) -> Result<Authorization, Error> {
     // The cause must not contain the body, which may contain a token.
-    let invalid = || Error::Invalid {
+    let invalid = |cause: &str| Error::Invalid {
         reference: registry.to_owned(),
-        cause: "the response to a request for a token contains none".into(),
+        cause: format!("the response to a request for a token {cause}"),
     };
-    let response: TokenResponse = serde_json::from_slice(body).map_err(|_| invalid())?;
+    let response: TokenResponse = serde_json::from_slice(body).map_err(|_| invalid("contains none"))?;
     let token = response.token.or(response.access_token).filter(|token| !token.is_empty());
+    let token = token.ok_or_else(|| invalid("contains none"))?;
     let lifetime = response.expires_in.map_or(DEFAULT_LIFETIME, Duration::from_secs);
-    Ok((format!("Bearer {}", token.ok_or_else(invalid)?), Some(lifetime)))
+    Authorization::new(&format!("Bearer {token}"), Some(lifetime))
+        .ok_or_else(|| invalid("contains characters that a header cannot contain"))
 }
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 
 #[cfg(test)]
 mod tests {
-    use reqwest::header::HeaderValue;
-
     use super::*;
 
     fn headers(values: &[&'static str]) -> HeaderMap {
@@ -201,20 +272,42 @@ mod tests {
 
     #[test]
     fn credentials_are_not_sent_to_another_host_without_tls() {
-        let may = |realm: &str| may_receive_credentials(&Url::parse(realm).unwrap(), "127.0.0.1:5000");
-        assert!(may("https://id.example/token") && may("http://127.0.0.1:5001/token"));
-        assert!(!may("http://id.example/token") && !may("ftp://127.0.0.1/"));
+        let scope =
+            Scope { host: "127.0.0.1:5000".into(), repository: "a".into(), operation: Operation::Push };
+        for plain_http in [true, false] {
+            let settings = Registry { plain_http, ..Registry::default() };
+            let may = |realm: &str| scope.may_receive_credentials(&Url::parse(realm).unwrap(), &settings);
+            assert!(may("https://id.example/token"));
+            assert_eq!(may("http://127.0.0.1:5001/token"), plain_http);
+            assert!(!may("http://id.example/token") && !may("ftp://127.0.0.1/"));
+        }
     }
 
     #[test]
     fn an_error_does_not_contain_the_response() {
-        for body in
-            [r#"{"tokens":"hush"}"#, r#"{"token":7,"access_token":"hush"}"#, "hush", r#"{"token":""}"#]
-        {
-            let error = parse(body.as_bytes(), "r.example").unwrap_err();
+        for body in [
+            r#"{"tokens":"hush"}"#,
+            r#"{"token":7,"access_token":"hush"}"#,
+            "hush",
+            r#"{"token":""}"#,
+            r#"{"token":"hush\nhush"}"#,
+        ] {
+            let error = parse(body.as_bytes(), "r.example").err().expect(body);
             assert!(!format!("{error} {error:?}").contains("hush"), "{error:?}");
         }
-        let (value, lifetime) = parse(br#"{"access_token":"a","expires_in":300}"#, "r.example").unwrap();
-        assert_eq!((value.as_str(), lifetime), ("Bearer a", Some(Duration::from_secs(300))));
+        let issued = parse(br#"{"access_token":"a","expires_in":300}"#, "r.example").unwrap();
+        assert_eq!(issued.value, "Bearer a");
+        assert!(issued.expires.is_some_and(|expires| expires > Instant::now()));
+        assert!(!format!("{:?}", issued.value).contains("Bearer"));
+    }
+
+    #[test]
+    fn any_lifetime_is_accepted() {
+        for lifetime in [0, 9, 1 << 63, u64::MAX] {
+            let body = format!(r#"{{"token":"a","expires_in":{lifetime}}}"#);
+            let issued = parse(body.as_bytes(), "r.example").unwrap();
+            let is_short = lifetime < 10;
+            assert_eq!(issued.expires.is_some_and(|expires| expires <= Instant::now()), is_short);
+        }
     }
 }

@@ -6,18 +6,16 @@ use std::sync::{Mutex, PoisonError};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
 use larder_model::name::Digest;
-use reqwest::header::{ACCEPT, AUTHORIZATION};
-use reqwest::redirect::Policy;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::token::Tokens;
-use super::{CONNECT_TIMEOUT, USER_AGENT};
+use super::http_clients::{HttpClients, unavailable};
+use super::request::{Kind, Request, Target};
+use super::token::{self, Answer, Scope, Tokens};
 use crate::Error;
 use crate::access::{Access, Registry};
 
-/// The maximum number of redirections of one request.
-const MAX_REDIRECTS: usize = 5;
 /// The maximum size of the text of an error that is shown, in characters.
 const MAX_ERROR_TEXT: usize = 300;
 
@@ -25,26 +23,9 @@ const MAX_ERROR_TEXT: usize = 300;
 #[derive(Debug)]
 pub(super) struct Transport {
     access: Access,
-    clients: Mutex<HashMap<String, reqwest::Client>>,
+    clients: Mutex<HashMap<String, HttpClients>>,
     tokens: Tokens,
     pulls: Semaphore,
-}
-
-/// A request for a part of a repository.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Request<'a> {
-    pub(super) registry: &'a str,
-    pub(super) repository: &'a str,
-    pub(super) kind: Kind<'a>,
-}
-
-/// What is requested of a repository.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Kind<'a> {
-    Manifest { version: &'a str, accept: &'static str },
-    Blob { digest: &'a Digest },
-    Referrers { digest: &'a Digest },
-    Tags { query: &'a str },
 }
 
 impl Transport {
@@ -52,7 +33,7 @@ impl Transport {
         let pulls = Semaphore::new(access.limits.concurrent_pulls);
         for (name, registry) in &access.registries {
             // Reports settings that cannot be used at once.
-            client(name, registry, &access)?;
+            HttpClients::new(name, registry, &access)?;
         }
         Ok(Self { access, clients: Mutex::default(), tokens: Tokens::default(), pulls })
     }
@@ -121,7 +102,7 @@ impl Transport {
     ) -> Result<Bytes, Error> {
         let (mut body, mut chunks) = (BytesMut::new(), response.bytes_stream());
         while let Some(chunk) = self.next(&mut chunks, registry).await? {
-            if (body.len() + chunk.len()) as u64 > limit {
+            if body.len().saturating_add(chunk.len()) as u64 > limit {
                 return Err(Error::TooLarge { what: what.to_owned(), limit });
             }
             body.extend_from_slice(&chunk);
@@ -146,185 +127,132 @@ impl Transport {
         request: &Request<'_>,
         what: &str,
     ) -> Result<Response, Error> {
+        let target = self.target(endpoint, request)?;
+        let token = self.tokens.get(&target.scope);
+        let mut response = self.send_once(&target, request, token).await?;
+        if response.status() == StatusCode::UNAUTHORIZED && target.is_registry {
+            let authorization = self.authorize(&target, response.headers()).await?;
+            response = self.send_once(&target, request, Some(authorization)).await?;
+        }
+        match response.status() {
+            status if status.is_success() => Ok(response),
+            _ => Err(self.failure(response, &target.scope, what).await),
+        }
+    }
+
+    fn target(&self, endpoint: &str, request: &Request<'_>) -> Result<Target, Error> {
         let (host, prefix) = endpoint.split_once('/').unwrap_or((endpoint, ""));
         let settings = self.access.registry(host)?;
         let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
         let repository = format!("{prefix}{}", request.repository);
-        let url =
-            format!("{}://{}/v2/{repository}/{}", settings.scheme(), api_host(host), request.kind.path());
-        let client = self.client(host, settings)?;
-        let key = (host.to_owned(), repository.clone());
-        let mut response = self.get(&client, &url, request, self.tokens.get(&key).as_deref(), host).await?;
-        if response.status() == StatusCode::UNAUTHORIZED {
-            let authorization = self.authorize(&client, &key, response.headers()).await?;
-            response = self.get(&client, &url, request, Some(&authorization), host).await?;
-        }
-        match response.status() {
-            status if status.is_success() => Ok(response),
-            _ => Err(self.failure(response, &key, what).await),
-        }
+        let scope = Scope { host: host.to_owned(), repository, operation: request.kind.operation() };
+        let clients = self.clients(host, settings)?;
+        let http_client = if request.kind.follows_redirects() { &clients.following } else { &clients.direct };
+        let own_url = request.kind.url(settings, &scope)?;
+        let url = match request.kind {
+            Kind::Upload { address, .. } => address.clone(),
+            _ => own_url.clone(),
+        };
+        let is_registry = url.origin() == own_url.origin();
+        Ok(Target { url, is_registry, scope, http_client: http_client.clone() })
     }
 
-    async fn get(
+    async fn send_once(
         &self,
-        client: &reqwest::Client,
-        url: &str,
+        target: &Target,
         request: &Request<'_>,
-        authorization: Option<&str>,
-        host: &str,
+        authorization: Option<HeaderValue>,
     ) -> Result<Response, Error> {
-        let mut sent = client.get(url);
-        if let Kind::Manifest { accept, .. } = request.kind {
-            sent = sent.header(ACCEPT, accept);
+        let mut sent = target.http_client.request(request.kind.method(), target.url.clone());
+        if let Some(authorization) = authorization.filter(|_| target.is_registry) {
+            sent = sent.header(AUTHORIZATION, authorization);
         }
-        if let Some(authorization) = authorization {
-            sent = sent.header(AUTHORIZATION, sensitive(authorization, host)?);
-        }
-        self.in_time(host, sent.send()).await?.map_err(|error| unavailable(host, &error))
+        let host = &target.scope.host;
+        let response = match request.kind {
+            Kind::Upload { body, .. } => body.send(sent, self.access.limits.stall).await,
+            kind => tokio::time::timeout(self.access.limits.stall, kind.complete(sent).send()).await.ok(),
+        };
+        let response = response.ok_or_else(|| self.silent(host))?;
+        response.map_err(|error| unavailable(host, &error))
     }
 
     /// Returns the value of the header `Authorization` that answers a challenge.
-    async fn authorize(
-        &self,
-        client: &reqwest::Client,
-        key: &(String, String),
-        headers: &reqwest::header::HeaderMap,
-    ) -> Result<String, Error> {
-        let credentials = crate::credentials::find(&self.access, &key.0).await?;
-        let request = self.tokens.request(client, key, headers, credentials.as_ref())?;
-        let (authorization, lifetime) = match request {
-            Ok(authorization) => (authorization, None),
-            Err(token_request) => {
-                let sent = self.in_time(&key.0, token_request.send()).await?;
-                let response = sent.map_err(|error| unavailable(&key.0, &error))?;
+    async fn authorize(&self, target: &Target, headers: &HeaderMap) -> Result<HeaderValue, Error> {
+        let scope = &target.scope;
+        let settings = self.access.registry(&scope.host)?;
+        let credentials = crate::credentials::find(&self.access, &scope.host).await?;
+        let direct = self.clients(&scope.host, settings)?.direct;
+        let authorization = match scope.answer(headers, credentials.as_ref(), settings, &direct)? {
+            Answer::Authorization(authorization) => authorization,
+            Answer::TokenRequest(request) => {
+                let sent = self.in_time(&scope.host, request.send()).await?;
+                let response = sent.map_err(|error| unavailable(&scope.host, &error))?;
                 if !response.status().is_success() {
-                    return Err(self.failure(response, key, "a token").await);
+                    return Err(self.failure(response, scope, "a token").await);
                 }
-                let body = self.bounded(response, &key.0, super::token::MAX_TOKEN, "a token").await?;
-                super::token::parse(&body, &key.0)?
+                let body = self.bounded(response, &scope.host, token::MAX_TOKEN, "a token").await?;
+                token::parse(&body, &scope.host)?
             }
         };
-        self.tokens.set(key, &authorization, lifetime);
-        Ok(authorization)
+        let value = authorization.value.clone();
+        self.tokens.set(scope, authorization);
+        Ok(value)
     }
 
     /// Describes a response that is no success.
-    async fn failure(&self, response: Response, key: &(String, String), what: &str) -> Error {
-        let (status, registry, repository) = (response.status(), key.0.clone(), key.1.clone());
-        let text = self.bounded(response, &registry, 64 << 10, what).await.unwrap_or_default();
+    async fn failure(&self, response: Response, scope: &Scope, what: &str) -> Error {
+        let status = response.status();
+        let text = self.bounded(response, &scope.host, 64 << 10, what).await.unwrap_or_default();
         let text: String =
             String::from_utf8_lossy(&text).trim().escape_debug().take(MAX_ERROR_TEXT).collect();
         let cause = format!("HTTP {} {text}", status.as_u16()).trim_end().to_owned();
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                self.tokens.forget(key);
-                let cause =
-                    format!("{cause}; check its credentials, in the configuration or with `docker login`");
-                Error::Refused { registry, repository, cause }
+                self.tokens.forget(scope);
+                let log_in = "check its credentials, in the configuration or with `docker login`";
+                scope.refused(&format!("{cause}; {log_in}"))
             }
             StatusCode::NOT_FOUND => Error::NotFound(what.to_owned()),
+            StatusCode::BAD_REQUEST
+            | StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::GONE
+            | StatusCode::UNSUPPORTED_MEDIA_TYPE
+            | StatusCode::NOT_IMPLEMENTED => Error::Unsupported { what: what.to_owned(), cause },
+            status if status.is_redirection() => Error::Invalid {
+                reference: what.to_owned(),
+                cause: format!("{cause}: {} redirects a request that must not be redirected", scope.host),
+            },
             status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
-                Error::Unavailable { registry, cause }
+                Error::Unavailable { registry: scope.host.clone(), cause }
             }
             _ => Error::Invalid { reference: what.to_owned(), cause },
         }
     }
 
+    /// Returns the client for requests without credentials.
     pub(super) fn client(&self, host: &str, settings: &Registry) -> Result<reqwest::Client, Error> {
+        Ok(self.clients(host, settings)?.following)
+    }
+
+    fn clients(&self, host: &str, settings: &Registry) -> Result<HttpClients, Error> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = clients.get(host) {
-            return Ok(client.clone());
+        if let Some(clients) = clients.get(host) {
+            return Ok(clients.clone());
         }
-        let client = client(host, settings, &self.access)?;
-        clients.insert(host.to_owned(), client.clone());
-        Ok(client)
+        let created = HttpClients::new(host, settings, &self.access)?;
+        clients.insert(host.to_owned(), created.clone());
+        Ok(created)
     }
 
     /// Waits for a registry, but not longer than it may be silent.
     pub(super) async fn in_time<T>(&self, registry: &str, work: impl Future<Output = T>) -> Result<T, Error> {
         let limit = self.access.limits.stall;
-        let silent = |_| Error::Unavailable {
-            registry: registry.to_owned(),
-            cause: format!("it sent nothing for {limit:?}"),
-        };
-        tokio::time::timeout(limit, work).await.map_err(silent)
+        tokio::time::timeout(limit, work).await.map_err(|_| self.silent(registry))
     }
-}
 
-impl Kind<'_> {
-    fn path(&self) -> String {
-        match self {
-            Self::Manifest { version, .. } => format!("manifests/{version}"),
-            Self::Blob { digest } => format!("blobs/sha256:{digest}"),
-            Self::Referrers { digest } => format!("referrers/sha256:{digest}"),
-            Self::Tags { query } => format!("tags/list{query}"),
-        }
+    fn silent(&self, registry: &str) -> Error {
+        let limit = self.access.limits.stall;
+        let cause = format!("it sent nothing for {limit:?}");
+        Error::Unavailable { registry: registry.to_owned(), cause }
     }
-}
-
-/// The host that answers for a registry. Docker's own has another name.
-fn api_host(registry: &str) -> &str {
-    if matches!(registry, "docker.io" | "index.docker.io") { "registry-1.docker.io" } else { registry }
-}
-
-/// Returns a client with the settings of a registry.
-fn client(name: &str, registry: &Registry, access: &Access) -> Result<reqwest::Client, Error> {
-    install_crypto_provider();
-    let failed = |cause: String| Error::Settings { registry: name.to_owned(), cause };
-    let is_plain = registry.plain_http;
-    let redirects = Policy::custom(move |attempt| match attempt.previous().len() {
-        count if count > MAX_REDIRECTS => attempt.error("it redirects too often"),
-        _ if !is_plain && attempt.url().scheme() != "https" => attempt.error("it redirects to plain HTTP"),
-        _ => attempt.follow(),
-    });
-    let mut builder = reqwest::Client::builder()
-        .user_agent(USER_AGENT)
-        .connect_timeout(CONNECT_TIMEOUT.min(access.limits.stall))
-        .https_only(!is_plain)
-        .referer(false)
-        .redirect(redirects);
-    if let Some(proxy) = &registry.proxy {
-        // The error may contain the credentials of the proxy.
-        let proxy = reqwest::Proxy::all(proxy.reveal()).map_err(|_| failed("the proxy is no URL".into()))?;
-        builder = builder.proxy(proxy);
-    }
-    if let Some(pem) = &registry.ca {
-        let certificates = reqwest::Certificate::from_pem_bundle(pem.as_bytes());
-        let certificates =
-            certificates.map_err(|error| failed(format!("its `ca`: {}", root_cause(&error))))?;
-        if certificates.is_empty() {
-            return Err(failed("its `ca` contains no certificate".into()));
-        }
-        builder = builder.tls_certs_merge(certificates);
-    }
-    builder.build().map_err(|error| failed(root_cause(&error)))
-}
-
-/// Selects the implementation of TLS. An error means that one is selected already.
-pub(super) fn install_crypto_provider() {
-    _ = rustls::crypto::ring::default_provider().install_default();
-}
-
-/// Returns a header value that is not shown in logs.
-fn sensitive(value: &str, registry: &str) -> Result<reqwest::header::HeaderValue, Error> {
-    let invalid = |_| Error::Credentials {
-        registry: registry.to_owned(),
-        cause: "they contain characters that a header cannot contain".into(),
-    };
-    let mut header = reqwest::header::HeaderValue::from_str(value).map_err(invalid)?;
-    header.set_sensitive(true);
-    Ok(header)
-}
-
-pub(super) fn unavailable(registry: &str, error: &reqwest::Error) -> Error {
-    Error::Unavailable { registry: registry.to_owned(), cause: root_cause(error) }
-}
-
-/// Returns the innermost cause, which is the most specific message, and contains no URL.
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    if error.is_timeout() { "timed out".into() } else { cause.to_string() }
 }

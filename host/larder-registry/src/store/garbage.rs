@@ -31,6 +31,13 @@ pub struct Collected {
     pub bytes: u64,
 }
 
+impl Collected {
+    fn add(&mut self, other: Self) {
+        self.blobs = self.blobs.saturating_add(other.blobs);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
 impl Store {
     /// Deletes content that nothing refers to and that is not new, also in the stores of teams. Waits until no other
     /// process adds content. Blocks the calling thread.
@@ -42,8 +49,7 @@ impl Store {
     pub(crate) fn collect_garbage_older_than(&self, age: Duration) -> Result<Collected, StoreError> {
         let mut collected = self.collect_own_garbage(age)?;
         for store in self.stores_of_teams()? {
-            let Collected { blobs, bytes } = store.collect_own_garbage(age)?;
-            collected = Collected { blobs: collected.blobs + blobs, bytes: collected.bytes + bytes };
+            collected.add(store.collect_own_garbage(age)?);
         }
         Ok(collected)
     }
@@ -69,7 +75,7 @@ impl Store {
             }
             let size = fs::metadata(&item).map_or(0, |metadata| metadata.len());
             self.delete(&item)?;
-            collected = Collected { blobs: collected.blobs + 1, bytes: collected.bytes + size };
+            collected.add(Collected { blobs: 1, bytes: size });
         }
         for item in self.items(ATTACHMENTS)? {
             let image = item.file_name().map(|name| self.folder().join(BLOBS).join(name));

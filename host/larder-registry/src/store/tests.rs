@@ -177,4 +177,8 @@ fn a_resolution_is_known_after_a_restart() {
     assert_eq!(again.resolution(&key("other")).unwrap(), None);
     fs::write(store.resolution_path(&key("r")), "{").unwrap();
     assert_eq!(again.resolution(&key("r")).unwrap(), None, "a damaged one is resolved again");
+    let future =
+        format!(r#"{{"accepted":"sha256:{accepted}","latest":"sha256:{latest}","checked":{}}}"#, u64::MAX);
+    fs::write(store.resolution_path(&key("r")), future).unwrap();
+    assert_eq!(again.resolution(&key("r")).unwrap(), None, "no clock can represent this time");
 }

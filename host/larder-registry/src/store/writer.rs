@@ -56,7 +56,7 @@ impl BlobWriter {
     /// Appends bytes. Blocks the calling thread.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.hasher.update(bytes);
-        self.size += bytes.len() as u64;
+        self.size = self.size.saturating_add(bytes.len() as u64);
         self.file.write_all(bytes).map_err(|error| StoreError::io(self.store.folder(), error))
     }
 

@@ -33,6 +33,18 @@ pub(super) struct Behaviour {
     pub(super) redirects: bool,
     /// Whether it counts the requests that wait at the same time.
     pub(super) count_open: bool,
+    /// Whether it demands credentials only for uploads.
+    pub(super) is_public: bool,
+    /// The address where it issues tokens, if that is not its own.
+    pub(super) realm: Option<String>,
+    /// The response to each request for a token.
+    pub(super) token: Option<&'static str>,
+    /// Where requests for paths with the first text are redirected.
+    pub(super) redirect: Option<(&'static str, String)>,
+    /// Where blobs are uploaded, if that is not the registry.
+    pub(super) upload_address: Option<String>,
+    /// The status of lists of attachments.
+    pub(super) referrers_status: Option<u16>,
 }
 
 pub(super) struct TestRegistry {
@@ -45,8 +57,18 @@ struct Shared {
     behaviour: Behaviour,
     address: Mutex<String>,
     content: Mutex<Content>,
-    requests: Mutex<Vec<String>>,
+    requests: Mutex<Vec<Received>>,
     open: Mutex<(usize, usize)>,
+}
+
+/// A request that arrived.
+#[derive(Debug, Clone)]
+pub(super) struct Received {
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) query: String,
+    pub(super) authorization: String,
+    pub(super) body: Bytes,
 }
 
 #[derive(Default)]
@@ -60,8 +82,12 @@ struct Content {
 
 impl TestRegistry {
     pub(super) async fn start(behaviour: Behaviour) -> Self {
+        Self::start_at("127.0.0.1", behaviour).await
+    }
+
+    pub(super) async fn start_at(host: &str, behaviour: Behaviour) -> Self {
         let shared = Arc::new(Shared { behaviour, ..Shared::default() });
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = tokio::net::TcpListener::bind((host, 0)).await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         shared.address.lock().unwrap().clone_from(&address);
         let router = Router::new().fallback(handle).with_state(shared.clone());
@@ -73,8 +99,18 @@ impl TestRegistry {
         &self.address
     }
 
+    /// Returns the paths of all requests.
     pub(super) fn requests(&self) -> Vec<String> {
+        self.received().into_iter().map(|request| request.path).collect()
+    }
+
+    pub(super) fn received(&self) -> Vec<Received> {
         self.shared.requests.lock().unwrap().clone()
+    }
+
+    pub(super) fn has_manifest(&self, repository: &str, tag: &str) -> bool {
+        let key = (repository.to_owned(), tag.to_owned());
+        self.shared.content.lock().unwrap().manifests.contains_key(&key)
     }
 
     pub(super) fn most_open(&self) -> usize {
@@ -118,7 +154,7 @@ impl TestRegistry {
         });
         let mut content = self.shared.content.lock().unwrap();
         content.manifests.remove(&(repository.to_owned(), format!("attached-{to}")));
-        if self.shared.behaviour.has_referrers {
+        if self.shared.behaviour.has_referrers && self.shared.behaviour.referrers_status.is_none() {
             content.referrers.entry(to.to_string()).or_default().push(entry);
         } else {
             let key = (repository.to_owned(), format!("sha256-{to}"));
@@ -139,8 +175,9 @@ fn index(entries: Vec<Value>) -> Bytes {
 }
 
 async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let path = request.uri().path().to_owned();
-    shared.requests.lock().unwrap().push(path.clone());
+    let received = receive(request).await;
+    let path = received.path.clone();
+    shared.requests.lock().unwrap().push(received.clone());
     let behaviour = &shared.behaviour;
     let has = |part: Option<&str>| part.is_some_and(|part| path.contains(part));
     if has(behaviour.silent) {
@@ -156,13 +193,33 @@ async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response
     if behaviour.redirects {
         return (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, path)]).into_response();
     }
-    if let Some(response) = challenge(&shared, &path, request).await {
+    if let Some((part, to)) = &behaviour.redirect
+        && path.contains(part)
+    {
+        return (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response();
+    }
+    if let Some(response) = challenge(&shared, &received) {
         return response;
     }
     if behaviour.count_open && path.contains("/blobs/") {
         wait(&shared).await;
     }
+    if received.method == "POST" || received.method == "PUT" {
+        return store(&shared, received);
+    }
     answer(&shared, &path)
+}
+
+async fn receive(request: Request) -> Received {
+    let (parts, body) = request.into_parts();
+    let authorization = parts.headers.get(header::AUTHORIZATION);
+    Received {
+        method: parts.method.to_string(),
+        path: parts.uri.path().to_owned(),
+        query: parts.uri.query().unwrap_or_default().to_owned(),
+        authorization: authorization.map_or("", |value| value.to_str().unwrap()).to_owned(),
+        body: axum::body::to_bytes(body, 16 << 20).await.unwrap(),
+    }
 }
 
 /// Counts this request as open for a moment, in which others can arrive.
@@ -177,15 +234,17 @@ async fn wait(shared: &Shared) {
 }
 
 /// Issues tokens, and demands credentials. Returns `None` if the request may pass.
-async fn challenge(shared: &Shared, path: &str, request: Request) -> Option<Response> {
-    let scheme = shared.behaviour.auth?;
-    let (parts, body) = request.into_parts();
-    let given = parts.headers.get(header::AUTHORIZATION).map_or("", |value| value.to_str().unwrap());
+fn challenge(shared: &Shared, request: &Received) -> Option<Response> {
+    let behaviour = &shared.behaviour;
+    let scheme = behaviour.auth?;
+    let given = request.authorization.as_str();
     // "ann:hush-hush".
     let basic = "Basic YW5uOmh1c2gtaHVzaA==";
-    if path == "/token" {
-        let form = axum::body::to_bytes(body, 1 << 16).await.unwrap();
-        let is_identity = String::from_utf8_lossy(&form).contains("refresh_token=hush-identity");
+    if request.path == "/token" {
+        if let Some(token) = behaviour.token {
+            return Some(token.into_response());
+        }
+        let is_identity = String::from_utf8_lossy(&request.body).contains("refresh_token=hush-identity");
         return Some(match given == basic || is_identity {
             true => json!({ "token": "hush-issued", "expires_in": 300 }).to_string().into_response(),
             false => (StatusCode::UNAUTHORIZED, "wrong credentials").into_response(),
@@ -196,15 +255,42 @@ async fn challenge(shared: &Shared, path: &str, request: Request) -> Option<Resp
         "bearer" => "Bearer hush-issued",
         _ => "Bearer hush-token",
     };
-    if given == expected {
+    let is_read = request.method == "GET" || request.method == "HEAD";
+    if given == expected || behaviour.is_public && is_read {
         return None;
     }
     let address = shared.address.lock().unwrap().clone();
+    let realm = behaviour.realm.clone().unwrap_or_else(|| format!("http://{address}/token"));
     let challenge = match scheme {
         "basic" => "Basic realm=\"test\"".to_owned(),
-        _ => format!("Bearer realm=\"http://{address}/token\",service=\"test\""),
+        _ => format!("Bearer realm=\"{realm}\",service=\"test\""),
     };
     Some((StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge)]).into_response())
+}
+
+/// Stores what is uploaded.
+fn store(shared: &Shared, request: Received) -> Response {
+    let path = request.path.strip_prefix("/v2/").unwrap_or_default();
+    if request.method == "POST" {
+        let own = format!("{}1?state=test", request.path);
+        let address = shared.behaviour.upload_address.clone().unwrap_or(own);
+        return (StatusCode::ACCEPTED, [(header::LOCATION, address)]).into_response();
+    }
+    let digest = format!("sha256:{}", Digest::of(&request.body));
+    let mut content = shared.content.lock().unwrap();
+    match path.split_once("/manifests/") {
+        Some((repository, tag)) => {
+            for version in [tag, &digest] {
+                let key = (repository.to_owned(), version.to_owned());
+                content.manifests.insert(key, request.body.clone());
+            }
+        }
+        None if request.query.contains(&digest.replace(':', "%3A")) => {
+            content.blobs.insert(digest, request.body);
+        }
+        None => return StatusCode::BAD_REQUEST.into_response(),
+    }
+    StatusCode::CREATED.into_response()
 }
 
 fn answer(shared: &Shared, path: &str) -> Response {
@@ -217,6 +303,9 @@ fn answer(shared: &Shared, path: &str) -> Response {
         return found(content.manifests.get(&(repository.to_owned(), version.to_owned())).cloned());
     }
     if let Some((_, digest)) = path.split_once("/referrers/sha256:") {
+        if let Some(status) = shared.behaviour.referrers_status {
+            return StatusCode::from_u16(status).unwrap().into_response();
+        }
         let entries = content.referrers.get(digest).cloned().unwrap_or_default();
         return found(shared.behaviour.has_referrers.then(|| index(entries)));
     }

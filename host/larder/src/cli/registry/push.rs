@@ -64,7 +64,7 @@ impl Push {
         };
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let transfers = Arc::new(Transfers::new(&format!("pushing {image}")));
-        let upload = Upload::new(&team.client, &image, transfers).await?;
+        let upload = Upload::new(&team.client, &image, transfers);
         let digest = upload.component(&file, bytes, &interfaces, &annotations).await?;
         let pushed = image.with_digest(digest).to_string();
         let moved = before.map(|before| before.to_string()).filter(|before| *before != pushed);

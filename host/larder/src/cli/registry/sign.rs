@@ -89,7 +89,7 @@ async fn sign_image(
     let repository = format!("{}/{}", image.registry, image.repository);
     let signed = key.sign_manifest(&repository, &format!("sha256:{digest}"), existing.as_deref())?;
     let place = image.at(Version::Tag(signed.tag));
-    let upload = Upload::new(&team.client, &place, Arc::new(Transfers::new("signing"))).await?;
+    let upload = Upload::new(&team.client, &place, Arc::new(Transfers::new("signing")));
     for (_, blob) in signed.blobs {
         upload.blob(blob).await?;
     }

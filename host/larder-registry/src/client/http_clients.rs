@@ -1,0 +1,91 @@
+//! HTTP clients with the settings of a registry.
+
+use std::time::Duration;
+
+use reqwest::redirect::Policy;
+
+use crate::Error;
+use crate::access::{Access, Registry};
+
+/// The maximum number of redirections of one request.
+const MAX_REDIRECTS: usize = 5;
+/// How long a connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The name of this client in requests.
+const USER_AGENT: &str = concat!("larder/", env!("CARGO_PKG_VERSION"));
+
+/// The clients for one registry.
+#[derive(Debug, Clone)]
+pub(super) struct HttpClients {
+    /// Follows redirects: registries have their content in other places.
+    pub(super) following: reqwest::Client,
+    /// Follows none: these requests contain a secret or an upload.
+    pub(super) direct: reqwest::Client,
+}
+
+impl HttpClients {
+    pub(super) fn new(name: &str, registry: &Registry, access: &Access) -> Result<Self, Error> {
+        let is_plain = registry.plain_http;
+        let redirects = Policy::custom(move |attempt| match attempt.previous().len() {
+            count if count > MAX_REDIRECTS => attempt.error("it redirects too often"),
+            _ if !is_plain && attempt.url().scheme() != "https" => {
+                attempt.error("it redirects to plain HTTP")
+            }
+            _ => attempt.follow(),
+        });
+        Ok(Self {
+            following: client(name, registry, access, redirects)?,
+            direct: client(name, registry, access, Policy::none())?,
+        })
+    }
+}
+
+/// Returns a client with the settings of a registry.
+fn client(
+    name: &str,
+    registry: &Registry,
+    access: &Access,
+    redirects: Policy,
+) -> Result<reqwest::Client, Error> {
+    install_crypto_provider();
+    let failed = |cause: String| Error::Settings { registry: name.to_owned(), cause };
+    let mut builder = reqwest::Client::builder()
+        .user_agent(USER_AGENT)
+        .connect_timeout(CONNECT_TIMEOUT.min(access.limits.stall))
+        .https_only(!registry.plain_http)
+        .referer(false)
+        .redirect(redirects);
+    if let Some(proxy) = &registry.proxy {
+        // The error may contain the credentials of the proxy.
+        let proxy = reqwest::Proxy::all(proxy.reveal()).map_err(|_| failed("the proxy is no URL".into()))?;
+        builder = builder.proxy(proxy);
+    }
+    if let Some(pem) = &registry.ca {
+        let certificates = reqwest::Certificate::from_pem_bundle(pem.as_bytes());
+        let certificates =
+            certificates.map_err(|error| failed(format!("its `ca`: {}", root_cause(&error))))?;
+        if certificates.is_empty() {
+            return Err(failed("its `ca` contains no certificate".into()));
+        }
+        builder = builder.tls_certs_merge(certificates);
+    }
+    builder.build().map_err(|error| failed(root_cause(&error)))
+}
+
+/// Selects the implementation of TLS. An error means that one is selected already.
+fn install_crypto_provider() {
+    _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+pub(super) fn unavailable(registry: &str, error: &reqwest::Error) -> Error {
+    Error::Unavailable { registry: registry.to_owned(), cause: root_cause(error) }
+}
+
+/// Returns the innermost cause, which is the most specific message, and contains no URL.
+fn root_cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    if error.is_timeout() { "timed out".into() } else { cause.to_string() }
+}
