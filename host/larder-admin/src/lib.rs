@@ -54,8 +54,8 @@ use larder_model::name::Digest;
 use larder_model::policy::QuotaUsage;
 use larder_model::resource::{Entry, Template};
 use larder_runtime::connection_slots::{ConnectionSlot, ConnectionSlots};
-use larder_runtime::drain::Drain;
-use larder_runtime::health::Health;
+use larder_runtime::drain::{Drain, SupervisedTask};
+use larder_runtime::health::{Health, Impact};
 use larder_runtime::host_policy::HostPolicy;
 use larder_runtime::listener::{Accept, ClientStream, ListenAddress, Listener};
 use larder_runtime::memory_budget::MemoryBudget;
@@ -200,7 +200,9 @@ impl Admin {
     }
 
     async fn serve_connections(self, listener: impl Accept) {
-        self.0.drain.spawn(self.clone().sample_metrics());
+        let admin = self.clone();
+        let task = SupervisedTask::new("history of the metrics", Impact::OperatorOnly);
+        self.0.drain.supervise_restarting(task, move || admin.clone().sample_metrics());
         let router = routes::router(self.clone());
         let connection_slots = ConnectionSlots::new(MAX_CONNECTIONS, Default::default());
         let report_permits = Arc::new(Semaphore::new(MAX_REPORTS));

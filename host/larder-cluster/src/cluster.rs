@@ -39,9 +39,9 @@ impl Cluster {
         let node = Arc::new(Node::new(ReplicaId::random()?, config, connection, (health, drain.clone())));
         status::register(&node, &metrics);
         tracing::info!(replica = %node.id, "this server is a replica");
-        drain.spawn(bus::receive(node.clone()));
-        drain.spawn(bus::send(node.clone()));
-        drain.spawn(membership::run(node.clone()));
+        node.keep_running("messages from replicas", bus::receive);
+        node.keep_running("messages to replicas", bus::send);
+        node.keep_running("membership of replicas", membership::run);
         Ok(Self(node))
     }
 

@@ -17,8 +17,8 @@ use crate::replica_id::ReplicaId;
 use crate::traffic::{Direction, Kind, Traffic};
 use larder_core::replicas::ReplicaEvent;
 use larder_model::name::TeamName;
-use larder_runtime::drain::Drain;
-use larder_runtime::health::Health;
+use larder_runtime::drain::{Drain, SupervisedTask};
+use larder_runtime::health::{Health, Impact};
 
 /// The replica of this process.
 pub(crate) struct Node {
@@ -58,6 +58,19 @@ impl Node {
             sending_interest,
             interest_changed,
         }
+    }
+
+    /// Runs a task of this replica until shutdown.
+    pub(crate) fn keep_running<T>(
+        self: &Arc<Self>,
+        name: &str,
+        task: impl Fn(Arc<Self>) -> T + Send + Sync + 'static,
+    ) where
+        T: Future<Output = ()> + Send + 'static,
+    {
+        let node = self.clone();
+        let start = move || task(node.clone());
+        self.drain.supervise_restarting(SupervisedTask::new(name, Impact::OperatorOnly), start);
     }
 
     /// The state of this replica, and what it knows of others. Held only for computations.

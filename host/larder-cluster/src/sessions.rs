@@ -23,6 +23,8 @@ use larder_mcp::{
     Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SealingKeys, SessionKey,
     SharedSessionStore, StoreChange, StoredValue, Unavailable,
 };
+use larder_runtime::drain::SupervisedTask;
+use larder_runtime::health::Impact;
 
 /// How long an operation of JetStream may take. Clients wait for it.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(2);
@@ -63,9 +65,15 @@ impl NatsSessions {
         let (received, messages) = mpsc::channel(QUEUE);
         let (outgoing, waiting) = mpsc::channel(OUTGOING_QUEUE);
         let bucket = Arc::new(SessionBucket::default());
-        node.drain.spawn(follow::follow(node.clone(), bucket.clone(), changed));
-        node.drain.spawn(messages::receive(node.clone(), received));
-        node.drain.spawn(messages::send(node.clone(), waiting));
+        let followed = bucket.clone();
+        node.keep_running("sessions of replicas", move |node| {
+            follow::follow(node, followed.clone(), changed.clone())
+        });
+        node.keep_running("session messages from replicas", move |node| {
+            messages::receive(node, received.clone())
+        });
+        let task = SupervisedTask::new("session messages to replicas", Impact::OperatorOnly);
+        node.drain.supervise(task, messages::send(node.clone(), waiting));
         let (changes, messages) = (Mutex::new(changes), Mutex::new(messages));
         let replica = ReplicaName::of(node.id.number());
         Self { node: node.clone(), replica, bucket, changes, messages, outgoing }

@@ -25,8 +25,8 @@ use self::log_file::LogFile;
 use self::writer::LogWriter;
 use larder_model::name::{TeamName, Teams};
 use larder_runtime::deadline::with_deadline;
-use larder_runtime::drain::Drain;
-use larder_runtime::health::Health;
+use larder_runtime::drain::{Drain, SupervisedTask};
+use larder_runtime::health::{Health, Impact};
 use larder_runtime::metrics::Metrics;
 
 /// Capacity of the queue for lines of callers.
@@ -154,7 +154,7 @@ impl AuditLog {
             reopen: reopen.clone(),
             drain: drain.clone(),
         };
-        drain.spawn(writer.run());
+        drain.supervise(SupervisedTask::new("audit log", Impact::AllTeams), writer.run());
         let (shares, on_full) = (ArcSwap::from_pointee(shares(teams)), config.on_full);
         Ok(Self(Some(Arc::new(Inner { lines, shares, on_full, metrics, is_dropping, reopen }))))
     }

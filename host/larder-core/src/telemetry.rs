@@ -17,7 +17,8 @@ use larder_model::name::TeamName;
 use larder_model::policy::Secret;
 use larder_model::resource::Call;
 use larder_model::trace::{ActiveSpan, SpanData, SpanRecorder, TraceContext};
-use larder_runtime::drain::Drain;
+use larder_runtime::drain::{Drain, SupervisedTask};
+use larder_runtime::health::Impact;
 use larder_runtime::metrics::Metrics;
 
 /// Capacity of the queue of spans.
@@ -84,7 +85,7 @@ impl Telemetry {
         let (spans, queue) = mpsc::channel(QUEUE_LENGTH);
         let dropping = Arc::<AtomicBool>::default();
         let exporter = Exporter::new(collector, queue, metrics.clone(), dropping.clone(), drain.clone())?;
-        drain.spawn(exporter.run());
+        drain.supervise(SupervisedTask::new("traces", Impact::OperatorOnly), exporter.run());
         let (recorders, sample, metrics) = (ArcSwap::default(), collector.sample, metrics.clone());
         let telemetry = Self(Some(Arc::new(Inner { recorders, sample, spans, metrics, dropping })));
         telemetry.set_teams(teams);

@@ -2,6 +2,8 @@
 //! exception is a blocking thread that waits for a disk, which cannot be cancelled: it is abandoned, so that
 //! a dead mount does not keep the process from exiting.
 
+mod supervision;
+
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,6 +15,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
+
+pub use self::supervision::{SupervisedTask, TaskPanics};
 
 /// How long to wait for aborted tasks. Async tasks end at once; only blocking threads that wait for a disk
 /// take longer.
@@ -26,6 +30,7 @@ pub struct Drain {
     outer: Option<TaskTracker>,
     stopping: StopSignal,
     abort: StopSignal,
+    panics: TaskPanics,
 }
 
 /// A cancellation token with a cheap check: a task that is woken for another reason reads one atomic instead
@@ -86,6 +91,7 @@ impl Drain {
             outer: Some(self.tasks.clone()),
             stopping: self.stopping.child(),
             abort: self.abort.child(),
+            panics: self.panics.clone(),
         }
     }
 
@@ -100,8 +106,10 @@ impl Drain {
         // the stack.
         let task = Box::pin(task);
         let outer = self.outer.as_ref().map(TaskTracker::token);
+        let panic_counter = self.panics.counter();
         self.tasks.spawn(async move {
             let _outer = outer;
+            let _panic_counter = panic_counter;
             abort.run_until_set(task).await
         })
     }

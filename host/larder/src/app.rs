@@ -43,8 +43,8 @@ use larder_admin::TeamView;
 use larder_core::catalog::Reader;
 use larder_core::reconcile::StartLimits;
 use larder_mcp::{Endpoint, Listener};
-use larder_runtime::drain::{Drain, DrainGuard};
-use larder_runtime::health::Health;
+use larder_runtime::drain::{Drain, DrainGuard, SupervisedTask};
+use larder_runtime::health::{Health, Impact};
 
 pub use admin_listener::{IfInUse, bind_admin};
 pub use error::{RunError, bind};
@@ -121,7 +121,7 @@ impl App {
         let total = if config.teams.len() > 1 { TEAMS_START_TIMEOUT } else { START_TIMEOUT };
         let limits = StartLimits { total, own_calls: OWN_CALLS_TIMEOUT };
         let mut app = Self::wire(config, admin, Some(limits)).await?;
-        app.drain.spawn(memory_return::return_regularly(app.drain.clone()));
+        app.keep_running("return of freed memory", memory_return::return_regularly);
         (app.shutdown_signals, app.hangup_signals) =
             (Some(ShutdownSignals::new()), Some(HangupSignals::new()));
         Ok(app)
@@ -144,10 +144,21 @@ impl App {
         if !self.stops_on_hangup {
             let hangup_signals = self.hangup_signals.take().unwrap_or_else(HangupSignals::new);
             let reloader = self.reloader.clone();
-            self.drain.spawn(hangup_signals.handle(move || reloader.trigger(), self.drain.clone()));
+            let handler = hangup_signals.handle(move || reloader.trigger(), self.drain.clone());
+            self.drain.supervise(SupervisedTask::new("handler of SIGHUP", Impact::OperatorOnly), handler);
         }
         self.spawn_updates(true);
-        self.drain.spawn(service_manager::watch(self.drain.clone()));
+        self.keep_running("watchdog of the service manager", service_manager::watch);
+    }
+
+    /// Runs a task of the server until shutdown.
+    fn keep_running<T>(&self, name: &str, task: impl Fn(Drain) -> T + Send + Sync + 'static)
+    where
+        T: Future<Output = ()> + Send + 'static,
+    {
+        let drain = self.drain.clone();
+        let start = move || task(drain.clone());
+        self.drain.supervise_restarting(SupervisedTask::new(name, Impact::OperatorOnly), start);
     }
 
     /// Tells the service manager that the server accepts requests at this address.
@@ -199,3 +210,6 @@ impl App {
         near
     }
 }
+
+#[cfg(test)]
+mod tests;

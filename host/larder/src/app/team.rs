@@ -97,7 +97,7 @@ impl Team {
         let (registry, references, follower) = RegistryHandle::new(config.registry);
         // References come first: a file that appears later cannot take the name of one.
         let sources: Vec<Box<dyn Source>> = vec![Box::new(references), folder];
-        drain.spawn(follower.run(drain.clone()).instrument(span.clone()));
+        span.in_scope(|| follower.start(&drain));
         let reconcile =
             Reconciler::new(config.reconcile, sources, sandbox, writer, quota_usage.clone(), drain.clone());
         let reconcile =

@@ -23,7 +23,7 @@ use larder_core::reconcile::StartLimits;
 use larder_core::telemetry::Telemetry;
 use larder_mcp::auth::Authenticator;
 use larder_mcp::{Endpoint, Listener};
-use larder_runtime::drain::Drain;
+use larder_runtime::drain::{Drain, SupervisedTask, TaskPanics};
 use larder_runtime::health::{Health, Impact};
 use larder_sandbox::Sandbox;
 
@@ -36,12 +36,16 @@ impl App {
         admin: Option<Listener>,
         limits: Option<StartLimits>,
     ) -> Result<Self, RunError> {
-        let (drain, log_drain, admin_drain) = (Drain::new(), Drain::new(), Drain::new());
-        let drain_guards = [&drain, &log_drain, &admin_drain].map(Drain::guard);
         let health = Health::default();
+        let panics = TaskPanics::new(health.clone());
+        let drain = Drain::reporting(panics.clone());
+        let log_drain = Drain::reporting(panics.clone());
+        let admin_drain = Drain::reporting(panics.clone());
+        let drain_guards = [&drain, &log_drain, &admin_drain].map(Drain::guard);
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
         drain.spawn(sweep_cache_later(sandbox.clone(), drain.clone()));
         let (metrics, memory) = (sandbox.metrics().clone(), sandbox.memory_budget().clone());
+        panics.register_metrics(&metrics);
         memory.set_team_count(config.teams.len());
         let audit =
             AuditLog::open(&config.audit, config.teams.keys(), (metrics.clone(), health.clone()), &log_drain);
@@ -80,7 +84,9 @@ impl App {
                 catalog_json: CATALOG_JSON,
                 server_drain: drain.clone(),
             };
-            admin_drain.spawn(Admin::new(&config.admin, sources, admin_drain.clone()).serve(listener));
+            let admin = Admin::new(&config.admin, sources, admin_drain.clone());
+            let task = SupervisedTask::new("admin address", Impact::OperatorOnly);
+            admin_drain.supervise(task, admin.serve(listener));
         }
         let telemetry =
             Telemetry::open(&config.telemetry, config.teams.keys().cloned(), &metrics, &log_drain);

@@ -1,18 +1,20 @@
 //! Asks the registries and fills the store: pulls what is missing at once, and looks for updates at an interval. Each
-//! reference is followed independently of the others.
+//! reference is followed by a task of its own, which no other can delay or end.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::join_all;
 use tokio::sync::{Notify, watch};
+use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
 
 use super::revisions::{Revisions, Target};
 use super::{RegistryComponent, RegistryConfig};
 use larder_model::name::{Digest, ProviderName};
 use larder_registry::{Client, Component, Error, NoProgress, Reference, Store};
-use larder_runtime::drain::Drain;
+use larder_runtime::drain::{Drain, SupervisedTask};
+use larder_runtime::health::Impact;
 
 /// The delay before the first repetition of a failed check. It doubles with each failure.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
@@ -20,18 +22,20 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
 /// Keeps the store up to date with the references of a team.
+#[derive(Clone)]
 pub struct RegistryFollower {
     config: watch::Receiver<RegistryConfig>,
     revisions: Arc<Revisions>,
 }
 
 /// One reference, and how to ask for it.
-struct Followed<'a> {
-    client: &'a Client,
-    config: &'a RegistryConfig,
-    name: &'a ProviderName,
-    component: &'a RegistryComponent,
-    revisions: &'a Arc<Revisions>,
+#[derive(Clone)]
+struct Followed {
+    client: Client,
+    config: Arc<RegistryConfig>,
+    name: ProviderName,
+    component: RegistryComponent,
+    revisions: Arc<Revisions>,
 }
 
 impl RegistryFollower {
@@ -39,43 +43,70 @@ impl RegistryFollower {
         Self { config, revisions }
     }
 
-    /// Follows the references until shutdown. A change of the configuration ends what is in progress.
-    pub async fn run(mut self, drain: Drain) {
+    /// Follows the references until shutdown.
+    pub fn start(self, drain: &Drain) {
+        let task = SupervisedTask::new(format!("registries{}", self.of_team()), Impact::OneTeam);
+        let inner = drain.clone();
+        let span = tracing::Span::current();
+        let start = move || self.clone().run(inner.clone()).instrument(span.clone());
+        drain.supervise_restarting(task, start);
+    }
+
+    /// A change of the configuration ends what is in progress.
+    async fn run(mut self, drain: Drain) {
         let follow = async {
             loop {
-                let config = self.config.borrow_and_update().clone();
-                let mut changes = self.config.clone();
-                tokio::select! {
-                    changed = changes.changed() => if changed.is_err() { return },
-                    () = self.follow_all(&config) => {}
+                let config = Arc::new(self.config.borrow_and_update().clone());
+                let _running = self.follow_all(&config, &drain);
+                if self.config.changed().await.is_err() {
+                    return;
                 }
             }
         };
         _ = drain.run_until_stopping(follow).await;
     }
 
-    async fn follow_all(&self, config: &RegistryConfig) {
-        match Client::new(config.access.clone()) {
-            Ok(client) => {
-                let (client, revisions) = (&client, &self.revisions);
-                let followed = |(name, component)| Followed { client, config, name, component, revisions };
-                let all: Vec<_> = config.components.iter().map(followed).collect();
-                join_all(all.iter().map(Followed::follow)).await;
-            }
+    /// Starts a task for each reference, which ends when its handle is dropped.
+    fn follow_all(&self, config: &Arc<RegistryConfig>, drain: &Drain) -> Vec<AbortOnDropHandle<Option<()>>> {
+        let client = match Client::new(config.access.clone()) {
+            Ok(client) => client,
             Err(error) => {
                 for (name, component) in &config.components {
                     self.revisions.checked((name, &component.reference), Some(error.to_string()));
                 }
+                return Vec::new();
             }
-        }
-        // Without references, there is nothing to do before the configuration changes.
-        std::future::pending().await
+        };
+        let followed = |(name, component): (&ProviderName, &RegistryComponent)| Followed {
+            client: client.clone(),
+            config: config.clone(),
+            name: name.clone(),
+            component: component.clone(),
+            revisions: self.revisions.clone(),
+        };
+        config.components.iter().map(followed).map(|one| self.follow(one, drain)).collect()
+    }
+
+    fn follow(&self, followed: Followed, drain: &Drain) -> AbortOnDropHandle<Option<()>> {
+        let name = format!("registry of {}{}", followed.name, self.of_team());
+        let span = tracing::Span::current();
+        let start = move || {
+            let followed = followed.clone();
+            async move { followed.follow().await }.instrument(span.clone())
+        };
+        AbortOnDropHandle::new(drain.supervise_restarting(SupervisedTask::new(name, Impact::OneTeam), start))
+    }
+
+    /// Names the team, if the configuration has teams.
+    fn of_team(&self) -> String {
+        let config = self.config.borrow();
+        if config.has_teams { format!(" of team {}", config.team) } else { String::new() }
     }
 }
 
-impl Followed<'_> {
+impl Followed {
     async fn follow(&self) {
-        let wanted = self.revisions.wanted(self.name);
+        let wanted = self.revisions.wanted(&self.name);
         let (mut failures, mut reported) = (0, None);
         loop {
             // What was wanted until now is checked now.
@@ -83,11 +114,11 @@ impl Followed<'_> {
             let error = self.check().await.err();
             failures = if error.is_some() { failures + 1 } else { 0 };
             if let Some(error) = error.as_ref().filter(|error| reported.as_ref() != Some(*error)) {
-                let (provider, reference) = (self.name, &self.component.reference);
+                let (provider, reference) = (&self.name, &self.component.reference);
                 tracing::warn!(%provider, %reference, error, "cannot get the component, or look for an update");
             }
             reported.clone_from(&error);
-            self.revisions.checked((self.name, &self.component.reference), error);
+            self.revisions.checked((&self.name, &self.component.reference), error);
             self.wait(failures, &wanted).await;
         }
     }
@@ -107,7 +138,7 @@ impl Followed<'_> {
         let (store, Target { accepted, .. }, is_there) = self.stored().await?;
         if let Some(digest) = accepted.filter(|_| !is_there) {
             self.pull_accepted(digest, &store).await.map_err(|error| error.to_string())?;
-            self.revisions.checked((self.name, reference), None);
+            self.revisions.checked((&self.name, reference), None);
         }
         if self.config.is_locked || reference.pinned().is_some() {
             return Ok(());
@@ -146,7 +177,9 @@ impl Followed<'_> {
 fn delay(failures: u32, interval: Duration) -> Duration {
     match failures {
         0 => interval,
-        failures => (FIRST_RETRY * 2_u32.saturating_pow(failures - 1)).min(LAST_RETRY).min(interval),
+        failures => {
+            FIRST_RETRY.saturating_mul(2_u32.saturating_pow(failures - 1)).min(LAST_RETRY).min(interval)
+        }
     }
 }
 

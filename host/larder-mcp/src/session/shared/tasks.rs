@@ -11,6 +11,8 @@ use crate::Endpoint;
 use crate::sealing::SealingKeys;
 use crate::session::store::{SessionKey, SharedSessionStore, StoreChange};
 use crate::session::{Session, Sessions};
+use larder_runtime::drain::{Drain, SupervisedTask};
+use larder_runtime::health::Impact;
 
 /// The longest interval between two writes of what clients know of their resources.
 const MAX_WRITE_INTERVAL: Duration = Duration::from_secs(30);
@@ -25,20 +27,43 @@ impl Endpoint {
         inner.input_states.share(keys.clone());
         let shared = Arc::new(Shared::new(store, keys, inner.fixed.session_idle_timeout, drain));
         inner.sessions.set_shared(shared.clone());
-        let (sessions, followed, stopping) = (inner.sessions.clone(), shared.clone(), drain.clone());
-        drain.spawn(async move {
-            stopping.run_until_stopping(sessions.follow(&followed)).await;
-        });
-        let (receiver, stopping) = (shared.clone(), drain.clone());
-        drain.spawn(async move {
-            stopping.run_until_stopping(receiver.handle_messages()).await;
-        });
-        let (sessions, stopping) = (inner.sessions.clone(), drain.clone());
-        drain.spawn(async move {
-            stopping.run_until_stopping(sessions.store_changes(&shared)).await;
-            // The streams have ended, so that the last position of each client is known.
-            sessions.store_all().await;
-        });
+        let tasks = SharingTasks { sessions: inner.sessions.clone(), shared, drain: drain.clone() };
+        tasks.keep_running("changes of shared sessions", SharingTasks::follow);
+        tasks.keep_running("messages about shared sessions", SharingTasks::handle_messages);
+        tasks.keep_running("storing of shared sessions", SharingTasks::store_changes);
+    }
+}
+
+/// What the tasks that share sessions need.
+#[derive(Clone)]
+struct SharingTasks {
+    sessions: Arc<Sessions>,
+    shared: Arc<Shared>,
+    drain: Drain,
+}
+
+impl SharingTasks {
+    fn keep_running<T>(&self, name: &str, run: impl Fn(Self) -> T + Send + Sync + 'static)
+    where
+        T: Future<Output = ()> + Send + 'static,
+    {
+        let tasks = self.clone();
+        let start = move || run(tasks.clone());
+        self.drain.supervise_restarting(SupervisedTask::new(name, Impact::OperatorOnly), start);
+    }
+
+    async fn follow(self) {
+        self.drain.run_until_stopping(self.sessions.follow(&self.shared)).await;
+    }
+
+    async fn handle_messages(self) {
+        self.drain.run_until_stopping(self.shared.handle_messages()).await;
+    }
+
+    async fn store_changes(self) {
+        self.drain.run_until_stopping(self.sessions.store_changes(&self.shared)).await;
+        // The streams have ended, so that the last position of each client is known.
+        self.sessions.store_all().await;
     }
 }
 
