@@ -1,12 +1,13 @@
 //! Credentials, TLS, mirrors, and the list of permitted registries.
 
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
 use super::proxy::{Fault, FaultyProxy};
 use super::server::{Access, PASSWORD, USER, authority};
-use super::workplace::Workplace;
+use super::workplace::{Workplace, key_file};
 use crate::harness::component_path;
 use crate::process::{ProcessOutput, path_arg};
 
@@ -78,6 +79,36 @@ fn credentials_come_from_a_helper() {
     let failed = workplace.run(&format!("inspect {}", workplace.reference("team/wiki:1")));
     without_password(&failed);
     assert!(failed.expect_exit(1).contains("docker-credential-larder-test failed"));
+}
+
+#[test]
+fn credentials_are_not_sent_wherever_a_registry_wants_them() {
+    let other = TcpListener::bind("127.0.0.2:0").unwrap();
+    other.set_nonblocking(true).unwrap();
+    let Some(workplace) = Workplace::with_access(Access::TokensAt(other.local_addr().unwrap())) else {
+        return;
+    };
+    let settings = format!("ca = '{}'\nusername = '{USER}'\npassword = 'registry'", path_arg(&authority()));
+    std::fs::write(workplace.path("password.txt"), PASSWORD).unwrap();
+    let secret = "[secret.registry]\nfile = 'password.txt'\n";
+    workplace.configure_for(workplace.registry.address(), &settings, secret);
+    let reference = workplace.reference("team/wiki:1");
+    let file = path_arg(&component_path("echo")).to_owned();
+    let key = path_arg(&key_file("release-key-for-tests.pem")).to_owned();
+    for command in [
+        format!("inspect {reference}"),
+        format!("push {file} {reference}"),
+        format!("sign {reference} --key {key}"),
+    ] {
+        let refused = workplace.run(&command);
+        without_password(&refused);
+        let refused = refused.expect_exit(1);
+        assert!(
+            refused.contains("the address where it issues tokens is not allowed"),
+            "{command}: {refused}"
+        );
+    }
+    assert!(other.accept().is_err(), "somebody connected");
 }
 
 #[test]

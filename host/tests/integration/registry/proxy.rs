@@ -15,7 +15,7 @@ use futures_util::stream;
 use super::server::RegistryServer;
 use crate::process::http_client;
 
-/// What the proxy does to responses. All but `Status` concern only blobs that are read.
+/// What the proxy does to responses. All but `Status` and `Token` concern only blobs that are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
@@ -35,6 +35,8 @@ pub(crate) enum Fault {
     Status(u16),
     /// Redirects to this URL. An empty one is the URL of the request.
     Redirect(String),
+    /// Demands a token for each request, also if it has one, and issues this one.
+    Token(&'static str),
 }
 
 /// A running proxy. It lives as long as the process of the test.
@@ -44,6 +46,7 @@ pub(crate) struct FaultyProxy {
 }
 
 struct Shared {
+    address: String,
     registry: String,
     fault: Mutex<Fault>,
     requests: Mutex<Vec<String>>,
@@ -55,11 +58,12 @@ impl FaultyProxy {
     pub(crate) fn start(registry: &RegistryServer) -> Self {
         let (fault, requests) = (Mutex::new(Fault::None), Mutex::default());
         let registry = registry.address().to_owned();
-        let shared = Arc::new(Shared { registry, fault, requests, client: http_client() });
-        let router = Router::new().fallback(forward).with_state(shared.clone());
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap().to_string();
+        let client = http_client();
+        let shared = Arc::new(Shared { address: address.clone(), registry, fault, requests, client });
+        let router = Router::new().fallback(forward).with_state(shared.clone());
         // On a thread of its own, because tests block theirs while a command runs.
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -94,9 +98,16 @@ async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     shared.requests.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     let is_blob = parts.method == "GET" && path.contains("/blobs/sha256:");
     let fault = shared.fault.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let fault = if is_blob || matches!(fault, Fault::Status(_)) { fault } else { Fault::None };
+    let concerns_all = matches!(fault, Fault::Status(_) | Fault::Token(_));
+    let fault = if is_blob || concerns_all { fault } else { Fault::None };
     match &fault {
         Fault::Status(status) => return empty(*status),
+        Fault::Token(token) if path.starts_with("/token") => return Response::new(Body::from(*token)),
+        Fault::Token(_) => {
+            let challenge = format!("Bearer realm=\"http://{}/token\"", shared.address);
+            let response = Response::builder().status(401).header("www-authenticate", challenge);
+            return response.body(Body::empty()).unwrap();
+        }
         Fault::Redirect(url) => {
             let url = if url.is_empty() { path } else { url.clone() };
             let response = Response::builder().status(307).header("location", url);

@@ -1,6 +1,7 @@
 //! A `docker-registry` process on a free port of the loopback interface, with an empty store of its own. It ends with
 //! the test.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -32,6 +33,8 @@ pub(crate) enum Access {
     Password,
     /// Over TLS, with a certificate of a private authority, without credentials.
     Tls,
+    /// Over TLS, with tokens that are issued at this address over plain HTTP.
+    TokensAt(SocketAddr),
 }
 
 /// A running registry.
@@ -108,12 +111,21 @@ fn configuration(folder: &Path, access: Access) -> Value {
             let path = folder.join("htpasswd");
             config["auth"] = json!({ "htpasswd": { "realm": "larder test", "path": path } });
         }
-        Access::Tls => {
-            let (certificate, key) = (tls_file("cert-for-tests.pem"), tls_file("key-for-tests.pem"));
-            config["http"]["tls"] = json!({ "certificate": certificate, "key": key });
+        Access::Tls => config["http"]["tls"] = tls(),
+        Access::TokensAt(address) => {
+            config["http"]["tls"] = tls();
+            let realm = format!("http://{address}/token");
+            let bundle = tls_file("ca-for-tests.pem");
+            let names =
+                json!({ "realm": realm, "service": "test", "issuer": "test", "rootcertbundle": bundle });
+            config["auth"] = json!({ "token": names });
         }
     }
     config
+}
+
+fn tls() -> Value {
+    json!({ "certificate": tls_file("cert-for-tests.pem"), "key": tls_file("key-for-tests.pem") })
 }
 
 /// The certificate of the authority that issued the certificate of a registry with `Access::Tls`.

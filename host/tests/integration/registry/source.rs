@@ -110,6 +110,40 @@ fn a_registry_that_fails_does_not_concern_what_is_served() {
 }
 
 #[test]
+fn a_registry_that_issues_unusable_tokens_delays_no_other() {
+    let Some(workplace) = Workplace::new() else { return };
+    let proxy = FaultyProxy::start(&workplace.registry);
+    workplace.push_revision(1, "team/revision:1");
+    workplace.push("echo", "team/echo:1");
+    workplace.follow(workplace.registry.address(), ":1", "update = 'auto'");
+    let permitted = format!("[registries.permitted.\"{}\"]\nplain_http = true\n", proxy.address());
+    let echo = format!("[provider.echo]\ncomponent = '{}/team/echo:1'\n", proxy.address());
+    let config = workplace.text("larder.toml");
+    std::fs::write(workplace.path("larder.toml"), format!("{config}{permitted}{echo}")).unwrap();
+    let tokens = [
+        r#"{"token":"t","expires_in":18446744073709551615}"#,
+        r#"{"token":"t","expires_in":9223372036854775807}"#,
+        r#"{"token":"a\nb","expires_in":60}"#,
+    ];
+    proxy.set(Fault::Token(tokens[0]));
+    let server = Server::start(&workplace, "");
+    server.wait_for(1);
+    for (number, token) in (2..).zip(tokens) {
+        proxy.set(Fault::Token(token));
+        proxy.take_requests();
+        eventually_blocking(SLOW_WAIT, "a token is requested", || {
+            proxy.take_requests().iter().any(|line| line.contains("/token"))
+        });
+        workplace.push_revision(number, "team/revision:1");
+        server.wait_for(number);
+    }
+    server.wait_for_status("the error is shown", |shown| shown.contains("team/echo:1"));
+    assert_eq!(server.read("echo://say/hi"), None);
+    proxy.set(Fault::None);
+    eventually_blocking(SLOW_WAIT, "the pull is repeated", || server.read("echo://say/hi").is_some());
+}
+
+#[test]
 fn a_registry_that_hangs_delays_no_other_component() {
     let Some(workplace) = Workplace::new() else { return };
     let proxy = FaultyProxy::start(&workplace.registry);
