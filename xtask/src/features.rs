@@ -4,26 +4,20 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 
-use crate::run::{Output, cargo, root};
+use crate::lints::linted;
+use crate::run::{Output, root};
 use crate::step::Outcome;
 
-/// Selects the server with the same features of all other crates as in the step `clippy`, so that only the server is
-/// checked again: the whole workspace decides on the features, and a benchmark adds those that tests need.
-const SERVER: [&str; 7] = [
-    "clippy",
-    "--quiet",
-    "--workspace",
-    "--bin=larder",
-    "--bench=micro",
-    "--no-default-features",
-    "--features",
-];
+/// Compiles the tests of the program with the same features of all other crates as in the step `host`, so that only the
+/// program is compiled again: the whole workspace decides on the features, and tests need more of them.
+const PROGRAM: [&str; 6] =
+    ["test", "--no-run", "--workspace", "--bin=larder", "--no-default-features", "--features"];
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let optional = optional_parts()?;
     let sets = [String::new()].into_iter().chain(optional.iter().map(|part| format!("larder/{part}")));
     for features in sets {
-        output.run(cargo(&SERVER).args([&features, "--", "-D", "warnings"]))?;
+        output.run(linted(&PROGRAM).arg(&features))?;
     }
     Ok(Outcome::PassedWithNote(format!("without and with {}", optional.join(", "))))
 }
