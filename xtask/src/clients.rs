@@ -124,10 +124,15 @@ pub(crate) fn config(name: &str, server: &str, dirs: &[(&Path, &str)]) -> Result
 
 /// Copies these providers to a plugins folder.
 pub(crate) fn copy_providers(plugins: &Path, providers: &[&str]) -> Result<()> {
+    copy_components(&target("plugins"), plugins, providers)
+}
+
+/// Copies these components from the folder of a build.
+pub(crate) fn copy_components(built: &Path, plugins: &Path, names: &[&str]) -> Result<()> {
     fs::create_dir_all(plugins)?;
-    for provider in providers.iter().map(|name| format!("{name}.wasm")) {
-        fs::copy(target("plugins").join(&provider), plugins.join(&provider))
-            .with_context(|| format!("{provider} is missing; run `cargo xtask plugins`"))?;
+    for component in names.iter().map(|name| format!("{name}.wasm")) {
+        fs::copy(built.join(&component), plugins.join(&component))
+            .with_context(|| format!("{component} is missing; run `cargo xtask plugins`"))?;
     }
     Ok(())
 }

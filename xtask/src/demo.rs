@@ -1,29 +1,35 @@
 //! The demo: serves the documents of this repository from sandboxed providers on one endpoint.
 
+mod build;
+
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::clients::{copy_providers, settings};
-use crate::plugins;
-use crate::run::{Output, cargo, command, larder, root, stdout_of, target};
+use crate::clients::{copy_components, settings};
+use crate::run::{Output, command, larder, root, stdout_of, target, use_larder};
 use crate::server::RunningServer;
 
 const LISTEN: &str = "127.0.0.1:7878";
 /// Folders that are granted in addition to the documents.
 const FOLDERS: [&str; 2] = ["wit", "examples"];
-/// The providers of the demo. Others are built too, but they need a server or a database.
-const PROVIDERS: [&str; 3] = ["conformance", "files", "notes"];
+/// The folder of the components that are served, in the folder of the demo.
+const PLUGINS: &str = "plugins";
 
-/// Builds everything, prints commands to try, and replaces this process with the server.
+/// The folder in which `cargo xtask demo` builds, with the configuration.
+pub(crate) fn folder() -> PathBuf {
+    target("demo")
+}
+
+/// Builds the server and its providers, prints commands to try, and replaces this process with the server.
 pub(crate) fn serve(listen: Option<&str>) -> Result<()> {
-    let output = Output::Terminal;
-    build(&output)?;
-    let config = config()?;
+    let folder = folder();
+    build(&Output::Terminal, &folder)?;
+    let config = config(&build::components(&folder), &folder)?;
     let listen = listen.unwrap_or(LISTEN);
-    print!("{}", instructions(&format!("http://{listen}/mcp"), &config));
+    print!("{}", instructions(&format!("http://{listen}/mcp"), &config, &folder.join(PLUGINS)));
     let mut serve = command(larder());
     serve.arg("serve").arg("--config").arg(config).args(["--listen", listen]);
     // With exec, Ctrl-C reaches only the server, which can then shut down properly.
@@ -31,14 +37,26 @@ pub(crate) fn serve(listen: Option<&str>) -> Result<()> {
 }
 
 /// Checks the demo without a person: a client must read exactly the files of the repository.
-pub(crate) fn check(output: &Output) -> Result<()> {
-    build(output)?;
-    read(output)
+pub(crate) fn check(output: &Output, folder: &Path) -> Result<()> {
+    // Folders of grants are relative to the configuration.
+    let folder = root().join(folder);
+    build(output, &folder)?;
+    read(output, &config(&build::components(&folder), &folder)?)
 }
 
-/// The same with the server that is built already.
-pub(crate) fn read(output: &Output) -> Result<()> {
-    let server = RunningServer::start(&config()?, output)?;
+/// The same with the complete server and all providers that the tests built.
+pub(crate) fn read_complete(output: &Output) -> Result<()> {
+    read(output, &config(&target("plugins"), &target("xtask/demo"))?)
+}
+
+fn build(output: &Output, folder: &Path) -> Result<()> {
+    build::build(output, folder)?;
+    use_larder(build::server(folder));
+    Ok(())
+}
+
+fn read(output: &Output, config: &Path) -> Result<()> {
+    let server = RunningServer::start(config, output)?;
     let result = read_documents(&server, output);
     let stopped = server.stop();
     result.and(stopped)
@@ -71,41 +89,36 @@ fn read_documents(server: &RunningServer, output: &Output) -> Result<()> {
     Ok(())
 }
 
-fn build(output: &Output) -> Result<()> {
-    plugins::plugins(output)?;
-    output.run(&mut cargo(&["build", "--package", "larder"]))
-}
-
-/// Writes the configuration. Only folders can be granted, so the documents in the root are copied to a
-/// folder.
-fn config() -> Result<PathBuf> {
-    let dir = target("demo");
+/// Writes the configuration of a server with these components. Only folders can be granted, so the documents in the root
+/// are copied to a folder.
+fn config(components: &Path, dir: &Path) -> Result<PathBuf> {
     let docs = dir.join("docs");
     copy_documents(&docs)?;
     let folders = FOLDERS.map(|name| (root().join(name), format!("/{name}")));
     let mut dirs: Vec<(&Path, &str)> = vec![(&docs, "/docs")];
     dirs.extend(folders.iter().filter(|(host, _)| host.exists()).map(|(h, g)| (h.as_path(), g.as_str())));
-    let (file, plugins) = (dir.join("larder.toml"), dir.join("plugins"));
-    copy_providers(&plugins, &PROVIDERS)?;
+    let plugins = dir.join(PLUGINS);
+    copy_components(components, &plugins, &["conformance", "files", "notes"])?;
     let server = "title = \"Larder's own documents\"\nresource_tools = true\n";
-    fs::write(&file, settings(&plugins, server, &dirs)? + &other_providers(&plugins)?)?;
+    let file = dir.join("larder.toml");
+    fs::write(&file, settings(&plugins, server, &dirs)? + &other_providers(components, &plugins)?)?;
     Ok(file)
 }
 
-/// The configuration of the other providers: the book as notes, the admin address as an API, and the repository, unless
-/// this is a copy without its history.
-fn other_providers(plugins: &Path) -> Result<String> {
+/// The configuration of the other providers: the book as notes, the repository, unless this is a copy without its
+/// history, and the admin address as an API, if that provider was built.
+fn other_providers(components: &Path, plugins: &Path) -> Result<String> {
     let path = |name: &str| format!("{:?}", root().join(name)).replace('$', "$$");
     let grant = |name: &str, host: &str, guest: &str| {
         format!("\n[provider.{name}]\ndirs = [{{ host = {}, guest = {guest:?} }}]\n", path(host))
     };
     let mut toml = grant("notes", "docs", "/docs");
     if has_repository() {
-        copy_providers(plugins, &["git"])?;
+        copy_components(components, plugins, &["git"])?;
         toml += &grant("git", ".git", "/larder");
     }
-    if target("plugins/openapi.wasm").exists() {
-        copy_providers(plugins, &["openapi"])?;
+    if components.join("openapi.wasm").exists() {
+        copy_components(components, plugins, &["openapi"])?;
         toml += &grant("openapi", "examples", "/api");
         toml += "settings = { document = \"/api/admin-api.yaml\", name = \"admin\" }\n";
     }
@@ -129,7 +142,7 @@ pub(crate) fn copy_documents(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn instructions(url: &str, config: &Path) -> String {
+fn instructions(url: &str, config: &Path, plugins: &Path) -> String {
     let larder = larder().display().to_string();
     let config = config.display();
     format!(
@@ -156,6 +169,6 @@ Configuration for an MCP client that starts its servers itself:
 The providers and their grants are configured in {config}.
 
 "#,
-        plugins = target("plugins").display(),
+        plugins = plugins.display(),
     )
 }

@@ -49,8 +49,8 @@ use anyhow::{Result, bail};
 const HELP: &str = "\
 usage: cargo xtask COMMAND
 
-  demo [--listen ADDRESS]    build everything and serve this repository's documents
-  demo --check               the same, but read from it as a client would, and stop
+  demo [--listen ADDRESS]    build a server with four providers in target/demo, and serve this repository's documents
+  demo --check [--folder F]  the same, but read from it as a client would, and stop; can build in another folder
   check                      formatting, lints and unit tests of the host: quick checks after an edit
   test [STEP...]             all tests of a change, or the named steps and their prerequisites
   test release               what only a release needs: packages of the crates, rustdoc, the book, wkg, the benchmark
@@ -95,7 +95,8 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         ["check"] => steps::check(&run::Output::Terminal)?,
         ["demo"] => demo::serve(None)?,
         ["demo", "--listen", address] => demo::serve(Some(address))?,
-        ["demo", "--check"] => demo::check(&run::Output::Terminal)?,
+        ["demo", "--check"] => demo::check(&run::Output::Terminal, &demo::folder())?,
+        ["demo", "--check", "--folder", folder] => demo::check(&run::Output::Terminal, folder.as_ref())?,
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", rest @ ..] => fuzz::run(rest)?,
         ["soak", rest @ ..] => soak::run(rest)?,

@@ -38,7 +38,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Heavy "signatures", "bundles of Sigstore, judged by its Python package too", ["host"], signatures::check;
     Heavy "plugin-tests", "tests of the providers and their SDK, native", [], plugin_tests;
     Light "book-examples", "the commands and configurations of the book", ["plugins", "host"], book::run_examples;
-    Light "demo", "read the demo with larder's client", ["plugins", "host"], |o| passed(demo::read(o));
+    Light "demo", "read the demo with larder's client", ["plugins", "host"], |o| passed(demo::read_complete(o));
     Light "packaging-systemd", "the units for systemd, with sockets and notifications", ["plugins", "host"], packaging::systemd::check;
     Light "packaging-monitoring", "alert rules and the dashboard, with promtool", ["plugins", "host"], packaging::monitoring::check;
     Light "packaging-kubernetes", "the manifests for Kubernetes", ["plugins", "host"], packaging::kubernetes::check;
