@@ -10,6 +10,7 @@ mod deny;
 mod dist;
 mod examples;
 mod features;
+mod first_command;
 mod fixtures;
 mod frameworks;
 mod fuzz;

@@ -7,9 +7,9 @@ use crate::run::{self, Output, cargo};
 use crate::step::{Outcome, Step, Weight};
 use crate::test_log::{count_tests, flaky_tests};
 use crate::{
-    book, clients, conformance, demo, deny, examples, features, frameworks, languages, lints, new, packaging,
-    page, plugins, providers, random_answers, registry, replicas, sdks, signatures, teams, tools, tools_only,
-    trials, wit,
+    book, clients, conformance, demo, deny, examples, features, first_command, frameworks, languages, lints,
+    new, packaging, page, plugins, providers, random_answers, registry, replicas, sdks, signatures, teams,
+    tools, tools_only, trials, wit,
 };
 
 /// The host with xtask; the providers with their SDK; the guests of the integration tests.
@@ -39,6 +39,7 @@ pub(crate) const STEPS: &[Step] = steps![
     Heavy "plugin-tests", "tests of the providers and their SDK, native", [], plugin_tests;
     Light "book-examples", "the commands and configurations of the book", ["plugins", "host"], book::run_examples;
     Light "demo", "read the demo with larder's client", ["plugins", "host"], |o| passed(demo::read_complete(o));
+    Heavy "first-command", "the first command of the README, from nothing, and its CPU time", [], first_command::check;
     Light "packaging-systemd", "the units for systemd, with sockets and notifications", ["plugins", "host"], packaging::systemd::check;
     Light "packaging-monitoring", "alert rules and the dashboard, with promtool", ["plugins", "host"], packaging::monitoring::check;
     Light "packaging-kubernetes", "the manifests for Kubernetes", ["plugins", "host"], packaging::kubernetes::check;
