@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::Sandbox;
 use super::call_meter::CallMeter;
 use super::compiled::CompiledComponent;
+use super::engine_error::causes_and_backtrace;
 use super::fault::{ExceededLimits, Fault, FaultKind, classify, fault_without_detail, timeout_fault};
 use super::guest::{GuestCall, OpenGuest};
 use super::guest_config::Lease;
@@ -140,8 +141,6 @@ fn failure(state: &GuestState, error: &wasmtime::Error, out_of_cpu: bool) -> Fau
     let grant = &state.lease.grant;
     let exceeded = ExceededLimits { out_of_cpu, growth: state.limiter.exceeded };
     let kind = classify(error, &exceeded, &grant.limits);
-    let debug_text = format!("{error:?}");
-    // Function names in a backtrace come from the guest and can have any length.
-    let detail = grant.secrets.redact(&debug_text).chars().take(MAX_FAULT_DETAIL).collect();
+    let detail = grant.secrets.redact(&causes_and_backtrace(error)).chars().take(MAX_FAULT_DETAIL).collect();
     Fault { kind, detail, stderr: state.log.tail_for_fault() }
 }

@@ -18,6 +18,7 @@ use super::contract_version::{
     CONTRACT_PACKAGE, CONTRACT_VERSION, UnsupportedContract, check_contract_version, is_compatible,
     is_offered,
 };
+use super::engine_error::causes;
 use super::state::GuestState;
 use super::tier::Tier;
 use larder_model::name::{Digest, TeamName};
@@ -395,8 +396,7 @@ fn mismatch(error: &wasmtime::Error) -> Rejection {
 
 /// The first line of an error of the engine, which can have many lines.
 pub(super) fn first_line(error: &wasmtime::Error) -> String {
-    let text = format!("{error:#}");
-    text.lines().next().unwrap_or_default().chars().take(400).collect()
+    causes(error).chars().take(400).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::compiled::TypeMismatch;
+use super::engine_error::causes;
 use super::limits::GrowthLimit;
 use larder_model::policy::Limits;
 use larder_model::size;
@@ -148,7 +149,7 @@ pub(super) fn classify(error: &wasmtime::Error, exceeded: &ExceededLimits, limit
     }
     // The engine does not export the types of these errors, so they are recognized by their texts. A test
     // checks each text with the engine's current version.
-    let text = format!("{error:#}");
+    let text = causes(error);
     if text.contains("fuel allocated for hostcalls has been exhausted") {
         return FaultKind::Result(limits.result);
     }

@@ -17,6 +17,7 @@ mod contract_version;
 mod cpu_time;
 mod dns;
 mod engine;
+mod engine_error;
 mod fault;
 mod folder_threads;
 mod growth;
