@@ -30,6 +30,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("tantivy", &["larder-search"]),
     ("toml", &["larder", "larder-registry"]),
     ("toml_edit", &["larder"]),
+    ("toml_parser", &["larder-model"]),
     ("wasmtime", &["larder-sandbox"]),
     ("wasmtime-wasi", &["larder-sandbox"]),
     ("wasmtime-wasi-http", &["larder-sandbox"]),

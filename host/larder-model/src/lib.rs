@@ -14,6 +14,7 @@ pub mod search;
 pub mod settings;
 pub mod size;
 pub mod text_index;
+pub mod toml_depth;
 pub mod tool;
 pub mod trace;
 pub mod uri;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use larder_model::name::Digest;
 use larder_model::size;
+use larder_model::toml_depth::check_depth;
 use serde::{Deserialize, Serialize};
 
 /// The name of the lock file, which is next to the configuration file.
@@ -113,6 +114,7 @@ impl LockFile {
     /// Parses the text of a lock file. Errors name this path.
     pub fn parse(text: &str, path: &Path) -> Result<Self, LockError> {
         let damaged = |cause: String| LockError::Damaged { path: path.to_owned(), cause };
+        check_depth(text).map_err(|error| damaged(error.to_string()))?;
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| damaged(error.to_string()))?;
         match table.get("version").and_then(toml::Value::as_integer) {
             Some(version) if version == i64::from(FORMAT) => {}
@@ -272,5 +274,15 @@ mod tests {
             assert_eq!(LockFile::read(&path).unwrap(), lock);
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_deep_file_is_damaged() {
+        let key = vec!["x"; 79].join(".");
+        let tables = format!("{key} = {{").repeat(79) + "x = 1" + &"}".repeat(79);
+        for deep in [tables, format!("component = {}", "[".repeat(100_000))] {
+            let error = LockFile::parse(&format!("version = 1\n{deep}"), Path::new("x")).unwrap_err();
+            assert!(error.to_string().contains("nested more than 80 levels deep"), "{error}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use larder_model::toml_depth::{TooDeep, check_depth};
 use toml_edit::{Document, DocumentMut, Item, Table, TableLike, TomlError};
 
 /// Why a text cannot be edited.
@@ -13,8 +14,15 @@ pub(crate) enum TomlTextError {
     NotATable(String),
 }
 
+impl From<TooDeep> for TomlTextError {
+    fn from(error: TooDeep) -> Self {
+        Self::Invalid(error.to_string())
+    }
+}
+
 /// Parses a text for reading.
 pub(crate) fn parse(text: &str) -> Result<Document<&str>, TomlTextError> {
+    check_depth(text)?;
     Document::parse(text).map_err(|error| invalid(&error))
 }
 
@@ -90,6 +98,7 @@ pub(crate) fn edit<E: From<TomlTextError>>(
     text: &str,
     change: impl FnOnce(&mut DocumentMut) -> Result<(), E>,
 ) -> Result<String, E> {
+    check_depth(text).map_err(TomlTextError::from)?;
     let is_windows = text.contains("\r\n");
     let mut document: DocumentMut =
         text.replace("\r\n", "\n").parse().map_err(|error: TomlError| invalid(&error))?;

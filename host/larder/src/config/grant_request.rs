@@ -133,6 +133,18 @@ mod tests {
         let errors =
             parse_with("dirs = ['a', { host = '/', guest = \"b\\nc\" }]", Path::new("/"), &Env::new());
         assert!(errors.as_ref().unwrap_err().contains("`b\\nc` is not a valid guest path"), "{errors:?}");
+        let tables = |parts: usize| {
+            let key = vec!["x"; parts].join(".");
+            format!("settings = {{{}x = 1{}}}", format!("{key} = {{").repeat(78), "}".repeat(78))
+        };
+        for deep in [tables(79), format!("settings.x = {}", "[".repeat(60_000)), "x.".repeat(30_000)] {
+            check(&deep, expect!["its tables and lists are nested more than 80 levels deep"]);
+        }
+        let key = vec!["x"; 78].join(".");
+        let fits = format!("[settings.{key}]\n{} = {{ x = 1 }}", vec!["x"; 79].join("."));
+        let request = parse_with(&fits, Path::new("/"), &Env::new()).unwrap();
+        let (_, value) = request.settings.iter().next().unwrap();
+        assert!(value.matches('{').count() > 150, "the deepest setting: {value}");
         let many: String = (0..1_000).map(|n| format!("key{n} = 1\n")).collect();
         let errors = parse_with(&many, Path::new("/"), &Env::new()).unwrap_err();
         assert!(errors.ends_with(" more problems") && errors.len() < 10_000, "{errors}");

@@ -10,6 +10,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::substitute::substitute;
 use super::{Diagnostic, Env};
+use larder_model::toml_depth::check_depth;
 
 /// The maximum number of reported errors. Each one costs another deserialization.
 const MAX_DIAGNOSTICS: usize = 100;
@@ -41,6 +42,8 @@ pub(super) fn parse<'a, T: DeserializeOwned + Default>(
     text: &'a str,
     env: Option<&Env>,
 ) -> Result<(T, Source<'a>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    check_depth(text)
+        .map_err(|error| vec![Diagnostic { line: None, key: String::new(), message: error.to_string() }])?;
     let (mut root, errors) = DeTable::parse_recoverable(text);
     let source = Source { text, root: root.get_ref().clone() };
     if !errors.is_empty() {

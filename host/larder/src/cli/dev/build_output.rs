@@ -12,6 +12,7 @@ use crate::cli::out;
 use crate::config::Project;
 use larder_author as author;
 use larder_model::name::{Digest, ProviderName};
+use larder_model::toml_depth::check_depth;
 
 /// A component that was built.
 #[derive(Debug, Clone)]
@@ -78,6 +79,7 @@ impl BuildOutput {
 impl AddedFolder {
     /// Adds the folder to a grant request. None if its `dirs` are no list.
     fn added_to(&self, text: &str) -> Option<String> {
+        check_depth(text).ok()?;
         let mut document: toml_edit::DocumentMut = text.parse().ok()?;
         let dirs = document
             .entry("dirs")

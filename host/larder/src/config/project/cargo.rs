@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Project;
 use larder_model::name::ProviderName;
+use larder_model::toml_depth::check_depth;
 
 /// The name of the manifest.
 const MANIFEST: &str = "Cargo.toml";
@@ -69,7 +70,9 @@ fn of_workspace_above(folder: &Path, dependency: &str) -> Option<(PathBuf, toml:
 }
 
 fn manifest(folder: &Path) -> Option<toml::Table> {
-    std::fs::read_to_string(folder.join(MANIFEST)).ok()?.parse().ok()
+    let text = std::fs::read_to_string(folder.join(MANIFEST)).ok()?;
+    check_depth(&text).ok()?;
+    text.parse().ok()
 }
 
 #[cfg(test)]
