@@ -106,11 +106,11 @@ impl fmt::Display for OwnFileConflict {
 
 /// Resolves symbolic links in the part of the path that exists. Blocks the calling thread.
 pub fn resolve_existing(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Ok(resolved), ..) => resolved,
-        (Err(_), Some(above), Some(name)) => resolve_existing(above).join(name),
-        _ => path.to_owned(),
-    }
+    let resolved = path.ancestors().find_map(|existing| {
+        let resolved = existing.canonicalize().ok()?;
+        Some(resolved.iter().chain(path.strip_prefix(existing).ok()?).collect())
+    });
+    resolved.unwrap_or_else(|| path.to_owned())
 }
 
 #[cfg(test)]
@@ -130,6 +130,20 @@ mod tests {
             own.add(file, Path::new(path));
         }
         own
+    }
+
+    #[test]
+    fn resolves_what_exists_of_a_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink(&real, real.join("link")).unwrap();
+        let resolve = |rest: &str| resolve_existing(&folder.path().join(rest)).into_os_string();
+        assert_eq!(resolve("link"), real.clone().into_os_string());
+        assert_eq!(resolve("link/new/file"), real.join("new/file").into_os_string());
+        assert_eq!(resolve_existing(Path::new("gone/file")), Path::new("gone/file"));
+        // A path of as many parts as a NAME.toml has room for.
+        let deep = "x/".repeat(32_000);
+        assert_eq!(resolve(&deep), real.join(deep.trim_end_matches('/')).into_os_string());
     }
 
     fn conflict(host: &str, access: Access) -> Option<(OwnFile, bool)> {
