@@ -37,11 +37,19 @@ pub enum PackError {
         "it does not export {0}; are the files of `larder bindings` compiled and linked, with {LIBRARY}?"
     )]
     Missing(String),
+    /// The types are nested so deeply that the encoder may need more stack than there is.
+    #[error(
+        "its section `component-type` has more than {MAX_NESTED_TYPES} types of components and instances"
+    )]
+    Deep,
     /// An error of the encoder.
     #[error("it cannot be encoded as a component: {0}")]
     Encode(String),
 }
 
+/// Maximum number of types of components and instances in a module. The world of the contract with everything
+/// counts 15, and a thread with 2 MiB of stack reads more than 900 in each other.
+const MAX_NESTED_TYPES: usize = 400;
 const LIBRARY: &str = "`-mexec-model=reactor` (C) or `-buildmode=c-shared` (Go)";
 
 impl From<anyhow::Error> for PackError {
@@ -63,6 +71,12 @@ pub fn pack(module: &[u8]) -> Result<Vec<u8>, PackError> {
     Ok(encoder.adapter(WASI, ADAPTER)?.encode()?)
 }
 
+/// Whether types may be nested too deeply. The parser has no limit. Each type in which others can be nested begins with one
+/// of two bytes, which also occur elsewhere.
+fn may_be_deep(types: &[u8]) -> bool {
+    types.iter().filter(|byte| matches!(byte, 0x41 | 0x42)).count() > MAX_NESTED_TYPES
+}
+
 /// The relevant sections of a core module.
 #[derive(Debug, Default)]
 struct CoreModule {
@@ -82,7 +96,11 @@ impl CoreModule {
             match payload.map_err(damaged)? {
                 Payload::Version { encoding: Encoding::Component, .. } => return Err(PackError::Component),
                 Payload::CustomSection(section) => {
-                    core.has_types |= section.name().starts_with("component-type")
+                    let has_types = section.name().starts_with("component-type");
+                    if has_types && may_be_deep(section.data()) {
+                        return Err(PackError::Deep);
+                    }
+                    core.has_types |= has_types;
                 }
                 Payload::ExportSection(exports) => {
                     for export in exports {
@@ -196,6 +214,28 @@ mod tests {
         assert!(!error.contains("version-provider"), "{error}");
         let error = pack(&module(&["larder:provider/version-provider@0.1.0#other"])).unwrap_err().to_string();
         assert!(error.contains("larder:provider/version-provider@0.1.0#versions"), "{error}");
+    }
+
+    #[test]
+    fn deep_types_are_not_parsed() {
+        let section = |id: u8, content: &[u8]| {
+            let size = (0..3).map(|n| (content.len() >> (7 * n)) as u8 | 0x80);
+            let size = size.chain([(content.len() >> 21) as u8]);
+            [vec![id], size.collect(), content.to_vec()].concat()
+        };
+        // A component with one type: a component with one type, and so on.
+        let nested = |depth| {
+            let types = [&[1], [0x41, 1, 1].repeat(depth).as_slice(), &[0x7f]].concat();
+            let component = [b"\0asm\x0d\0\x01\0".as_slice(), &section(7, &types)].concat();
+            let custom = section(0, &[b"\x0ecomponent-type".as_slice(), &component].concat());
+            [b"\0asm\x01\0\0\0".as_slice(), &custom].concat()
+        };
+        for (depth, is_refused) in [(100_000, true), (350, false)] {
+            let error = pack(&nested(depth)).unwrap_err();
+            assert_eq!(matches!(error, PackError::Deep), is_refused, "{depth}: {error}");
+        }
+        let world = CoreModule::default().with_types(&module(&[])).unwrap();
+        assert!(CoreModule::parse(&world).unwrap().has_types);
     }
 
     #[test]
