@@ -57,6 +57,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn deep_documents_are_not_trusted() {
+        let nested = "[".repeat(100_000) + &"]".repeat(100_000);
+        for key in ["mediaType", "verificationMaterial", "dsseEnvelope", "payload", "critical", "optional"] {
+            signature(format!(r#"{{"{key}":{nested}}}"#).as_bytes());
+        }
+        signature(nested.as_bytes());
+    }
+
+    #[test]
     fn replays_the_corpus_of_signature() {
         replay::replay("signature", signature);
     }

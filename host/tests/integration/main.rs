@@ -59,6 +59,7 @@ mod many_listeners;
 mod metrics;
 mod misbehaviour;
 mod modern;
+mod nesting;
 mod online_check;
 mod operators;
 mod outgoing_http;

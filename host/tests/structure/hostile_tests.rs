@@ -34,13 +34,14 @@ pub(crate) fn missing_names(root: &Path) -> Vec<String> {
     missing
 }
 
-/// Whether `FILE::NAME` is a test of the integration tests.
+/// Whether `FILE::NAME` is a test: of the integration tests, or of a crate if the file begins with its name.
 fn has_test(root: &Path, test: &str) -> bool {
     let (file, name) = test.split_once("::").unwrap();
-    let path = root.join("host/tests/integration").join(format!("{file}.rs"));
+    let folder = if file.starts_with("larder") { "host" } else { "host/tests/integration" };
+    let path = root.join(folder).join(format!("{file}.rs"));
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let mut is_test = false;
-    text.lines().any(|line| {
+    text.lines().map(str::trim_start).any(|line| {
         if line.starts_with("#[") {
             is_test |= line.starts_with("#[test") || line.starts_with("#[tokio::test");
             return false;

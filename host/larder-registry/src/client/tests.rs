@@ -115,6 +115,22 @@ async fn a_pinned_manifest_must_have_its_digest() {
 }
 
 #[tokio::test]
+async fn a_deep_manifest_is_invalid() {
+    let registry = TestRegistry::start(Behaviour::default()).await;
+    registry.push("team/wiki", "1", b"component one");
+    for known in ["layers", "other"] {
+        let nested = "[".repeat(100_000) + &"]".repeat(100_000);
+        let text: &str = format!(r#"{{"schemaVersion":2,"{known}":{nested}}}"#).leak();
+        let digest = Digest::of(text.as_bytes());
+        registry.replace_manifest("team/wiki", &digest, text);
+        let (_folder, store) = store();
+        let pinned = reference(&registry, &format!("team/wiki@sha256:{digest}"));
+        let error = client(&registry).pull(&pinned, &store, &NoProgress).await.unwrap_err();
+        assert!(matches!(error, Error::Invalid { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn limits_the_size_of_a_component() {
     let registry = TestRegistry::start(Behaviour::default()).await;
     registry.push("team/wiki", "1", &vec![7; (1 << 20) + 1]);

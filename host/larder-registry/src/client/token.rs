@@ -285,12 +285,18 @@ mod tests {
 
     #[test]
     fn an_error_does_not_contain_the_response() {
+        let deep =
+            |key: &str| format!("{{\"{key}\":{}\"hush\"{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        let deep_token = deep("token");
+        let deep = deep("x");
         for body in [
             r#"{"tokens":"hush"}"#,
             r#"{"token":7,"access_token":"hush"}"#,
             "hush",
             r#"{"token":""}"#,
             r#"{"token":"hush\nhush"}"#,
+            &deep,
+            &deep_token,
         ] {
             let error = parse(body.as_bytes(), "r.example").err().expect(body);
             assert!(!format!("{error} {error:?}").contains("hush"), "{error:?}");

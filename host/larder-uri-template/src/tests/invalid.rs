@@ -90,3 +90,10 @@ fn rejects_invalid_templates() {
         assert_eq!(parse_template(good).as_str(), good);
     }
 }
+
+#[test]
+fn many_expressions_are_rejected() {
+    for template in ["{x}".repeat(10_000), "{".repeat(10_000), format!("{{{}}}", "x,".repeat(10_000))] {
+        assert!(UriTemplate::parse(&format!("x:{template}")).is_err(), "{}", &template[..20]);
+    }
+}

@@ -158,6 +158,26 @@ mod tests {
     }
 
     #[test]
+    fn folders_beyond_the_longest_path_are_not_entered() {
+        use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
+
+        // A provider with write access can create such folders, each relative to the one above it.
+        let folder = tempfile::tempdir().unwrap();
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY;
+        let mut above = open(folder.path(), flags, Mode::empty()).unwrap();
+        let name = "x".repeat(250);
+        for _ in 0..40 {
+            mkdirat(&above, name.as_str(), Mode::RWXU).unwrap();
+            above = openat(&above, name.as_str(), flags, Mode::empty()).unwrap();
+        }
+        assert_eq!(size(folder.path(), 40, 40), FolderSize::Watchable, "less than 40 are counted");
+        let identity = FolderIdentity::of(folder.path()).unwrap();
+        let changes = Arc::new(ChangeSet::default());
+        let watch = RecursiveWatch::start(identity, Duration::from_secs(60), &changes);
+        assert!(watch._watcher.is_some());
+    }
+
+    #[test]
     fn polling_finds_changes() {
         let folder = tempfile::tempdir().unwrap();
         let changes = Arc::new(ChangeSet::default());

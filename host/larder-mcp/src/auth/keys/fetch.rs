@@ -118,3 +118,28 @@ fn root_cause(error: &reqwest::Error) -> String {
     }
     if error.is_timeout() { "timed out".into() } else { cause.to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_deep_document_is_an_error() {
+        let nested = "[".repeat(100_000) + &"]".repeat(100_000);
+        for body in [format!(r#"{{"keys":[{nested}]}}"#), format!(r#"{{"keys":{nested}}}"#), nested.clone()] {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}", listener.local_addr().unwrap());
+            let serve = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                _ = stream.read(&mut [0; 4_096]).unwrap();
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+                stream.write_all((head + &body).as_bytes()).unwrap();
+            });
+            let error = get::<JwksDocument>(&url, true).await.map(|_| ()).unwrap_err();
+            assert!(matches!(error, FetchError::Failed { .. }), "{error}");
+            serve.join().unwrap();
+        }
+    }
+}
