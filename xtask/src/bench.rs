@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds release versions of everything that is measured and runs the benchmark in
+//! `cargo xtask bench`: builds optimised versions of everything that is measured and runs the benchmark in
 //! `bench/`.
 
 use std::fs;
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::languages::{Built, LANGUAGES, revisions};
 use crate::run::{Output, cargo, command, root, stdout_of, target, use_larder};
 use crate::step::Outcome;
-use crate::{plugins, tools};
+use crate::{dist, plugins, tools};
 
 /// A component with the size of a Rust provider that has a few dependencies and is not optimized for size.
 const LARGE: &str = "revision";
@@ -17,6 +17,9 @@ const LARGE: &str = "revision";
 const EXAMPLES: &str = "bench/examples";
 /// The folder of their revisions, in `target/`.
 const REVISIONS: &str = "bench/revisions";
+
+/// The microbenchmarks.
+const MICRO: [&str; 7] = ["bench", "--profile", dist::PROFILE, "--package", "larder", "--bench", "micro"];
 
 /// Passes all options on to the benchmark, except `--no-micro`, which skips the microbenchmarks.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
@@ -31,7 +34,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     let output = Output::log("bench")?;
     eprintln!("building (the log is target/xtask/bench.log)");
     plugins::guests(&output)?;
-    output.run(&mut cargo(&["build", "--release", "--package", "larder"]))?;
+    output.run(&mut cargo(&["build", "--profile", dist::PROFILE, "--package", "larder"]))?;
     output.run(
         cargo(&["build", "--release", "--manifest-path", "bench/Cargo.toml"])
             .arg("--target-dir")
@@ -46,7 +49,8 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     }
     if micro {
         eprintln!("running the microbenchmarks");
-        let mut bench = cargo(&["bench", "--package", "larder", "--bench", "micro", "--"]);
+        let mut bench = cargo(&MICRO);
+        bench.arg("--");
         if args.contains(&"--quick") {
             bench.args(["--warm-up-time", "0.3", "--measurement-time", "1"]);
         }
@@ -56,7 +60,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     let mut bench = command(target("bench/release/larder-bench"));
     bench
         .args(["run", "--larder"])
-        .arg(target("release/larder"))
+        .arg(server())
         .arg("--guests")
         .arg(target("guests"))
         .arg("--fixtures")
@@ -82,9 +86,14 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// The program that is measured, as it is published.
+fn server() -> PathBuf {
+    target(dist::PROFILE).join("larder")
+}
+
 /// Builds the example in each of these languages, as far as its tools are installed.
 fn build_examples(output: &Output, is_needed: impl Fn(&str) -> bool) -> Result<()> {
-    use_larder(target("release/larder"));
+    use_larder(server());
     let folder = target(EXAMPLES);
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
@@ -106,8 +115,7 @@ fn build_examples(output: &Output, is_needed: impl Fn(&str) -> bool) -> Result<(
 
 /// The path of the microbenchmark program. Its file name contains a hash, so cargo has to be asked.
 fn micro_program() -> Result<PathBuf> {
-    let args = ["bench", "--package", "larder", "--bench", "micro", "--no-run", "--message-format", "json"];
-    let messages = stdout_of(&mut cargo(&args))?;
+    let messages = stdout_of(cargo(&MICRO).args(["--no-run", "--message-format", "json"]))?;
     let mut programs = messages.lines().filter_map(|line| {
         let artifact: serde_json::Value = serde_json::from_str(line).ok()?;
         let is_micro = artifact["target"]["name"] == "micro";

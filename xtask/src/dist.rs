@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: archives of a release in `target/dist`, with the program, manual pages, completions, components,
+//! `cargo xtask dist`: archives of a release in `target/archives`, with the program, manual pages, completions, components,
 //! licences, an SBOM and checksums. Two runs from the same commit in the same folder give the same digests.
 
 mod dependencies;
@@ -12,6 +12,8 @@ use anyhow::{Context as _, Result, ensure};
 use crate::run::{Output, cargo, command, root, stdout_of, target};
 use crate::tools;
 
+/// The profile of what is published.
+pub(crate) const PROFILE: &str = "dist";
 /// The targets, and the linker that another processor needs.
 const TARGETS: [(&str, Option<&str>); 4] = [
     ("x86_64-unknown-linux-gnu", None),
@@ -23,7 +25,7 @@ const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
 /// Builds and packs the program for each target that is installed.
 pub(crate) fn run() -> Result<()> {
-    let (output, out) = (Output::Terminal, target("dist"));
+    let (output, out) = (Output::Terminal, target("archives"));
     fs::create_dir_all(&out)?;
     let mut archives = Vec::new();
     for (triple, linker) in TARGETS {
@@ -48,8 +50,9 @@ fn missing(triple: &str, linker: Option<&str>) -> Result<Option<String>> {
 
 /// Builds a static program in which no path of this machine is.
 fn build(output: &Output, triple: &str, linker: Option<&str>) -> Result<PathBuf> {
-    let folder = target("dist/build");
-    let mut build = cargo(&["build", "--release", "--locked", "--package", "larder", "--target", triple]);
+    let folder = target("archives/build");
+    let mut build =
+        cargo(&["build", "--profile", PROFILE, "--locked", "--package", "larder", "--target", triple]);
     let sources = format!("--remap-path-prefix={}=/larder", root().display());
     let registry = stdout_of(command("sh").args(["-c", "printf %s \"${CARGO_HOME:-$HOME/.cargo}\""]))?;
     let flags = format!("-C target-feature=+crt-static {sources} --remap-path-prefix={registry}=/cargo");
@@ -62,7 +65,7 @@ fn build(output: &Output, triple: &str, linker: Option<&str>) -> Result<PathBuf>
         build.env(format!("CC_{name}"), linker);
     }
     output.run(&mut build)?;
-    Ok(folder.join(triple).join("release/larder"))
+    Ok(folder.join(triple).join(PROFILE).join("larder"))
 }
 
 /// Packs a program with everything that belongs to it. Returns the archive.

@@ -64,13 +64,13 @@ usage: cargo xtask COMMAND
                              run a part of the benchmark
        --against PROGRAM     also measure another build of larder
   figures [PROVIDER...]      latency, memory and size of the shipped providers, as a table, with the program that LARDER_BIN
-                             names (a release build) on an idle machine
+                             names (profile `dist`) on an idle machine
   fuzz [TARGET...]           look for inputs that break the parsers, from the corpora in fuzz/ (needs a C++ compiler)
        --seconds N           how long each target runs (default 120)
   plugins                    build plugins/ to target/plugins/NAME.wasm; without a C compiler for WASI, those that
                              need one are not built
   guests                     build host/tests/guests to target/guests/NAME.wasm; can be combined with plugins
-  dist                       `test release`, then archives of a release in target/dist, for the targets that are installed
+  dist                       `test release`, then archives of a release in target/archives, for the targets that are installed
   go-bindings                regenerate the bindings in sdk/go
   fixtures                   store the built examples in host/tests/fixtures for a new version of the contract
 
