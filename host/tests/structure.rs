@@ -41,6 +41,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
 /// Crates that must build without these, directly or through others.
 const WITHOUT: &[(&str, &[&str])] = &[
     ("larder-uri-template", &["larder-model", "tokio", "wasmtime"]),
+    ("larder-json-schema", &["larder-model", "tokio", "wasmtime"]),
     ("larder-client", &["larder-core", "larder-model", "larder-sandbox", "wasmtime"]),
     ("larder-author", &["larder-core", "larder-model", "larder-sandbox", "wasmtime"]),
     ("larder-signature", &["aws-lc-rs", "larder-model", "openssl", "tokio", "wasmtime"]),

@@ -17,6 +17,7 @@ const TARGETS: [(&str, u32); 8] = [
     ("json_rpc", 2048),
     ("http_head", 2048),
     ("uri_template", 512),
+    ("json_schema", 2048),
     ("cursor", 512),
     ("wit_conversion", 512),
     ("grant_request", 1024),

@@ -5,7 +5,6 @@ pub mod audit;
 pub mod catalog;
 pub mod change_detector;
 pub mod gateway;
-mod json_schema;
 pub mod reconcile;
 pub mod replicas;
 pub mod search_index;

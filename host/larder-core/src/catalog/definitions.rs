@@ -6,11 +6,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::header_parameters::HeaderParameter;
-use crate::json_schema::{JsonSchema, SchemaError, pattern};
+use larder_json_schema::{Effort, JsonSchema, SchemaError, pattern};
 use larder_model::name::Digest;
 use larder_model::prompt::{Argument, Prompt};
 use larder_model::resource::{Icon, Metadata, Rendered, Theme};
 use larder_model::tool::{Hints, Tool, ToolName};
+
+/// How much effort a validation may take: about a tenth of a second.
+const MAX_EFFORT: u64 = 10_000_000;
 
 /// The tools and prompts of one provider that clients can use.
 #[derive(Debug, Default)]
@@ -72,21 +75,19 @@ impl OfferedTool {
     /// Like [`Self::new`], with this limit for the size of each regular expression.
     pub(crate) fn with_pattern_size(tool: Tool, prefix: &str, size: usize) -> Result<Self, String> {
         let name = ToolName::parse(&format!("{prefix}{}", tool.name)).map_err(|error| error.to_string())?;
-        let compile = |schema| JsonSchema::compile(schema, size);
-        let input = compile(&tool.input_schema).map_err(|why| format!("its input schema: {why}"))?;
-        let output = tool.output_schema.as_deref().map(compile).transpose();
-        let output = output.map_err(|why| format!("its output schema: {why}"))?;
         let schema: Value =
             serde_json::from_str(tool.input_schema.get()).map_err(|error| error.to_string())?;
+        let input = JsonSchema::compile(&schema, size).map_err(|why| format!("its input schema: {why}"))?;
         let header_parameters =
             HeaderParameter::all(&schema).map_err(|why| format!("its input schema: {why}"))?;
+        let output = tool.output_schema.as_deref().map(|schema| compile_output(schema, size)).transpose()?;
         let (digest, rendered) = (tool_digest(&tool), Rendered::default());
         Ok(Self { name, digest, tool, rendered, header_parameters, input, output })
     }
 
     /// Validates the arguments of a call.
     pub(crate) fn check_arguments(&self, arguments: &Value) -> Result<(), SchemaError> {
-        self.input.validate(arguments)
+        self.input.validate(arguments, &mut Effort::new(MAX_EFFORT))
     }
 
     /// Validates the structured result of a call that succeeded. A tool with an output schema must have one.
@@ -94,9 +95,14 @@ impl OfferedTool {
         let Some(output) = &self.output else { return Ok(()) };
         let structured = structured.ok_or("it has an output schema, but returned no structured result")?;
         let value: Value = serde_json::from_str(structured.get()).map_err(|error| error.to_string())?;
-        let checked = output.validate(&value);
+        let checked = output.validate(&value, &mut Effort::new(MAX_EFFORT));
         checked.map_err(|error| format!("its structured result does not match its output schema: {error}"))
     }
+}
+
+fn compile_output(schema: &RawValue, pattern_size: usize) -> Result<JsonSchema, String> {
+    let schema: Value = serde_json::from_str(schema.get()).map_err(|error| error.to_string())?;
+    JsonSchema::compile(&schema, pattern_size).map_err(|why| format!("its output schema: {why}"))
 }
 
 #[cfg(feature = "test-util")]

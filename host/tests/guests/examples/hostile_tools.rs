@@ -39,6 +39,10 @@ impl tool_provider::Guest for HostileTools {
                 let structured = Some(format!("{{\"text\":\"{}\"}}", irregular(900_000)));
                 Ok(ToolAnswer::Complete(ToolResult { structured, ..result(vec![]) }))
             }
+            "result_chain" => {
+                let structured = Some(format!("{}2{}", "{\"a\":".repeat(100), "}".repeat(100)));
+                Ok(ToolAnswer::Complete(ToolResult { structured, ..result(vec![]) }))
+            }
             "large" => text_result("x".repeat(20 << 20)),
             name => text_result(format!("{name} was called")),
         }
@@ -82,6 +86,27 @@ fn with_property(name: &str, property: &str) -> Tool {
     Tool { input_schema, ..tool(name) }
 }
 
+/// A schema with a chain of so many links, each of which leads to the next one for the same value. The last one leads to
+/// the first one for each member.
+fn chain(length: usize, keyword: &str) -> String {
+    let link = |n: usize| match keyword {
+        "allOf" => format!(r##""a{n}": {{ "allOf": [{{ "$ref": "#/$defs/a{}" }}] }}"##, n + 1),
+        "$ref" => format!(r##""a{n}": {{ "$ref": "#/$defs/a{}" }}"##, n + 1),
+        _ => format!(r##""a{n}": {{ "{keyword}": {{ "$ref": "#/$defs/a{}" }} }}"##, n + 1),
+    };
+    let links: Vec<_> = (0..length).map(link).collect();
+    format!(
+        r##"{{ "type": "object", "$ref": "#/$defs/a0", "$defs": {{ {}, "a{length}": {{ "additionalProperties": {{ "$ref": "#/$defs/a0" }} }} }} }}"##,
+        links.join(", ")
+    )
+}
+
+/// A schema that looks at each member of a value several times for each level of the value.
+const UNEVALUATED: &str = r##"{ "type": "object", "$ref": "#/$defs/a", "$defs": {
+    "a": { "patternProperties": { "^a": { "$ref": "#/$defs/b" } }, "unevaluatedProperties": { "$ref": "#/$defs/b" } },
+    "b": { "anyOf": [{ "$ref": "#/$defs/c" }, { "$ref": "#/$defs/c" }], "unevaluatedProperties": { "$ref": "#/$defs/a" } },
+    "c": { "patternProperties": { "^a": { "$ref": "#/$defs/a" } } } } }"##;
+
 fn bombs() -> Vec<Tool> {
     let deep = format!("{}true{}", r#"{ "not": "#.repeat(100), "}".repeat(100));
     let values: Vec<_> = (0..4_000).map(|n| format!("\"value {n}\"")).collect();
@@ -113,6 +138,13 @@ fn bombs() -> Vec<Tool> {
         Tool { input_schema: recursive.to_owned(), ..tool("recursive") },
         Tool { input_schema: endless.to_owned(), ..tool("endless") },
         Tool { output_schema: Some(output.to_owned()), ..tool("result") },
+        Tool { input_schema: UNEVALUATED.to_owned(), ..tool("unevaluated") },
+        Tool { input_schema: chain(250, "allOf"), ..tool("long_chain") },
+        Tool { output_schema: Some(chain(250, "allOf")), ..tool("long_result_chain") },
+        Tool { input_schema: chain(60, "allOf"), ..tool("chain") },
+        Tool { input_schema: chain(100, "$ref"), ..tool("chain_of_references") },
+        Tool { input_schema: chain(60, "not"), ..tool("chain_of_not") },
+        Tool { output_schema: Some(chain(60, "allOf")), ..tool("result_chain") },
         tool("large"),
         tool("fine"),
     ]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::{LoadedProvider, Loader, Outcome, Revision};
 use crate::catalog::{Definitions, OfferedPrompt, OfferedTool, PendingApproval, WithheldTool, tool_digest};
-use crate::json_schema::pattern;
 use crate::reconcile::approvals::ToolPins;
+use larder_json_schema::pattern;
 use larder_model::name::ProviderName;
 use larder_model::policy::{ApprovalMode, Grant};
 use larder_model::prompt::Prompt;
@@ -119,7 +119,6 @@ fn changed_lines(tools: &[Tool], pins: &Option<ToolPins>) -> BTreeMap<String, St
     tools.iter().filter_map(line).collect()
 }
 
-/// Compiles the schemas of all tools. Tools with invalid ones are omitted.
 /// Returns a tool that waits for approval, as clients would see it. None if no client ever will, because its schema is not
 /// valid.
 fn withheld_tool(tool: Tool, grant: &Grant) -> Option<WithheldTool> {
@@ -127,6 +126,7 @@ fn withheld_tool(tool: Tool, grant: &Grant) -> Option<WithheldTool> {
     Some(WithheldTool { tool: Arc::new(tool), before: None })
 }
 
+/// Compiles the schemas of all tools. Tools with invalid ones are omitted.
 fn definitions(
     grant: &Grant,
     tools: Vec<Tool>,

@@ -1,0 +1,108 @@
+//! The members of a schema object, with the types that keywords must have.
+
+use serde_json::{Map, Number, Value};
+
+use super::Place;
+use crate::InvalidSchema;
+use crate::draft::Draft;
+
+/// Keywords without an effect on the validation, the type of their values, and the first draft that has them.
+const ANNOTATIONS: [(&str, Annotation, Draft); 9] = [
+    ("title", Annotation::Text, Draft::Draft4),
+    ("description", Annotation::Text, Draft::Draft4),
+    ("format", Annotation::Text, Draft::Draft4),
+    ("$comment", Annotation::Text, Draft::Draft7),
+    ("contentEncoding", Annotation::Text, Draft::Draft7),
+    ("contentMediaType", Annotation::Text, Draft::Draft7),
+    ("readOnly", Annotation::Flag, Draft::Draft7),
+    ("writeOnly", Annotation::Flag, Draft::Draft7),
+    ("deprecated", Annotation::Flag, Draft::Draft2019),
+];
+
+enum Annotation {
+    Text,
+    Flag,
+}
+
+/// A schema object.
+#[derive(Clone, Copy)]
+pub(super) struct SchemaObject<'d> {
+    pub(super) members: &'d Map<String, Value>,
+    pub(super) place: Place,
+}
+
+impl<'d> SchemaObject<'d> {
+    /// The value of a keyword.
+    pub(super) fn get(self, keyword: &str) -> Option<&'d Value> {
+        self.members.get(keyword)
+    }
+
+    /// The value of a keyword that exists since a draft.
+    pub(super) fn get_since(self, draft: Draft, keyword: &str) -> Option<&'d Value> {
+        self.get(keyword).filter(|_| self.place.draft >= draft)
+    }
+
+    pub(super) fn text(self, keyword: &str) -> Result<Option<&'d str>, InvalidSchema> {
+        let text = |value: &'d Value| value.as_str().ok_or(InvalidSchema::expected(keyword, "a string"));
+        self.get(keyword).map(text).transpose()
+    }
+
+    pub(super) fn flag(self, keyword: &str) -> Result<bool, InvalidSchema> {
+        let Some(value) = self.get(keyword) else { return Ok(false) };
+        value.as_bool().ok_or(InvalidSchema::expected(keyword, "`true` or `false`"))
+    }
+
+    pub(super) fn number(self, keyword: &str) -> Result<Option<&'d Number>, InvalidSchema> {
+        let number = |value: &'d Value| value.as_number().ok_or(InvalidSchema::expected(keyword, "a number"));
+        self.get(keyword).map(number).transpose()
+    }
+
+    /// A number of characters, items or members.
+    pub(super) fn count(self, keyword: &str) -> Result<Option<u64>, InvalidSchema> {
+        let invalid = || InvalidSchema::expected(keyword, "an integer that is not negative");
+        let Some(value) = self.get(keyword) else { return Ok(None) };
+        let whole = |float: &f64| float.fract() == 0.0 && *float >= 0.0;
+        let count = value.as_u64().or_else(|| value.as_f64().filter(whole).map(|float| float as u64));
+        count.map(Some).ok_or_else(invalid)
+    }
+
+    pub(super) fn object(self, keyword: &str) -> Result<Option<&'d Map<String, Value>>, InvalidSchema> {
+        let object =
+            |value: &'d Value| value.as_object().ok_or(InvalidSchema::expected(keyword, "an object"));
+        self.get(keyword).map(object).transpose()
+    }
+
+    pub(super) fn array(self, keyword: &str) -> Result<Option<&'d Vec<Value>>, InvalidSchema> {
+        let array = |value: &'d Value| value.as_array().ok_or(InvalidSchema::expected(keyword, "an array"));
+        self.get(keyword).map(array).transpose()
+    }
+
+    /// Checks the types of keywords without an effect on the validation.
+    pub(super) fn check_annotations(self) -> Result<(), InvalidSchema> {
+        for (keyword, annotation, draft) in ANNOTATIONS {
+            if self.place.draft < draft {
+                continue;
+            }
+            match annotation {
+                Annotation::Text => _ = self.text(keyword)?,
+                Annotation::Flag => _ = self.flag(keyword)?,
+            }
+        }
+        self.array("examples").map(|_| ())
+    }
+}
+
+/// A list of different names.
+pub(super) fn names(keyword: &str, value: &Value) -> Result<Vec<String>, InvalidSchema> {
+    let invalid = || InvalidSchema::expected(keyword, "an array of different strings");
+    let mut names = Vec::new();
+    for name in value.as_array().ok_or_else(invalid)? {
+        names.push(name.as_str().ok_or_else(invalid)?.to_owned());
+    }
+    let mut sorted: Vec<_> = names.iter().collect();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(invalid());
+    }
+    Ok(names)
+}

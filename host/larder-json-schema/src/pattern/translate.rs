@@ -1,0 +1,212 @@
+//! Translates regular expressions of ECMAScript into the syntax of the crate `regex`. The differences that expressions
+//! in schemas use are the classes `\d`, `\w` and `\s`, the point, `\b`, `\cX`, `\0`, surrogates, and brackets in classes.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// `\s`: spaces and line ends.
+const SPACES: &str = r"\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}";
+const DIGITS: &str = "0-9";
+const WORD: &str = "A-Za-z0-9_";
+
+/// What precedes a place in a class: `-` there is a range, or itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClassState {
+    /// The beginning, or a range.
+    Complete,
+    /// A class such as `\d`, which cannot begin a range.
+    Class,
+    /// A character, which may begin a range.
+    Character,
+    /// Something and `-`.
+    OpenRange,
+}
+
+struct Translator<'p> {
+    rest: Peekable<Chars<'p>>,
+    output: String,
+}
+
+/// Translates an expression. What has no equivalent stays, and is rejected later.
+pub(super) fn translate(pattern: &str) -> String {
+    let rest = pattern.chars().peekable();
+    let mut translator = Translator { rest, output: String::with_capacity(pattern.len()) };
+    while let Some(next) = translator.rest.next() {
+        match next {
+            '\\' => translator.escape(),
+            '.' => translator.output += r"[^\n\r\x{2028}\x{2029}]",
+            '[' => translator.class(),
+            other => translator.output.push(other),
+        }
+    }
+    translator.output
+}
+
+impl Translator<'_> {
+    fn escape(&mut self) {
+        let Some(next) = self.rest.next() else { return self.output.push('\\') };
+        match next {
+            'b' => self.output += r"(?-u:\b)",
+            'd' | 'D' | 'w' | 'W' | 's' | 'S' => self.character_class(next),
+            _ => self.character_escape(next),
+        }
+    }
+
+    /// Writes `\d` and the like, which contain only ASCII characters in ECMAScript.
+    fn character_class(&mut self, name: char) {
+        let characters = match name {
+            'd' | 'D' => DIGITS,
+            'w' | 'W' => WORD,
+            _ => SPACES,
+        };
+        self.output += if name.is_ascii_uppercase() { "[^" } else { "[" };
+        self.output += characters;
+        self.output.push(']');
+    }
+
+    /// Writes a backslash and the character that follows.
+    fn character_escape(&mut self, next: char) {
+        match next {
+            'c' if self.rest.peek().is_some_and(char::is_ascii_alphabetic) => {
+                let letter = self.rest.next().map_or(0, u32::from);
+                self.output += &format!(r"\x{{{:x}}}", letter % 32);
+            }
+            '0' if !self.rest.peek().is_some_and(char::is_ascii_digit) => self.output += r"\x{0}",
+            'u' => self.unicode_escape(),
+            // The bell for the crate, and nothing in ECMAScript.
+            'a' => self.output += r"\Z",
+            other => {
+                self.output.push('\\');
+                self.output.push(other);
+            }
+        }
+    }
+
+    /// Writes `\uXXXX`. Two surrogates are one character.
+    fn unicode_escape(&mut self) {
+        let ahead: String = self.rest.clone().take(10).collect();
+        let unit = |at: usize| ahead.get(at..at + 4).and_then(|digits| u16::from_str_radix(digits, 16).ok());
+        let units = [unit(0), unit(6).filter(|_| ahead.get(4..6) == Some("\\u"))];
+        let [Some(high), Some(low)] = units else { return self.output += r"\u" };
+        match char::decode_utf16([high, low]).next() {
+            Some(Ok(character)) if character.len_utf16() == 2 => {
+                self.output += &format!(r"\x{{{:x}}}", u32::from(character));
+                self.rest.nth(9);
+            }
+            _ => self.output += r"\u",
+        }
+    }
+
+    /// Writes a class. Only the first bracket, `^`, `-` and the last bracket have a meaning there.
+    fn class(&mut self) {
+        let is_negated = self.rest.next_if_eq(&'^').is_some();
+        if self.rest.next_if_eq(&']').is_some() {
+            self.output += if is_negated { "(?s:.)" } else { r"[^\x{0}-\x{10ffff}]" };
+            return;
+        }
+        self.output += if is_negated { "[^" } else { "[" };
+        let mut state = ClassState::Complete;
+        while let Some(next) = self.rest.next() {
+            state = match next {
+                ']' => return self.output.push(']'),
+                '\\' => self.class_escape(state),
+                '-' => self.class_hyphen(state),
+                other => {
+                    if matches!(other, '[' | '&' | '~' | '^') {
+                        self.output.push('\\');
+                    }
+                    self.output.push(other);
+                    state.after_character()
+                }
+            };
+        }
+    }
+
+    fn class_escape(&mut self, state: ClassState) -> ClassState {
+        let Some(next) = self.rest.next() else { return state };
+        match next {
+            'd' | 'D' | 'w' | 'W' | 's' | 'S' => {
+                self.character_class(next);
+                return ClassState::Class;
+            }
+            // The backspace.
+            'b' => self.output += r"\x{8}",
+            'p' | 'P' => {
+                self.character_escape(next);
+                return ClassState::Class;
+            }
+            _ => self.character_escape(next),
+        }
+        state.after_character()
+    }
+
+    fn class_hyphen(&mut self, state: ClassState) -> ClassState {
+        let is_last = self.rest.peek() == Some(&']');
+        match state {
+            ClassState::Character if !is_last => {
+                self.output.push('-');
+                ClassState::OpenRange
+            }
+            ClassState::Class if !is_last => {
+                self.output += r"\-";
+                ClassState::OpenRange
+            }
+            _ => {
+                self.output += r"\-";
+                state.after_character()
+            }
+        }
+    }
+}
+
+impl ClassState {
+    fn after_character(self) -> Self {
+        match self {
+            Self::OpenRange => Self::Complete,
+            Self::Complete | Self::Class | Self::Character => Self::Character,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Effort;
+    use crate::pattern::Pattern;
+
+    #[test]
+    fn has_the_meaning_of_ecmascript() {
+        for (pattern, matching, other) in [
+            (r"^\d+$", "123", "१२३"),
+            (r"^\w+$", "a_1", "é"),
+            (r"^\W$", "é", "e"),
+            (r"^\s\S$", "\u{feff}x", "xx"),
+            (r"^a\/b$", "a/b", "a\\/b"),
+            (r"^\u0041$", "A", "a"),
+            (r"^\uD83D\uDE00$", "😀", "x"),
+            (r"^\cA$", "\u{1}", "A"),
+            (r"^\p{L}$", "é", "1"),
+            (r"^\p{Script=Greek}$", "α", "a"),
+            ("^.$", "\u{85}", "\u{2028}"),
+            (r"^[\d-x]$", "-", "y"),
+            (r"^[\w--z]+$", "a-z", "."),
+            ("^[a-z--b]$", "A", "~"),
+            ("^[[]$", "[", "]"),
+            ("^[a&&b~~]+$", "&~", "c"),
+            ("^[^]$", "\n", ""),
+            ("[]|x", "x", "y"),
+            (r"\bfoo\b", "a foo b", "food"),
+            (r"^\0$", "\0", "0"),
+            (r"^(?<year>\d{4})$", "2026", "x"),
+            (r"^[\]\-^]+$", "]-^", "a"),
+            ("^[a-]$", "-", "b"),
+            ("^x$", "x", "x\n"),
+            (r"^[\b]$", "\u{8}", "b"),
+            (r"^[\u0041-\u0043]$", "B", "D"),
+        ] {
+            let compiled = Pattern::new(pattern, 1 << 20).unwrap_or_else(|error| panic!("{error}"));
+            let is_match = |text| compiled.is_match(text, &mut Effort::new(u64::MAX)).unwrap();
+            assert!(is_match(matching), "{pattern} {matching}");
+            assert!(!is_match(other), "{pattern} {other}");
+        }
+    }
+}

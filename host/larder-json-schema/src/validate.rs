@@ -1,0 +1,167 @@
+//! Validates a value. A node is evaluated by a recursive function, whose depth is counted, so that the stack that it needs
+//! is bounded.
+
+mod assertions;
+mod combinations;
+mod evaluated;
+mod items;
+mod properties;
+mod report;
+
+use serde_json::Value;
+
+use self::evaluated::Evaluated;
+use self::report::{Location, Report};
+use crate::effort::Exhausted;
+use crate::node::{Keyword, Node, NodeId, ResourceId};
+use crate::{Effort, JsonSchema, SchemaError};
+
+/// Maximum number of nodes that are evaluated one within the other.
+pub(crate) const MAX_DEPTH: usize = 256;
+
+/// Whether something is valid, unless the validation ended early.
+type Outcome = Result<bool, Exhausted>;
+
+/// A validation.
+struct Validation<'s, 'e, 'c> {
+    nodes: &'s [Node],
+    effort: &'e mut Effort<'c>,
+    depth: usize,
+    /// The resources through which the validation came.
+    resources: Vec<ResourceId>,
+    /// What is wrong, if somebody wants to know.
+    report: Option<Report>,
+}
+
+/// Validates a value. The errors are described in a second pass, because few values have any.
+pub(crate) fn validate(
+    schema: &JsonSchema,
+    value: &Value,
+    effort: &mut Effort<'_>,
+) -> Result<(), SchemaError> {
+    let root = Location::root(value);
+    let mut validation =
+        Validation { nodes: &schema.nodes, effort, depth: 0, resources: vec![], report: None };
+    if validation.evaluate(schema.root, &root, None)? {
+        return Ok(());
+    }
+    validation.report = Some(Report::default());
+    validation.evaluate(schema.root, &root, None)?;
+    let report = validation.report.unwrap_or_default();
+    Err(SchemaError::Mismatch(report.text))
+}
+
+impl<'s> Validation<'s, '_, '_> {
+    /// Evaluates a node for a value. `evaluated` collects what it covers, for `unevaluated…` keywords of others.
+    fn evaluate<'v>(
+        &mut self,
+        id: NodeId,
+        at: &Location<'v>,
+        evaluated: Option<&mut Evaluated<'v>>,
+    ) -> Outcome {
+        let node = self.node(id);
+        let node = node.alias.map_or(node, |target| self.node(target));
+        self.effort.spend(1 + node.keywords.len() as u64)?;
+        if self.depth == MAX_DEPTH {
+            return Err(Exhausted::Depth);
+        }
+        self.depth += 1;
+        let is_other_resource = self.resources.last() != Some(&node.resource);
+        if is_other_resource {
+            self.resources.push(node.resource);
+        }
+        let is_valid = if node.has_unevaluated {
+            self.evaluate_with_unevaluated(node, at, evaluated)?
+        } else {
+            self.evaluate_keywords(node, at, evaluated)?
+        };
+        if is_other_resource {
+            self.resources.pop();
+        }
+        self.depth -= 1;
+        Ok(is_valid)
+    }
+
+    fn node(&self, id: NodeId) -> &'s Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    fn evaluate_with_unevaluated<'v>(
+        &mut self,
+        node: &'s Node,
+        at: &Location<'v>,
+        evaluated: Option<&mut Evaluated<'v>>,
+    ) -> Outcome {
+        let mut own = Evaluated::default();
+        let is_valid = self.evaluate_keywords(node, at, Some(&mut own))?;
+        if let Some(evaluated) = evaluated.filter(|_| is_valid) {
+            evaluated.add_all(own, self.effort)?;
+        }
+        Ok(is_valid)
+    }
+
+    fn evaluate_keywords<'v>(
+        &mut self,
+        node: &'s Node,
+        at: &Location<'v>,
+        mut evaluated: Option<&mut Evaluated<'v>>,
+    ) -> Outcome {
+        let mut is_valid = true;
+        for keyword in &node.keywords {
+            if !self.keyword(keyword, at, evaluated.as_deref_mut())? {
+                is_valid = false;
+                if self.report.as_ref().is_none_or(Report::is_full) {
+                    break;
+                }
+            }
+        }
+        Ok(is_valid)
+    }
+
+    /// Each keyword has a function of its own, so that the stack of this one is small.
+    fn keyword<'v>(
+        &mut self,
+        keyword: &'s Keyword,
+        at: &Location<'v>,
+        evaluated: Option<&mut Evaluated<'v>>,
+    ) -> Outcome {
+        match keyword {
+            Keyword::Items(items) => self.items(items, at, evaluated),
+            Keyword::Contains(contains) => self.contains(contains, at, evaluated),
+            Keyword::Properties(properties) => self.properties(properties, at, evaluated),
+            Keyword::PropertyNames(node) => self.property_names(*node, at),
+            Keyword::Reference(node) => self.evaluate(*node, at, evaluated),
+            Keyword::DynamicReference(reference) => self.dynamic_reference(reference, at, evaluated),
+            Keyword::AllOf(nodes) => self.all_of(nodes, at, evaluated),
+            Keyword::AnyOf(nodes) => self.any_of(nodes, at, evaluated),
+            Keyword::OneOf(nodes) => self.one_of(nodes, at, evaluated),
+            Keyword::Not(node) => self.not(*node, at),
+            Keyword::If(condition) => self.condition(condition, at, evaluated),
+            Keyword::DependentSchemas(schemas) => self.dependent_schemas(schemas, at, evaluated),
+            Keyword::UnevaluatedItems(node) => self.unevaluated_items(*node, at, evaluated),
+            Keyword::UnevaluatedProperties(node) => self.unevaluated_properties(*node, at, evaluated),
+            assertion => self.assertion(assertion, at),
+        }
+    }
+
+    /// Evaluates a node without a report of its errors.
+    fn is_valid<'v>(
+        &mut self,
+        id: NodeId,
+        at: &Location<'v>,
+        evaluated: Option<&mut Evaluated<'v>>,
+    ) -> Outcome {
+        let report = self.report.take();
+        let is_valid = self.evaluate(id, at, evaluated)?;
+        self.report = report;
+        Ok(is_valid)
+    }
+
+    /// Reports an error. Returns that something is not valid.
+    fn fail(&mut self, at: &Location<'_>, message: std::fmt::Arguments<'_>) -> Outcome {
+        if let Some(report) = &mut self.report {
+            report.add(at, message);
+        }
+        Ok(false)
+    }
+}
