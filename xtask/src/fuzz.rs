@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::run::{Output, cargo, command, root, target};
 
 /// The targets, with the size of their largest input in bytes.
-const TARGETS: [(&str, u32); 8] = [
+const TARGETS: &[(&str, u32)] = &[
     ("json_rpc", 2048),
     ("http_head", 2048),
     ("uri_template", 512),
