@@ -45,6 +45,11 @@ pub(super) trait GuestCall: Send + Sync {
     /// What the call is about: a URI, a template or a cursor.
     fn subject(&self) -> &str;
 
+    /// What has to be done before a guest is opened. Returns an answer if no guest is called.
+    fn before_call(&self, _lease: &Lease) -> impl Future<Output = Option<Self::Output>> + Send {
+        std::future::ready(None)
+    }
+
     /// Makes the call.
     fn call(
         &self,

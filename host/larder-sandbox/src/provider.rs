@@ -18,6 +18,7 @@ mod omissions;
 mod pages;
 mod probe;
 mod settings_check;
+mod tool_validation;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,6 +37,7 @@ pub(crate) use self::convert::json_value;
 pub use self::error::CallError;
 pub use self::probe::{LoadError, ProbeResult};
 use self::settings_check::SettingsCheck;
+pub use self::tool_validation::{MAX_EFFORT, ToolSchemas, ToolValidation};
 use crate::bindings::exports::larder::provider::resource_provider as wit;
 use crate::dns::DnsLookups;
 use crate::guest_config::GuestConfig;

@@ -81,7 +81,7 @@ impl Session {
 
     async fn tool(&mut self, name: &str, arguments: &str, input: Option<ProvidedInput>) {
         let call = ToolCall { name: ToolName::parse(name).unwrap(), arguments: arguments.to_owned(), input };
-        let answer = self.provider.call_tool(permit(), call).await;
+        let answer = self.provider.call_tool(permit(), call, None).await;
         self.show(format_args!("> {name} {arguments}"));
         self.show_answer(answer, |result: ToolResult| {
             let blocks: Vec<_> = result.content.iter().map(shown).collect();

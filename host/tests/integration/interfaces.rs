@@ -66,12 +66,12 @@ fn tool_call(name: &str, arguments: &str) -> ToolCall {
 
 impl Loaded {
     async fn call_tool(&self, name: &str, arguments: &str) -> Result<Answer<ToolResult>, CallError> {
-        self.provider.call_tool(permit(), tool_call(name, arguments)).await
+        self.provider.call_tool(permit(), tool_call(name, arguments), None).await
     }
 
     /// Calls a tool that returns one text.
     async fn tool_text(&self, permit: Permit, call: ToolCall) -> String {
-        match self.provider.call_tool(permit, call).await {
+        match self.provider.call_tool(permit, call, None).await {
             Ok(Answer::Complete(result)) => result.content.iter().map(shown).collect::<Vec<_>>().join("\n"),
             Ok(Answer::InputRequired(_)) => "input required".into(),
             Err(error) => format!("error: {error}"),

@@ -7,6 +7,7 @@ use larder_client::Client;
 use larder_model::name::{Digest, ProviderName};
 use larder_model::policy::GuestLifetime;
 use larder_runtime::metrics::ProviderMetrics;
+use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
 use crate::admin::AdminClient;
@@ -16,6 +17,8 @@ use crate::process::WorkDir;
 
 /// Calls that use much memory at the same time.
 const CALLERS: usize = 4;
+/// Calls with expensive arguments at the same time.
+const VALIDATING_CALLERS: usize = 8;
 /// Number of reads of the other team in one round.
 const READS: usize = 400;
 
@@ -132,8 +135,8 @@ async fn a_moved_guest_is_reused() {
     assert!(metrics.moved_calls.get() < before + 10);
 }
 
-/// A server with the teams `quiet` and `heavy`, whose only tokens are their names.
-fn two_teams() -> (AdminClient, String, WorkDir) {
+/// A server with the teams `quiet` and `heavy`, whose only tokens are their names. The team `heavy` has this guest.
+fn two_teams(heavy: &str) -> (AdminClient, String, WorkDir) {
     let mut config = "[admin]\nlisten = \"127.0.0.1:0\"\n".to_owned();
     for team in ["quiet", "heavy"] {
         let digest = Digest::of(team.as_bytes());
@@ -142,8 +145,9 @@ fn two_teams() -> (AdminClient, String, WorkDir) {
              [team.{team}]\nplugins = \"{team}\"\nquota = {{ requests = 100000 }}\n"
         );
     }
+    config += "[team.heavy.provider.hostile_tools]\ntools = true\nsettings = { list = \"bombs\" }\n";
     let work_dir = WorkDir::with_guests("").file("larder.toml", &config);
-    for (team, guest) in [("quiet", "echo"), ("heavy", "touch")] {
+    for (team, guest) in [("quiet", "echo"), ("heavy", heavy)] {
         std::fs::create_dir(work_dir.path(team)).unwrap();
         let component = work_dir.path(team).join(guest).with_extension("wasm");
         std::fs::copy(component_path(guest), component).unwrap();
@@ -166,9 +170,9 @@ fn percentile(durations: &mut [Duration], percent: usize) -> Duration {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_of_another_team_do_not_wait_for_calls_that_use_much_memory() {
-    let (admin, url, _work_dir) = two_teams();
+    let (admin, url, _work_dir) = two_teams("touch");
     // A server without such calls shows how long other processes of the machine delay a read.
-    let (_idle_admin, idle_url, _idle_dir) = two_teams();
+    let (_idle_admin, idle_url, _idle_dir) = two_teams("touch");
     let connect = async |url: &str, token: &str| Client::builder().token(token).http(url).await.unwrap();
     let (mut quiet, mut idle) = (connect(&url, "quiet").await, connect(&idle_url, "quiet").await);
     let mut heavy = JoinSet::new();
@@ -205,6 +209,56 @@ async fn reads_of_another_team_do_not_wait_for_calls_that_use_much_memory() {
     assert!(moved("heavy", "touch") >= (CALLERS * 20) as f64);
     // A read can be interrupted by another process for a tick.
     assert!(moved("quiet", "echo") < reads.len() as f64 / 10.0);
+}
+
+/// A value whose validation with the schema of the tool `unevaluated` takes all of the effort that is allowed.
+fn expensive_arguments() -> Map<String, Value> {
+    let wide: Map<_, _> = (0..50).map(|n| (format!("a{n}"), json!(1))).collect();
+    (0..30).fold(wide.clone(), |inner, _| {
+        let mut members = wide.clone();
+        members.insert("a".to_owned(), Value::Object(inner));
+        members
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_of_another_team_do_not_wait_for_validations() {
+    let (admin, url, _work_dir) = two_teams("hostile_tools");
+    // A server without such calls shows how long other processes of the machine delay a read.
+    let (_idle_admin, idle_url, _idle_dir) = two_teams("hostile_tools");
+    let connect = async |url: &str, token: &str| Client::builder().token(token).http(url).await.unwrap();
+    let (mut quiet, mut idle) = (connect(&url, "quiet").await, connect(&idle_url, "quiet").await);
+    let mut heavy = JoinSet::new();
+    for _ in 0..VALIDATING_CALLERS {
+        let mut client = connect(&url, "heavy").await;
+        heavy.spawn(async move {
+            let start = Instant::now();
+            // On a slow machine, it is ended at the deadline of the call.
+            let result = format!("{:?}", client.call_tool("unevaluated", expensive_arguments()).await);
+            assert!(!result.contains("was called") && !result.contains("unknown"), "{result}");
+            start.elapsed()
+        });
+    }
+    let (mut reads, mut idle_reads, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+    while calls.len() < VALIDATING_CALLERS {
+        reads.push(timed_read(&mut quiet, "echo://hello").await);
+        idle_reads.push(timed_read(&mut idle, "echo://hello").await);
+        calls.extend(heavy.try_join_next().map(Result::unwrap));
+    }
+    let total = calls.iter().max().copied().unwrap();
+    // On the threads that serve requests, a read waits for a whole validation or more.
+    let (slowest, idle) = (percentile(&mut reads, 99), percentile(&mut idle_reads, 99));
+    assert!(
+        slowest < total / (2 * VALIDATING_CALLERS as u32) + 2 * idle,
+        "a read took {slowest:?} next to validations of {total:?}, and {idle:?} on a server without them"
+    );
+    let samples = parse_samples(&admin.get("/metrics").await.1);
+    let of_heavy =
+        |name: &str| sample_value(&samples, &format!("{name}{{team=\"heavy\",provider=\"hostile_tools\"}}"));
+    assert!(of_heavy("larder_calls_moved_total") >= VALIDATING_CALLERS as f64);
+    // The team is charged for what its calls took on both threads.
+    let cpu_time = of_heavy("larder_guest_cpu_seconds_total");
+    assert!(cpu_time > total.as_secs_f64() / 8.0, "{cpu_time} s of {total:?}");
 }
 
 /// Whether the server has a thread whose name begins so.

@@ -11,9 +11,7 @@ use larder_model::name::Digest;
 use larder_model::prompt::{Argument, Prompt};
 use larder_model::resource::{Icon, Metadata, Rendered, Theme};
 use larder_model::tool::{Hints, Tool, ToolName};
-
-/// How much effort a validation may take: about a tenth of a second.
-const MAX_EFFORT: u64 = 10_000_000;
+use larder_sandbox::provider::{MAX_EFFORT, ToolSchemas};
 
 /// The tools and prompts of one provider that clients can use.
 #[derive(Debug, Default)]
@@ -37,8 +35,7 @@ pub struct OfferedTool {
     pub rendered: Rendered,
     /// The arguments that clients also send as HTTP headers.
     pub header_parameters: Vec<HeaderParameter>,
-    input: JsonSchema,
-    output: Option<JsonSchema>,
+    schemas: ToolSchemas,
 }
 
 /// A prompt that clients can get.
@@ -82,21 +79,18 @@ impl OfferedTool {
             HeaderParameter::all(&schema).map_err(|why| format!("its input schema: {why}"))?;
         let output = tool.output_schema.as_deref().map(|schema| compile_output(schema, size)).transpose()?;
         let (digest, rendered) = (tool_digest(&tool), Rendered::default());
-        Ok(Self { name, digest, tool, rendered, header_parameters, input, output })
+        let schemas = ToolSchemas { input: Arc::new(input), output: output.map(Arc::new) };
+        Ok(Self { name, digest, tool, rendered, header_parameters, schemas })
+    }
+
+    /// The compiled schemas.
+    pub(crate) fn schemas(&self) -> &ToolSchemas {
+        &self.schemas
     }
 
     /// Validates the arguments of a call.
     pub(crate) fn check_arguments(&self, arguments: &Value) -> Result<(), SchemaError> {
-        self.input.validate(arguments, &mut Effort::new(MAX_EFFORT))
-    }
-
-    /// Validates the structured result of a call that succeeded. A tool with an output schema must have one.
-    pub(crate) fn check_result(&self, structured: Option<&RawValue>) -> Result<(), String> {
-        let Some(output) = &self.output else { return Ok(()) };
-        let structured = structured.ok_or("it has an output schema, but returned no structured result")?;
-        let value: Value = serde_json::from_str(structured.get()).map_err(|error| error.to_string())?;
-        let checked = output.validate(&value, &mut Effort::new(MAX_EFFORT));
-        checked.map_err(|error| format!("its structured result does not match its output schema: {error}"))
+        self.schemas.input.validate(arguments, &mut Effort::new(MAX_EFFORT))
     }
 }
 

@@ -13,6 +13,7 @@ use larder_model::name::Digest;
 use larder_model::policy::Permit;
 use larder_model::resource::Call;
 use larder_model::tool::{ToolCall, ToolResult};
+use larder_sandbox::provider::{CallError, ToolValidation};
 
 /// A request to call a tool.
 #[derive(Debug, Clone)]
@@ -20,7 +21,7 @@ pub struct ToolRequest {
     /// The name of the tool, as clients see it.
     pub name: String,
     /// The arguments: an object.
-    pub arguments: Value,
+    pub arguments: Arc<Value>,
     /// The answers of the client, if an earlier call asked for them.
     pub input: Option<ProvidedInput>,
     /// The component that asked for them. If another one is served now, the call fails.
@@ -79,18 +80,21 @@ impl Gateway {
         record.set_provider(offer);
         check_asked_by(offer, request.asked_by)?;
         let component = offer.provider.digest();
-        if let Err(error) = tool.check_arguments(&request.arguments) {
-            let answer = Answer::Complete(invalid_arguments(&error.to_string()));
-            return Ok(Answered { answer, component });
-        }
         let from_call = |error| Error::from_call(offer, &request.name, None, error);
         offer.provider.check_byte_quota().map_err(from_call)?;
         let (name, input) = (tool.tool.name.clone(), request.input.clone());
         let tool_call = ToolCall { name, arguments: request.arguments.to_string(), input };
-        let answer = offer.provider.call_tool(permit, tool_call).await;
+        let validation = ToolValidation {
+            name: tool.name.to_string(),
+            schemas: tool.schemas().clone(),
+            arguments: request.arguments.clone(),
+        };
+        let answer = offer.provider.call_tool(permit, tool_call, Some(validation)).await;
+        if let Err(CallError::Refused(why)) = &answer {
+            return Ok(Answered { answer: Answer::Complete(invalid_arguments(why)), component });
+        }
         record.set_result(false, answer.as_ref().err());
         let answer = answer.map_err(from_call)?;
-        check_result(offer, tool, &answer)?;
         charge(offer, &answer);
         Ok(Answered { answer, component })
     }
@@ -111,19 +115,6 @@ fn invalid_arguments(why: &str) -> ToolResult {
     let text = format!("The arguments do not match the input schema of the tool: {why}");
     let block = Block { value: BlockValue::Text(text), annotations: None, metadata: vec![] };
     ToolResult { content: vec![block], structured: None, is_error: true, metadata: vec![], held: None }
-}
-
-/// Checks a result that succeeded. A provider that violates its own schema has failed.
-fn check_result(offer: &Offer, tool: &OfferedTool, answer: &Answer<ToolResult>) -> Result<(), Error> {
-    let Answer::Complete(result) = answer else { return Ok(()) };
-    if result.is_error {
-        return Ok(());
-    }
-    let checked = tool.check_result(result.structured.as_deref());
-    checked.map_err(|message| {
-        offer.provider.log_omitted(&[format!("the tool `{}`: {message}", tool.name)]);
-        Error::Failed { provider: offer.name().clone(), message }
-    })
 }
 
 /// Charges the bytes of a result to the provider's team.

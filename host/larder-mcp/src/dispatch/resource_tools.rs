@@ -41,7 +41,7 @@ impl Endpoint {
         let Some(tool) = self.0.gateway.resource_tool(call, &retried.request.name) else { return };
         // The `Arc` has not been cloned yet, so this succeeds.
         Arc::get_mut(call).into_iter().for_each(|call| call.interaction = None);
-        let arguments = std::mem::take(&mut retried.request.arguments);
+        let arguments = Arc::unwrap_or_clone(std::mem::take(&mut retried.request.arguments));
         *operation = Operation::CallResourceTool(Box::new(ResourceToolCall { tool, arguments }));
     }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -102,7 +103,8 @@ pub(super) fn tool_call(fields: &Fields<'_>) -> Result<Retried<ToolRequest>, Rpc
         Some(json) => serde_json::from_str(json.get())
             .map_err(|_| RpcError::new(INVALID_PARAMS, "`arguments` must be an object"))?,
     };
-    let request = ToolRequest { name, arguments: Value::Object(arguments), input: None, asked_by: None };
+    let request =
+        ToolRequest { name, arguments: Arc::new(Value::Object(arguments)), input: None, asked_by: None };
     Ok(Retried { request, answers: answers(fields)? })
 }
 

@@ -11,7 +11,7 @@ use super::circuit_breaker::CircuitBreaker;
 use super::convert::{
     completion, description, entry_page, read_result, template_match, template_page, versions, wit_match,
 };
-use super::guest_calls::AnswerMemory;
+use super::guest_calls::{AnswerMemory, CallChecks, NoChecks};
 use super::instrument::InstrumentedCall;
 use super::omissions::Omissions;
 use super::{CallError, ListPage, ListQuery, Provider, guest_calls, wit};
@@ -69,7 +69,7 @@ impl Provider {
             }
         };
         let guest_call = guest_calls::Read(request, AnswerMemory::default());
-        let (result, guest_call) = self.call_and_return(permit, guest_call, convert).await;
+        let (result, guest_call) = self.call_and_return(permit, guest_call, convert, NoChecks).await;
         let (mut result, memory) = (result?, guest_call.and_then(|call| call.1.into_charge()));
         if let (Some(memory), Some(contents)) = (memory, Arc::get_mut(&mut result.contents)) {
             contents.hold(Box::new(memory));
@@ -220,7 +220,7 @@ impl Provider {
         T: Send + 'static,
         F: Future<Output = Result<T, CallError>> + Send + 'static,
     {
-        self.call_and_return(permit, guest_call, convert).await.0
+        self.call_and_return(permit, guest_call, convert, NoChecks).await.0
     }
 
     /// Like [`Self::call`]; also returns the value that made the call, if it was made.
@@ -229,6 +229,7 @@ impl Provider {
         mut permit: Permit,
         guest_call: W,
         convert: impl Fn(Arc<GuestConfig>, W::Output) -> F + Send + Sync + 'static,
+        checks: impl CallChecks<T> + 'static,
     ) -> (Result<T, CallError>, Option<W>)
     where
         W: GuestCall + 'static,
@@ -240,7 +241,7 @@ impl Provider {
             Err(error) => return (Err(error), None),
         };
         let until = permit.time_limit().map(|limit| limit.until);
-        let guest_call = guest_calls::Converted { guest_call, convert };
+        let guest_call = guest_calls::Converted { guest_call, convert, checks };
         let (result, guest_call) = match self.admit(until).await {
             Ok(admitted) => self.run(permit, admitted, guest_call).await,
             Err(error) => (Err(error), guest_call),
@@ -275,8 +276,12 @@ impl Provider {
             let lease = Lease { config, permit };
             let result = {
                 // Pinned where it is made: a variable for it would be copied, and take space twice.
-                let run =
-                    pin!(sandbox.run((compiled, &call_meter), lease, queue_timer, reuse_key, &guest_call));
+                let run = pin!(async {
+                    if let Some(answer) = guest_call.before_call(&lease).await {
+                        return Ok(answer);
+                    }
+                    sandbox.run((compiled, &call_meter), lease, queue_timer, reuse_key, &guest_call).await
+                });
                 drain.run_unless_dropped(run).await
             };
             let removed = || Ok(Err(CallError::Unavailable("its team was removed".into())));

@@ -15,7 +15,7 @@ pub enum CallError {
     /// The version that the caller has is still current.
     #[error("not modified")]
     NotModified,
-    /// The template variables are invalid, so the guest was not called: which one, and why.
+    /// The template variables or the arguments are invalid, so the guest was not called: which one, and why.
     #[error("{0}")]
     Refused(String),
     /// The provider considers the request invalid.

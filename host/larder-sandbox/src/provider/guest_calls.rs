@@ -1,5 +1,6 @@
 //! The calls of the contract's functions, as [`GuestCall`]s.
 
+mod checks;
 mod converted;
 mod interactive;
 
@@ -7,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use wasmtime::Store;
 
+pub(super) use self::checks::{CallChecks, NoChecks};
 pub(super) use self::converted::Converted;
 pub(super) use self::interactive::{
     CallTool, CompleteArgument, GetPrompt, ListPrompts, ListTools, Search, Settings,

@@ -56,7 +56,15 @@ impl<'a> InstrumentedCall<'a> {
                 opened.into_iter().for_each(|opened| self.provider.log_circuit_opened("any", opened));
             }
             // The guest was not called, so these say nothing about the provider.
-            (_, Some(CallError::Busy | CallError::NoMemory | CallError::QuotaExceeded(_))) => {}
+            (
+                _,
+                Some(
+                    CallError::Refused(_)
+                    | CallError::Busy
+                    | CallError::NoMemory
+                    | CallError::QuotaExceeded(_),
+                ),
+            ) => {}
             (attempt, _) => attempt.into_iter().for_each(Attempt::answered),
         }
         self.end(error);

@@ -9,9 +9,10 @@ use super::convert::{
     completion, declarations, hits, prompt_page, prompt_result, tool_page, tool_result, wit_argument_query,
     wit_prompt_request, wit_search_query, wit_tool_call,
 };
-use super::guest_calls::AnswerMemory;
+use super::guest_calls::{AnswerMemory, NoChecks};
 use super::omissions::Omissions;
 use super::pages::fetch_pages;
+use super::tool_validation::ToolValidation;
 use super::{CallError, ListPage, Provider, guest_calls};
 use crate::bindings::exports::larder::provider::prompt_provider::Suggestions;
 use crate::guest_config::GuestConfig;
@@ -69,8 +70,14 @@ impl Provider {
     }
 
     /// Calls a tool. The call reaches at most one guest: it is never repeated, because a tool may have effects,
-    /// even if it fails halfway. Callers must not share or cache the result either.
-    pub async fn call_tool(&self, permit: Permit, call: ToolCall) -> Result<Answer<ToolResult>, CallError> {
+    /// even if it fails halfway. Callers must not share or cache the result either. Arguments that do not match their
+    /// schema are refused, and no guest is called.
+    pub async fn call_tool(
+        &self,
+        permit: Permit,
+        call: ToolCall,
+        validation: Option<ToolValidation>,
+    ) -> Result<Answer<ToolResult>, CallError> {
         require(self.supports_tools(), "tool-provider")?;
         let convert = move |config: Arc<GuestConfig>, answer: Result<_, _>| async move {
             let answer = answer.map_err(|error| config.redacted_error(error))?;
@@ -81,7 +88,7 @@ impl Provider {
         };
         let memory = AnswerMemory::default();
         let guest_call = guest_calls::CallTool(wit_tool_call(call), memory);
-        let (answer, guest_call) = self.call_and_return(permit, guest_call, convert).await;
+        let (answer, guest_call) = self.call_and_return(permit, guest_call, convert, validation).await;
         let mut answer = answer?;
         if let (Answer::Complete(result), Some(guest_call)) = (&mut answer, guest_call) {
             result.held = held(guest_call.1);
@@ -129,7 +136,7 @@ impl Provider {
         };
         let memory = AnswerMemory::default();
         let guest_call = guest_calls::GetPrompt(wit_prompt_request(request), memory);
-        let (answer, guest_call) = self.call_and_return(permit, guest_call, convert).await;
+        let (answer, guest_call) = self.call_and_return(permit, guest_call, convert, NoChecks).await;
         let mut answer = answer?;
         if let (Answer::Complete(result), Some(guest_call)) = (&mut answer, guest_call) {
             result.held = held(guest_call.1);

@@ -1,12 +1,13 @@
-//! A call whose answer is converted before the call ends. The conversion is work of the host on behalf of the guest:
+//! A call whose answer is converted and checked before the call ends. That is work of the host on behalf of the guest:
 //! as a part of the call it is measured, charged to the team and ended at the deadline.
 
 use std::sync::Arc;
 
 use wasmtime::Store;
 
+use super::CallChecks;
 use crate::guest::{CallableGuest, GuestCall};
-use crate::guest_config::GuestConfig;
+use crate::guest_config::{GuestConfig, Lease};
 use crate::provider::CallError;
 use crate::state::GuestState;
 use larder_runtime::memory_budget::{MemoryCharge, MemoryUse, Refused};
@@ -14,17 +15,19 @@ use larder_runtime::memory_budget::{MemoryCharge, MemoryUse, Refused};
 /// Answers up to this size are not charged to the memory budget.
 const FREE_ANSWER: usize = 64 << 10;
 
-pub(in crate::provider) struct Converted<W, C> {
+pub(in crate::provider) struct Converted<W, C, K> {
     pub(in crate::provider) guest_call: W,
     pub(in crate::provider) convert: C,
+    pub(in crate::provider) checks: K,
 }
 
-impl<W, C, F, T> GuestCall for Converted<W, C>
+impl<W, C, F, T, K> GuestCall for Converted<W, C, K>
 where
     W: GuestCall,
     C: Fn(Arc<GuestConfig>, W::Output) -> F + Send + Sync,
     F: Future<Output = Result<T, CallError>> + Send,
     T: Send,
+    K: CallChecks<T>,
 {
     type Output = Result<T, CallError>;
     const OPERATION: &'static str = W::OPERATION;
@@ -32,6 +35,10 @@ where
 
     fn subject(&self) -> &str {
         self.guest_call.subject()
+    }
+
+    async fn before_call(&self, lease: &Lease) -> Option<Self::Output> {
+        self.checks.before(lease).await.err().map(Err)
     }
 
     async fn call(
@@ -46,7 +53,12 @@ where
         let Ok(memory) = charge_answer(store.data(), W::answer_size(&output)) else {
             return Ok(Err(CallError::NoMemory));
         };
-        let converted = (self.convert)(store.data().lease.config.clone(), output).await;
+        let config = store.data().lease.config.clone();
+        let deadline = store.data().deadline;
+        let converted = match (self.convert)(config.clone(), output).await {
+            Ok(answer) => self.checks.after(&config, answer, deadline).await,
+            Err(error) => Err(error),
+        };
         memory.into_iter().for_each(|memory| self.guest_call.keep_answer_memory(memory));
         Ok(converted)
     }

@@ -1,0 +1,122 @@
+//! Validates the arguments and the result of a tool with its schemas, as a part of the call: while it holds its permits,
+//! measured, charged to the team and ended at the deadline. What takes long is done on a thread for long calls.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Instant;
+
+use larder_json_schema::{Effort, JsonSchema, SchemaError};
+use serde_json::Value;
+
+use super::CallError;
+use super::guest_calls::CallChecks;
+use crate::fault::timeout_fault;
+use crate::guest_config::{GuestConfig, Lease};
+use crate::place::move_to_long_call_thread;
+use larder_model::input::Answer;
+use larder_model::tool::ToolResult;
+use larder_runtime::deadline::with_deadline;
+
+/// How much effort a validation may take: about a tenth of a second.
+pub const MAX_EFFORT: u64 = 10_000_000;
+/// How much effort it may take on the thread that received the call: some tenths of a millisecond.
+const SHORT_EFFORT: u64 = 20_000;
+/// Bytes of a structured result that are parsed on that thread.
+const SHORT_RESULT: usize = 64 << 10;
+
+/// The compiled schemas of a tool.
+#[derive(Debug, Clone)]
+pub struct ToolSchemas {
+    /// The schema of its arguments.
+    pub input: Arc<JsonSchema>,
+    /// The schema of its structured result.
+    pub output: Option<Arc<JsonSchema>>,
+}
+
+/// What is validated in a call of a tool.
+#[derive(Debug, Clone)]
+pub struct ToolValidation {
+    /// The name of the tool, for the log.
+    pub name: String,
+    /// The schemas.
+    pub schemas: ToolSchemas,
+    /// The arguments of the call.
+    pub arguments: Arc<Value>,
+}
+
+impl CallChecks<Answer<ToolResult>> for Option<ToolValidation> {
+    async fn before(&self, lease: &Lease) -> Result<(), CallError> {
+        let Some(validation) = self else { return Ok(()) };
+        let (deadline, timeout) = lease.deadline(Instant::now());
+        let validate = validate(&validation.schemas.input, &validation.arguments, lease, deadline);
+        match with_deadline(|| deadline, validate).await {
+            Some(outcome) => outcome.map_err(|error| CallError::Refused(error.to_string())),
+            None => Err(CallError::Fault(timeout_fault(timeout, &lease.grant.limits))),
+        }
+    }
+
+    async fn after(
+        &self,
+        config: &GuestConfig,
+        answer: Answer<ToolResult>,
+        deadline: Instant,
+    ) -> Result<Answer<ToolResult>, CallError> {
+        let Some(validation) = self else { return Ok(answer) };
+        match validation.check_answer(config, &answer, deadline).await {
+            Ok(()) => Ok(answer),
+            Err(message) => {
+                config.log_omitted(&[format!("the tool `{}`: {message}", validation.name)]);
+                Err(CallError::Failed(message))
+            }
+        }
+    }
+}
+
+impl ToolValidation {
+    /// Checks a result that succeeded. A tool with an output schema must have a structured one.
+    async fn check_answer(
+        &self,
+        config: &GuestConfig,
+        answer: &Answer<ToolResult>,
+        deadline: Instant,
+    ) -> Result<(), String> {
+        let Answer::Complete(result) = answer else { return Ok(()) };
+        let Some(output) = &self.schemas.output else { return Ok(()) };
+        if result.is_error {
+            return Ok(());
+        }
+        let structured = result.structured.as_deref();
+        let structured = structured.ok_or("it has an output schema, but returned no structured result")?;
+        if structured.get().len() > SHORT_RESULT {
+            move_to_long_call_thread().await;
+        }
+        let value: Value = serde_json::from_str(structured.get()).map_err(|error| error.to_string())?;
+        let checked = validate(output, &value, config, deadline).await;
+        checked.map_err(|error| format!("its structured result does not match its output schema: {error}"))
+    }
+}
+
+/// Validates a value: first for as long as a short call takes, and if that is not enough, anew on a thread for long
+/// calls.
+async fn validate(
+    schema: &JsonSchema,
+    value: &Value,
+    config: &GuestConfig,
+    deadline: Instant,
+) -> Result<(), SchemaError> {
+    match schema.validate(value, &mut Effort::new(SHORT_EFFORT)) {
+        Err(SchemaError::TooMuchEffort) => {}
+        outcome => return outcome,
+    }
+    move_to_long_call_thread().await;
+    if let Some(wait) = config.quota_usage.as_ref().and_then(|quota_usage| quota_usage.cpu_wait()) {
+        tokio::time::sleep(wait).await;
+    }
+    let mut is_late = || Instant::now() >= deadline;
+    let outcome = schema.validate(value, &mut Effort::with_check(MAX_EFFORT, &mut is_late));
+    if outcome == Err(SchemaError::Stopped) {
+        // The call is ended at its deadline, which is now.
+        pending::<()>().await;
+    }
+    outcome
+}
