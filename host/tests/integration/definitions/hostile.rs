@@ -72,6 +72,9 @@ async fn expensive_schemas_are_omitted_or_their_effort_is_bounded() {
         the tool `large_pattern`: its input schema: the regular expression "((a{1000}){1000}){1000}" is invalid or too large, or has look-around or back references
         the tool `look_around`: its input schema: the regular expression "(?=a)a" is invalid or too large, or has look-around or back references
         the tool `back_reference`: its input schema: the regular expression "(a)\\1" is invalid or too large, or has look-around or back references
+        the tool `endless`: its input schema: a reference, or a keyword such as `allOf`, leads from a schema to itself for the same value
+        the tool `long_chain`: its input schema: more than 128 schemas apply to the same value through references or keywords such as `allOf`
+        the tool `long_result_chain`: its output schema: more than 128 schemas apply to the same value through references or keywords such as `allOf`
     "#]].assert_eq(&omitted(&server));
     let nested = (0..110).fold(json!(2), |value, _| json!({ "a": value }));
     let text = json!({ "text": "a".repeat(500_000) });
@@ -84,15 +87,19 @@ async fn expensive_schemas_are_omitted_or_their_effort_is_bounded() {
         outcomes += &format!("{name}: {}\n", outcome(&response));
     }
     expect![[r#"
+        chain: The arguments do not match the input schema of the tool: the schema and the value are nested too deeply
+        chain_of_not: The arguments do not match the input schema of the tool: the schema and the value are nested too deeply
+        chain_of_references: chain_of_references was called
         doubling: The arguments do not match the input schema of the tool: the schema needs too much time to validate this value
-        endless: endless was called
         exponential_pattern: exponential_pattern was called
         fine: fine was called
         large: the provider `hostile_tools` failed: its response is larger than the limit of 16 MiB (`limits.result`)
         many_states: The arguments do not match the input schema of the tool: the schema needs too much time to validate this value
-        many_values: The arguments do not match the input schema of the tool: the schema needs too much time to validate this value
+        many_values: The arguments do not match the input schema of the tool: `/text`: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
         recursive: The arguments do not match the input schema of the tool: the schema needs too much time to validate this value
         result: the provider `hostile_tools` failed: its structured result does not match its output schema: the schema needs too much t
+        result_chain: the provider `hostile_tools` failed: its structured result does not match its output schema: the schema and the value ar
+        unevaluated: unevaluated was called
     "#]].assert_eq(&outcomes);
     assert_eq!(server.read("echo://hello").await.status, 200);
 }
@@ -151,15 +158,14 @@ impl Counter {
 async fn schemas_refer_to_no_file_and_no_server() {
     let counter = Counter::start();
     let server = HttpTestServer::from_builder(counter.grant_to(hostile("references"))).await;
-    assert_eq!(names(&server, "tools").await, ["fine"]);
+    assert_eq!(names(&server, "tools").await, ["fine", "value"]);
     expect![[r#"
-        the tool `file`: its input schema: it refers to another document, which is not supported: Resource 'file:///etc/passwd'
-        the tool `http`: its input schema: it refers to another document, which is not supported: Resource 'SERVER'
-        the tool `dynamic`: its input schema: it refers to another document, which is not supported: Resource 'SERVER'
-        the tool `missing`: its input schema: Pointer '/$defs/missing' does not exist
-        the tool `value`: its input schema: the reference `#/properties/text/const` leads to a value, not to a schema
-        the tool `relative`: its input schema: it refers to another document, which is not supported: Resource 'SERVER/schema.json'
-        the tool `dialect`: its input schema: Unknown meta-schema: 'SERVER/dialect'. Custom meta-schemas must be registered in the registry before use
+        the tool `file`: its input schema: it refers to another document, which is not supported: `file:///etc/passwd`
+        the tool `http`: its input schema: it refers to another document, which is not supported: `SERVER`
+        the tool `dynamic`: its input schema: it refers to another document, which is not supported: `SERVER`
+        the tool `missing`: its input schema: the reference `#/$defs/missing` leads to nothing in the schema
+        the tool `relative`: its input schema: it refers to another document, which is not supported: `schema.json`
+        the tool `dialect`: its input schema: the `$schema` "SERVER/dialect" is not supported; use draft 2020-12, 2019-09, 7, 6 or 4
     "#]].assert_eq(&omitted(&server).replace(&counter.url(), "SERVER"));
     assert_eq!(counter.count(), 0);
 }
