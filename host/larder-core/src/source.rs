@@ -5,10 +5,8 @@ mod artifact;
 mod blob;
 mod folder;
 mod folder_watcher;
-mod locked;
 #[cfg(any(test, feature = "test-util"))]
 mod memory;
-mod registry;
 mod renamed_files;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,12 +21,8 @@ pub use self::artifact::{Artifact, PendingArtifact, Signatures, SignedSubject};
 pub use self::blob::{Blob, BlobRevision, Content, Detection, Fetched};
 pub use self::folder::{Folder, SETTLE_TIME};
 pub use self::folder_watcher::FolderWatcher;
-pub use self::locked::LockedFolder;
 #[cfg(any(test, feature = "test-util"))]
 pub use self::memory::{MemoryContent, MemorySource};
-pub use self::registry::{
-    RegistryComponent, RegistryConfig, RegistryFollower, RegistryHandle, RegistrySource, UpdateMode,
-};
 use self::renamed_files::RenamedFiles;
 
 /// A source of artifacts: a folder, or a registry.

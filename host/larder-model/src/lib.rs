@@ -12,6 +12,7 @@ pub mod prompt;
 pub mod resource;
 pub mod search;
 pub mod settings;
+pub mod signature;
 pub mod size;
 pub mod text_index;
 pub mod toml_depth;

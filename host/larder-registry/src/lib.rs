@@ -1,5 +1,5 @@
-//! Components in OCI registries: references, pulling, the local store, and the lock file. Knows neither catalogs nor
-//! the engine.
+//! Components in OCI registries: references, pulling, pushing, the local store, and the lock file. Only [`source`] uses
+//! the core: it is a source of components for the reconciler.
 //!
 //! A [`Reference`] names a component. A [`Client`] resolves it to an [`Image`] with a digest, and pulls that into a
 //! [`Store`]: the manifest, the component, and the attachments (signatures, attestations). Everything after that works
@@ -24,6 +24,7 @@ mod progress;
 mod reference;
 mod resolution;
 mod signatures;
+pub mod source;
 mod store;
 mod upload;
 

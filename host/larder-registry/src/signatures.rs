@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use larder_model::name::Digest;
-use larder_signature::{
-    CertificateAnnotations, FoundSignature, MAX_SIGNATURE_SIZE, Reason, Signature, SimpleSigning, layer,
+use larder_model::signature::{
+    CertificateAnnotations, FoundSignature, MAX_SIGNATURE_SIZE, Reason, Signature, SimpleSigning,
 };
+use larder_signature::layer;
 use oci_client::manifest::OciDescriptor;
 
 use crate::{Attachment, Error, Store};

@@ -6,7 +6,8 @@ use sigstore_verify::types::bundle::VerificationMaterialContent;
 use sigstore_verify::types::{Bundle, DsseEnvelope, Sha256Hash, SignatureContent, Statement};
 
 use crate::cryptography::{install, sha256};
-use crate::evidence::{Evidence, KeySignature, MAX_SIGNATURE_SIZE};
+use crate::evidence::{Evidence, KeySignature};
+use larder_model::signature::MAX_SIGNATURE_SIZE;
 
 /// The most certificates, log entries and timestamps of one bundle. Each costs a verification.
 pub(crate) const MAX_ITEMS: usize = 8;

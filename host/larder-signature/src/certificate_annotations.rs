@@ -5,21 +5,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sigstore_verify::types::Bundle;
 
-use crate::bundle::{self, MAX_ITEMS};
+use crate::bundle::{MAX_ITEMS, parse};
 use crate::cryptography::{install, sha256};
-
-/// The annotations that belong to a certificate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CertificateAnnotations {
-    /// `dev.sigstore.cosign/certificate`: the certificate in PEM.
-    pub certificate: String,
-    /// `dev.sigstore.cosign/chain`: the certificates of its issuers in PEM.
-    pub chain: Option<String>,
-    /// `dev.sigstore.cosign/bundle`: the entry of the log in JSON.
-    pub log_entry: Option<String>,
-    /// `dev.sigstore.cosign/rfc3161timestamp`: the timestamp in JSON.
-    pub timestamp: Option<String>,
-}
+use larder_model::signature::CertificateAnnotations;
 
 #[derive(Deserialize)]
 struct LogEntry {
@@ -54,46 +42,54 @@ struct Kind {
     api_version: String,
 }
 
-impl CertificateAnnotations {
-    /// Creates the bundle of a signed message.
-    pub(crate) fn bundle_of_message(&self, message: &[u8], signature: &[u8]) -> Result<Bundle, String> {
-        let digest = json!({ "algorithm": "SHA2_256", "digest": base64(&sha256(message)) });
-        self.bundle("messageSignature", json!({ "messageDigest": digest, "signature": base64(signature) }))
-    }
+/// Creates the bundle of a signed message.
+pub(crate) fn bundle_of_message(
+    annotations: &CertificateAnnotations,
+    message: &[u8],
+    signature: &[u8],
+) -> Result<Bundle, String> {
+    let digest = json!({ "algorithm": "SHA2_256", "digest": base64(&sha256(message)) });
+    bundle(
+        annotations,
+        "messageSignature",
+        json!({ "messageDigest": digest, "signature": base64(signature) }),
+    )
+}
 
-    /// Creates the bundle with this content.
-    pub(crate) fn bundle(&self, kind: &str, content: Value) -> Result<Bundle, String> {
-        install();
-        let mut material = json!({ "x509CertificateChain": { "certificates": self.certificates()? } });
-        if let Some(text) = &self.log_entry {
-            material["tlogEntries"] = json!([log_entry(text)?]);
-        }
-        if let Some(text) = &self.timestamp {
-            let Timestamp { token } = from_json("timestamp", text.as_bytes())?;
-            material["timestampVerificationData"] =
-                json!({ "rfc3161Timestamps": [{ "signedTimestamp": token }] });
-        }
-        // Only the first version may have an entry without an inclusion proof.
-        let version = if self.log_entry.is_some() { "0.1" } else { "0.2" };
-        let mut all = json!({
-            "mediaType": format!("application/vnd.dev.sigstore.bundle+json;version={version}"),
-            "verificationMaterial": material,
-        });
-        all[kind] = content;
-        bundle::parse(all.to_string().as_bytes())
+/// Creates the bundle with this content.
+pub(crate) fn bundle(
+    annotations: &CertificateAnnotations,
+    kind: &str,
+    content: Value,
+) -> Result<Bundle, String> {
+    install();
+    let mut material = json!({ "x509CertificateChain": { "certificates": certificates(annotations)? } });
+    if let Some(text) = &annotations.log_entry {
+        material["tlogEntries"] = json!([log_entry(text)?]);
     }
+    if let Some(text) = &annotations.timestamp {
+        let Timestamp { token } = from_json("timestamp", text.as_bytes())?;
+        material["timestampVerificationData"] =
+            json!({ "rfc3161Timestamps": [{ "signedTimestamp": token }] });
+    }
+    // Only the first version may have an entry without an inclusion proof.
+    let version = if annotations.log_entry.is_some() { "0.1" } else { "0.2" };
+    let mut all = json!({
+        "mediaType": format!("application/vnd.dev.sigstore.bundle+json;version={version}"),
+        "verificationMaterial": material,
+    });
+    all[kind] = content;
+    parse(all.to_string().as_bytes())
+}
 
-    /// Returns the certificate of the signer, and then those of its issuers.
-    fn certificates(&self) -> Result<Vec<Value>, String> {
-        let text = format!("{}\n{}", self.certificate, self.chain.as_deref().unwrap_or_default());
-        let all = pem::parse_many(text).map_err(|_| "its certificate is not in the PEM format")?;
-        match all.len() {
-            0 => Err("it has no certificate".into()),
-            1..=MAX_ITEMS => {
-                Ok(all.iter().map(|pem| json!({ "rawBytes": base64(pem.contents()) })).collect())
-            }
-            _ => Err("it has too many certificates".into()),
-        }
+/// Returns the certificate of the signer, and then those of its issuers.
+fn certificates(annotations: &CertificateAnnotations) -> Result<Vec<Value>, String> {
+    let text = format!("{}\n{}", annotations.certificate, annotations.chain.as_deref().unwrap_or_default());
+    let all = pem::parse_many(text).map_err(|_| "its certificate is not in the PEM format")?;
+    match all.len() {
+        0 => Err("it has no certificate".into()),
+        1..=MAX_ITEMS => Ok(all.iter().map(|pem| json!({ "rawBytes": base64(pem.contents()) })).collect()),
+        _ => Err("it has too many certificates".into()),
     }
 }
 

@@ -5,9 +5,6 @@ use sigstore_verify::types::Bundle;
 
 use crate::key::PublicKey;
 
-/// The largest file or layer with a signature that is read.
-pub const MAX_SIGNATURE_SIZE: u64 = 1 << 20;
-
 /// What signed a subject, as far as that is known without the operator's trust.
 pub(crate) enum Evidence {
     /// A message and the signature that a key made.

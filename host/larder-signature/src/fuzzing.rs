@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 
-use crate::{FoundSignature, Identity, PublicKey, Rule, Signature, SimpleSigning, Trust, TrustRoot};
+use crate::{Identity, PublicKey, Rule, Trust, TrustRoot};
+use larder_model::signature::{FoundSignature, Signature, SignatureVerifier as _, SimpleSigning};
 
 /// The content whose signature is claimed.
 const SUBJECT: &[u8] = b"component";

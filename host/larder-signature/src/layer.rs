@@ -5,11 +5,6 @@ use serde_json::{Value, json};
 
 use crate::cryptography::{digest_text, sha256};
 
-/// What the file name of a detached signature has after the name of the component.
-pub const DETACHED_EXTENSION: &str = ".sig";
-/// What the file name of a bundle has after the name of the component.
-pub const BUNDLE_EXTENSION: &str = ".sigstore.json";
-
 /// The annotation with the signature of a layer in the simple-signing format.
 pub const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 /// The annotation with the certificate of the signer.

@@ -5,9 +5,8 @@ use bytes::Bytes;
 use crate::evidence::Evidence;
 use crate::identity::Identity;
 use crate::key::PublicKey;
-use crate::reason::Reason;
-use crate::signer::Signer;
 use crate::trust_root::TrustRoot;
+use larder_model::signature::{Reason, Signer};
 
 /// Whose signatures are trusted, and whether one is required.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

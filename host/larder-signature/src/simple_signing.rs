@@ -3,23 +3,13 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::certificate_annotations::CertificateAnnotations;
+use crate::certificate_annotations::bundle_of_message;
 use crate::cryptography::{digest_text, sha256};
 use crate::evidence::{Evidence, KeySignature, from_base64};
+use larder_model::signature::SimpleSigning;
 
 /// What cosign writes as the type.
 const TYPE: &str = "cosign container image signature";
-
-/// A layer of the manifest at the tag `sha256-….sig`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SimpleSigning {
-    /// The signed text: the content of the layer.
-    pub payload: Bytes,
-    /// Its signature in base64: the annotation `dev.cosignproject.cosign/signature`.
-    pub signature: String,
-    /// The certificate of the signer, if there is no key.
-    pub certificate: Option<CertificateAnnotations>,
-}
 
 /// The signed text.
 #[derive(Serialize, Deserialize)]
@@ -58,24 +48,22 @@ pub(crate) fn payload(reference: &str, manifest_digest: &str) -> Bytes {
     serde_json::to_vec(&Payload { critical, optional: None }).unwrap_or_default().into()
 }
 
-impl SimpleSigning {
-    /// Returns what has to be verified. The subject is the manifest.
-    pub(crate) fn evidence(&self, subject: &Bytes) -> Result<Evidence, String> {
-        let payload: Payload = serde_json::from_slice(&self.payload)
-            .map_err(|error| format!("it is not a simple-signing payload: {error}"))?;
-        if payload.critical.r#type != TYPE {
-            return Err("it is not a signature of cosign".into());
-        }
-        if payload.critical.image.digest != digest_text(&sha256(subject)) {
-            return Err(format!("it signs {}", shortened(&payload.critical.image.digest)));
-        }
-        let signature = from_base64(self.signature.as_bytes()).ok_or("it is not a signature in base64")?;
-        match &self.certificate {
-            None => Ok(Evidence::Key(KeySignature { message: self.payload.clone(), signature })),
-            Some(certificate) => {
-                let bundle = certificate.bundle_of_message(&self.payload, &signature)?;
-                Ok(Evidence::Certificate(self.payload.clone(), Box::new(bundle)))
-            }
+/// Returns what has to be verified. The subject is the manifest.
+pub(crate) fn evidence(signed: &SimpleSigning, subject: &Bytes) -> Result<Evidence, String> {
+    let payload: Payload = serde_json::from_slice(&signed.payload)
+        .map_err(|error| format!("it is not a simple-signing payload: {error}"))?;
+    if payload.critical.r#type != TYPE {
+        return Err("it is not a signature of cosign".into());
+    }
+    if payload.critical.image.digest != digest_text(&sha256(subject)) {
+        return Err(format!("it signs {}", shortened(&payload.critical.image.digest)));
+    }
+    let signature = from_base64(signed.signature.as_bytes()).ok_or("it is not a signature in base64")?;
+    match &signed.certificate {
+        None => Ok(Evidence::Key(KeySignature { message: signed.payload.clone(), signature })),
+        Some(certificate) => {
+            let bundle = bundle_of_message(certificate, &signed.payload, &signature)?;
+            Ok(Evidence::Certificate(signed.payload.clone(), Box::new(bundle)))
         }
     }
 }

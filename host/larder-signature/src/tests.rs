@@ -12,7 +12,8 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::testing::{Authority, Signer};
-use crate::{FoundSignature, Identity, PublicKey, Rule, Signature, Trust, TrustRoot};
+use crate::{Identity, PublicKey, Rule, Trust, TrustRoot};
+use larder_model::signature::{FoundSignature, Signature, SignatureVerifier as _};
 
 const SUBJECT: Bytes = Bytes::from_static(b"component");
 const PERSON: &str = "release@example.com";

@@ -1,16 +1,14 @@
 //! The operator's trust in signers: the rule of the server and that of a team, which both apply.
 
-use std::fmt;
+use std::any::Any;
 
 use bytes::Bytes;
 
-use crate::attestation::Attestation;
 use crate::bundle;
 use crate::evidence::Evidence;
-use crate::reason::Reason;
 use crate::rule::Rule;
-use crate::signature::FoundSignature;
-use crate::signer::Signer;
+use crate::signature::Evident as _;
+use larder_model::signature::{Attestation, FoundSignature, Reason, SignatureVerifier, Signer, Untrusted};
 
 /// The most signatures of one component that are verified.
 const MAX_SIGNATURES: usize = 64;
@@ -20,35 +18,6 @@ const MAX_SIGNATURES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trust {
     rules: Vec<Rule>,
-}
-
-/// Why a component is rejected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Untrusted {
-    rule: String,
-    reasons: Vec<Reason>,
-}
-
-impl fmt::Display for Untrusted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rule, reasons } = self;
-        match reasons.as_slice() {
-            [] => write!(f, "it is not signed, and {rule} requires a signature"),
-            reasons => {
-                let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
-                write!(f, "{rule} requires a signature, and no signature is trusted: {}", reasons.join("; "))
-            }
-        }
-    }
-}
-
-impl std::error::Error for Untrusted {}
-
-impl Untrusted {
-    /// Returns whether a later verification of the same signatures may succeed.
-    pub fn is_temporary(&self) -> bool {
-        self.reasons.iter().any(Reason::is_temporary)
-    }
 }
 
 impl Trust {
@@ -72,22 +41,31 @@ impl Trust {
         Self { rules: all }
     }
 
-    /// Returns whether a component without a trusted signature is rejected.
-    pub fn is_required(&self) -> bool {
-        self.rules.iter().any(|rule| rule.is_required)
+    fn any_signer(&self, evidence: &Evidence) -> Result<Signer, String> {
+        let mut result = Err("no key and no identity is configured in [trust]".to_owned());
+        for rule in &self.rules {
+            result = result.or_else(|_| rule.signer(evidence).map_err(|reason| reason.to_string()));
+        }
+        result
     }
+}
 
-    /// Returns whether there is nothing to verify: no signer is trusted, and none is required.
-    pub fn is_empty(&self) -> bool {
+impl SignatureVerifier for Trust {
+    fn is_empty(&self) -> bool {
         !self.is_required()
             && self.rules.iter().all(|rule| rule.keys.is_empty() && rule.identities.is_empty())
     }
 
-    /// Returns the trusted signers of a subject: the component, or the manifest that names its digest. It is an error if
-    /// one is required and missing.
-    pub fn verify(&self, subject: &Bytes, found: &[FoundSignature]) -> Result<Vec<Signer>, Untrusted> {
-        let evidence: Vec<_> =
-            found.iter().take(MAX_SIGNATURES).map(|found| (&found.origin, found.evidence(subject))).collect();
+    fn is_required(&self) -> bool {
+        self.rules.iter().any(|rule| rule.is_required)
+    }
+
+    fn verify(&self, subject: &Bytes, found: &[FoundSignature]) -> Result<Vec<Signer>, Untrusted> {
+        let evidence: Vec<_> = found
+            .iter()
+            .take(MAX_SIGNATURES)
+            .map(|found| (&found.origin, evidence(found, subject)))
+            .collect();
         let mut signers = Vec::new();
         for rule in &self.rules {
             let mut reasons = Vec::new();
@@ -107,32 +85,24 @@ impl Trust {
         Ok(signers)
     }
 
-    /// Returns whether a component with these signers may still be served.
-    pub fn still_trusts(&self, signers: &[Signer]) -> bool {
-        let mut required = self.rules.iter().filter(|rule| rule.is_required);
-        required.all(|rule| signers.iter().any(|signer| rule.still_trusts(signer)))
-    }
-
-    /// Returns the statement in a bundle or an envelope, with its signer.
-    pub fn attestation(&self, subject: &Bytes, found: &FoundSignature) -> Option<Attestation> {
+    fn attestation(&self, subject: &Bytes, found: &FoundSignature) -> Option<Attestation> {
         let bundle = found.signature.as_ref().ok()?.bundle().ok()?;
         let predicate_type = bundle::predicate_type(&bundle)?;
         let signer = bundle::evidence(bundle, subject).and_then(|evidence| self.any_signer(&evidence));
         Some(Attestation { origin: found.origin.clone(), predicate_type, signer })
     }
 
-    fn any_signer(&self, evidence: &Evidence) -> Result<Signer, String> {
-        let mut result = Err("no key and no identity is configured in [trust]".to_owned());
-        for rule in &self.rules {
-            result = result.or_else(|_| rule.signer(evidence).map_err(|reason| reason.to_string()));
-        }
-        result
+    fn still_trusts(&self, signers: &[Signer]) -> bool {
+        let mut required = self.rules.iter().filter(|rule| rule.is_required);
+        required.all(|rule| signers.iter().any(|signer| rule.still_trusts(signer)))
+    }
+
+    fn is_same(&self, other: &dyn SignatureVerifier) -> bool {
+        (other as &dyn Any).downcast_ref::<Self>() == Some(self)
     }
 }
 
-impl FoundSignature {
-    fn evidence(&self, subject: &Bytes) -> Result<Evidence, Reason> {
-        let signature = self.signature.as_ref().map_err(Reason::clone)?;
-        Ok(signature.evidence(subject)?)
-    }
+fn evidence(found: &FoundSignature, subject: &Bytes) -> Result<Evidence, Reason> {
+    let signature = found.signature.as_ref().map_err(Reason::clone)?;
+    Ok(signature.evidence(subject)?)
 }

@@ -12,7 +12,7 @@ use sigstore_verify::types::Bundle;
 use sigstore_verify::{Error, TransparencyLogError, VerificationPolicy, Verifier};
 
 use crate::cryptography::{install, sha256, with_message};
-use crate::reason::Reason;
+use larder_model::signature::Reason;
 
 /// The trust root of an operator.
 #[derive(Clone)]

@@ -11,6 +11,7 @@ mod inherited_sockets;
 mod interfaces;
 mod memory_return;
 mod operator_credentials;
+mod registry;
 mod reload;
 #[cfg(feature = "cluster")]
 mod replicas;

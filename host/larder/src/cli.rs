@@ -31,6 +31,7 @@ mod paging;
 mod prompt;
 mod prompts;
 mod read;
+#[cfg(feature = "registry")]
 mod registry;
 mod reload;
 mod request;
@@ -106,14 +107,23 @@ enum Command {
     Dev(dev::Dev),
     Pack(pack::Pack),
     Bindings(bindings::Bindings),
+    #[cfg(feature = "registry")]
     Add(registry::Add),
+    #[cfg(feature = "registry")]
     Remove(registry::Remove),
+    #[cfg(feature = "registry")]
     Update(registry::Update),
+    #[cfg(feature = "registry")]
     Lock(registry::Lock),
+    #[cfg(feature = "registry")]
     Verify(registry::Verify),
+    #[cfg(feature = "registry")]
     Pull(registry::Pull),
+    #[cfg(feature = "registry")]
     Push(registry::Push),
+    #[cfg(feature = "registry")]
     Sign(registry::Sign),
+    #[cfg(feature = "registry")]
     Gc(registry::Gc),
     Status(status::Status),
     Health(health::Health),
@@ -195,10 +205,13 @@ impl Command {
         match self {
             Self::Serve(serve) => serve.run().await,
             Self::Check(check) => check.run().await,
-            Self::Inspect(inspect) => match registry::reference_of(&inspect.component) {
-                Some(reference) => Box::pin(registry::inspect(reference, inspect)).await,
-                None => Box::pin(inspect.run()).await,
-            },
+            Self::Inspect(inspect) => {
+                #[cfg(feature = "registry")]
+                if let Some(reference) = registry::reference_of(&inspect.component) {
+                    return Box::pin(registry::inspect(reference, inspect)).await;
+                }
+                Box::pin(inspect.run()).await
+            }
             Self::List(list) => list.run().await,
             Self::Templates(templates) => templates.run().await,
             Self::Read(read) => read.run().await,
@@ -219,14 +232,23 @@ impl Command {
             Self::Dev(dev) => Box::pin(dev.run()).await,
             Self::Pack(pack) => pack.run(),
             Self::Bindings(bindings) => bindings.run(),
+            #[cfg(feature = "registry")]
             Self::Add(add) => Box::pin(add.run()).await,
+            #[cfg(feature = "registry")]
             Self::Remove(remove) => remove.run(),
+            #[cfg(feature = "registry")]
             Self::Update(update) => Box::pin(update.run()).await,
+            #[cfg(feature = "registry")]
             Self::Lock(lock) => Box::pin(lock.run()).await,
+            #[cfg(feature = "registry")]
             Self::Verify(verify) => verify.run(),
+            #[cfg(feature = "registry")]
             Self::Pull(pull) => Box::pin(pull.run()).await,
+            #[cfg(feature = "registry")]
             Self::Push(push) => Box::pin(push.run()).await,
+            #[cfg(feature = "registry")]
             Self::Sign(sign) => Box::pin(sign.run()).await,
+            #[cfg(feature = "registry")]
             Self::Gc(gc) => gc.run(),
             Self::Status(status) => status.run().await,
             Self::Health(health) => health.run().await,

@@ -15,6 +15,8 @@ mod project;
 mod reload;
 mod substitute;
 mod value;
+#[cfg(not(feature = "registry"))]
+mod without_registry;
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -28,7 +30,6 @@ use larder_core::audit;
 use larder_core::change_detector;
 use larder_core::gateway;
 use larder_core::reconcile;
-use larder_core::source::RegistryConfig;
 use larder_core::telemetry;
 use larder_mcp::{self as endpoint, ListenAddress};
 use larder_model::name::TeamName;
@@ -41,10 +42,18 @@ pub use client::{ClientConfig, ConfiguredAddress, env_url, load_client};
 pub(crate) use convert::{validate_scope, validate_token_name};
 pub use error::{ConfigError, Diagnostic};
 pub use grant_request::parse as parse_grant_request;
+#[cfg(feature = "registry")]
+use larder_registry::LOCK_FILE;
+#[cfg(feature = "registry")]
+pub use larder_registry::source::RegistryConfig;
 pub use project::{Development, PROJECT_FILE, Project, load_project};
 pub use reload::{AuthReload, ConfigReload};
 pub use value::AdminAddress;
 pub(crate) use value::{parse_admin_address, parse_listen_address};
+#[cfg(not(feature = "registry"))]
+use without_registry::LOCK_FILE;
+#[cfg(not(feature = "registry"))]
+pub use without_registry::RegistryConfig;
 
 /// The configuration file that is read if it exists and `--config` names no other.
 pub const DEFAULT_FILE: &str = "larder.toml";

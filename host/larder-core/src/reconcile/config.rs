@@ -10,7 +10,7 @@ use tokio::sync::{Notify, watch};
 use super::Approvals;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{ApprovalMode, Ceiling, Grant, GrantRequest, OwnFiles};
-use larder_signature::Trust;
+use larder_model::signature::SignatureVerifier;
 
 /// The operator's configuration of loading.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub struct Config {
     /// The approvals beyond the grants.
     pub approvals: Approvals,
     /// Whose signatures are trusted, and whether one is required.
-    pub trust: Arc<Trust>,
+    pub trust: Arc<dyn SignatureVerifier>,
     /// Whether clients are offered the server's own tools, which read resources.
     pub resource_tools: bool,
     /// Whether a provider is rejected if a setting is missing that it requires. Otherwise it is loaded to be examined.

@@ -15,8 +15,8 @@ use crate::catalog::PendingApproval;
 use crate::source::{Artifact, ScanTriggers, Source};
 use larder_model::name::ProviderName;
 use larder_model::policy::{Ceiling, OwnFiles};
+use larder_model::signature::SignatureVerifier;
 use larder_runtime::file_fingerprint::FileFingerprint;
-use larder_signature::Trust;
 
 /// A component that should be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct DesiredComponent {
     /// The files of the host. A new team adds some, which a grant request must not contain either.
     pub(super) own_files: Arc<OwnFiles>,
     /// Whose signatures are trusted.
-    pub(super) trust: Arc<Trust>,
+    pub(super) trust: Arc<dyn SignatureVerifier>,
     /// Whether the team has reached its provider quota with the components before this one.
     pub(super) exceeds_quota: bool,
     /// Fingerprint of the approvals file. When it changes, a pending revision may be approved by now.

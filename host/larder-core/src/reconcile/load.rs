@@ -31,12 +31,12 @@ use super::{Approvals, ProviderConfig};
 use larder_key_value::KeyValueStore;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, GrantRequest, QuotaUsage, ungranted_imports};
+use larder_model::signature::Signer;
 use larder_runtime::blocking_threads::BlockingThreads;
 use larder_runtime::drain::Drain;
 use larder_runtime::metrics;
 use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
 use larder_sandbox::{CompileJob, CompiledComponent, Priority, Rejection, Sandbox, SignalSender};
-use larder_signature::Signer;
 
 /// How long the probe of one provider may delay the probes of others.
 const MAX_PROBE_PERMIT_TIME: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Blob, Fetched};
 use larder_model::name::Digest;
-use larder_signature::{BUNDLE_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Reason, Signature};
+use larder_model::signature::{BUNDLE_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Reason, Signature};
 
 /// A component in one revision, with what belongs to it. Two artifacts are equal if nothing has to be loaded again.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,8 +17,8 @@ use super::{
     Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers, Signatures, Source,
 };
 use larder_model::name::Digest;
+use larder_model::signature::{BUNDLE_EXTENSION, DETACHED_EXTENSION};
 use larder_runtime::file_fingerprint::FileFingerprint;
-use larder_signature::{BUNDLE_EXTENSION, DETACHED_EXTENSION};
 
 /// What the names of files with signatures have after the name of the component.
 const SIGNATURE_EXTENSIONS: [&str; 2] = [DETACHED_EXTENSION, BUNDLE_EXTENSION];

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::testing::Recipe;
-use crate::{CertificateAnnotations, SimpleSigning};
+use larder_model::signature::{CertificateAnnotations, SimpleSigning};
 
 /// Converts a bundle into what cosign stored in a registry before there were bundles.
 fn annotations(payload: Bytes, bundle: &Value) -> SimpleSigning {

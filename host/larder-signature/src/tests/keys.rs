@@ -1,6 +1,7 @@
 use super::*;
+use crate::KeyError;
 use crate::testing::Content;
-use crate::{KeyError, SimpleSigning};
+use larder_model::signature::SimpleSigning;
 
 const RSA_KEY: &str = include_str!("rsa.pub");
 /// Made by `openssl dgst -sha256 -sign`.

@@ -1,6 +1,6 @@
 use super::*;
-use crate::Reason;
 use crate::testing::Recipe;
+use larder_model::signature::Reason;
 
 #[test]
 fn a_signature_is_required_only_if_a_rule_says_so() {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::cryptography::{digest_text, sha256};
-use crate::{PrivateKey, SigningError, SimpleSigning, layer};
+use crate::{PrivateKey, SigningError, layer};
+use larder_model::signature::SimpleSigning;
 
 #[test]
 fn signatures_of_files_are_verified() {

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use tracing::Instrument as _;
 
 use super::critical_tasks::CriticalTasks;
+use super::registry::{RegistryHandle, TeamSources};
 use super::replicas::Replicas;
 use crate::config;
 use crate::text_indexes::TextIndexes;
@@ -19,7 +20,7 @@ use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::reconcile::{Components, ConfigHandle, Reconciler, StartLimits};
 use larder_core::replicas::{Single, TeamReplicas};
 use larder_core::search_index::{IndexProgress, SearchIndexer};
-use larder_core::source::{Folder, LockedFolder, RegistryConfig, RegistryHandle, Source};
+use larder_core::source::Folder;
 use larder_key_value::{KeyValueStore, database_path};
 use larder_model::policy::QuotaUsage;
 use larder_runtime::drain::Drain;
@@ -93,11 +94,8 @@ impl Team {
         let (writer, reader) = catalog::catalog(name, watched_uris);
         let notifier = writer.notifier();
         writer.record_notifications(sandbox.metrics().events().clone());
-        let folder = locked_if(folder, &config.registry);
-        let (registry, references, follower) = RegistryHandle::new(config.registry);
-        // References come first: a file that appears later cannot take the name of one.
-        let sources: Vec<Box<dyn Source>> = vec![Box::new(references), folder];
-        span.in_scope(|| follower.start(&drain));
+        let TeamSources { sources, registry } =
+            span.in_scope(|| TeamSources::new(folder, config.registry, &drain));
         let reconcile =
             Reconciler::new(config.reconcile, sources, sandbox, writer, quota_usage.clone(), drain.clone());
         let reconcile =
@@ -167,16 +165,5 @@ impl Team {
             spawn("search_indexer", search_indexer.run().instrument(self.span.clone()).boxed());
         }
         spawn("change_detector", self.change_detector.run().instrument(self.span).boxed());
-    }
-}
-
-/// Serves only what is in the lock file, if the server does.
-fn locked_if(folder: Folder, registry: &RegistryConfig) -> Box<dyn Source> {
-    match &registry.lock_file {
-        Some(lock_file) if registry.is_locked => {
-            let team = registry.has_teams.then(|| registry.team.clone());
-            Box::new(LockedFolder::new(folder, lock_file.clone(), team))
-        }
-        _ => Box::new(folder),
     }
 }

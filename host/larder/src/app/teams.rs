@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
+use super::registry::RegistryHandle;
 use super::team::{SharedServices, Team};
 use crate::config;
 use larder_admin::TeamView;
 use larder_core::catalog::Reader;
 use larder_core::reconcile::ConfigHandle;
-use larder_core::source::RegistryHandle;
 use larder_model::name::TeamName;
 use larder_model::policy::QuotaUsage;
 use larder_model::text_index::TextIndex;

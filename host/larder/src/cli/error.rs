@@ -1,18 +1,20 @@
 //! Errors of commands. They determine the exit code.
 
+#[cfg(feature = "registry")]
+mod registry;
+
 use std::io;
 use std::path::PathBuf;
 
+#[cfg(feature = "registry")]
+pub(super) use self::registry::RegistryCommandError;
 use crate::app::RunError;
 use crate::config::ConfigError;
 use crate::connect::ConnectError;
-use crate::toml_text::TomlTextError;
 use larder_author::{BindingsError, DiskError, PackError, ScaffoldError};
 use larder_client::{ClientError, Revision};
 use larder_core::reconcile::ApprovalsError;
-use larder_registry::{Error as RegistryError, LockError, StoreError};
 use larder_sandbox::Rejection;
-use larder_signature::SigningError;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {
@@ -66,30 +68,9 @@ pub(super) enum CommandError {
     TooManyFiles { folder: PathBuf, max: usize },
     #[error("{0}")]
     Content(#[from] larder_client::NotBase64),
+    #[cfg(feature = "registry")]
     #[error(transparent)]
-    Registry(#[from] RegistryError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Lock(#[from] LockError),
-    #[error(transparent)]
-    Signing(#[from] SigningError),
-    #[error("{}: {error}", path.display())]
-    Key { path: PathBuf, error: SigningError },
-    #[error("{} was not changed, because {reason}", path.display())]
-    Edit { path: PathBuf, reason: TomlTextError },
-    #[error("there are several teams ({0}): add --team NAME")]
-    SeveralTeams(String),
-    #[error("{name} is {reference} already: use `larder update {name}`, or --name for another name")]
-    AlreadyAdded { name: String, reference: String },
-    #[error("{0} has no `component` in the configuration: `larder add` adds one")]
-    NoReference(String),
-    #[error("`{0}` is no place to publish: write REGISTRY/REPOSITORY:TAG, or NAMESPACE:PACKAGE@VERSION")]
-    NoTag(String),
-    #[error("{} is {kind}, and does not export larder:provider/resource-provider; `larder check` says more", path.display())]
-    NotAProvider { path: PathBuf, kind: String },
-    #[error("{} was not published, because its requests are not valid: {problems}", path.display())]
-    GrantRequest { path: PathBuf, problems: String },
+    Registry(#[from] RegistryCommandError),
 }
 
 impl CommandError {
@@ -100,21 +81,9 @@ impl CommandError {
             | Self::NoToken(_)
             | Self::NoModule(_)
             | Self::NoSession(_)
-            | Self::TooManyFiles { .. }
-            | Self::Key { .. }
-            | Self::Edit { .. }
-            | Self::SeveralTeams(_)
-            | Self::AlreadyAdded { .. }
-            | Self::NoReference(_)
-            | Self::NoTag(_)
-            | Self::GrantRequest { .. } => true,
-            Self::Registry(error) => matches!(
-                error,
-                RegistryError::NotPermitted(_)
-                    | RegistryError::UnknownNamespace(_)
-                    | RegistryError::Settings { .. }
-            ),
-            Self::Lock(error) => !matches!(error, LockError::Io { .. }),
+            | Self::TooManyFiles { .. } => true,
+            #[cfg(feature = "registry")]
+            Self::Registry(error) => error.is_usage(),
             Self::New(error) => error.is_usage(),
             Self::Connect(error) => error.is_usage(),
             Self::Client(error) => error.is_usage(),
@@ -130,9 +99,6 @@ impl CommandError {
             | Self::Content(_)
             | Self::Random(_)
             | Self::Approvals(_)
-            | Self::Store(_)
-            | Self::Signing(_)
-            | Self::NotAProvider { .. }
             | Self::Audit(_) => false,
         }
     }

@@ -3,6 +3,8 @@
 mod component_info;
 mod interfaces;
 mod published;
+#[cfg(feature = "registry")]
+mod pulled;
 mod render;
 mod signatures;
 
@@ -20,8 +22,12 @@ use crate::app::{App, Interfaces, Provider};
 use crate::config::{self, Overrides};
 pub(super) use component_info::{ComponentInfo, Metadata};
 use larder_model::name::Digest;
-use larder_signature::Trust;
-pub(super) use published::{Published, Statement, examine_published};
+use larder_model::signature::{NoVerification, SignatureVerifier};
+pub(super) use published::Published;
+#[cfg(feature = "registry")]
+pub(super) use published::Statement;
+#[cfg(feature = "registry")]
+pub(super) use pulled::examine_published;
 
 /// Show what a component imports, requests and offers
 ///
@@ -77,7 +83,7 @@ impl Inspect {
         let path = self.component;
         let bytes =
             std::fs::read(&path).map_err(|error| CommandError::Input { path: path.clone(), error })?;
-        let published = signatures::of_file(&path, &bytes, &trust);
+        let published = signatures::of_file(&path, &bytes, &*trust);
         let findings = examine(&path, &bytes, grants).await?;
         Findings { configured, published, ..findings }.print(self.json)
     }
@@ -131,7 +137,7 @@ fn grants(
     config: Option<PathBuf>,
     team: TeamArg,
     configured: bool,
-) -> Result<(Option<GrantReport>, Arc<Trust>), CommandError> {
+) -> Result<(Option<GrantReport>, Arc<dyn SignatureVerifier>), CommandError> {
     let config = match configured {
         true => {
             let overrides = Overrides { config, team: team.team, ..Overrides::default() };
@@ -140,8 +146,12 @@ fn grants(
         false => config::without_file(file.parent().unwrap_or(Path::new(".")), &Overrides::default())?,
     };
     let team = config.local_caller.teams.iter().find_map(|team| config.teams.get(team));
-    let trust = team.map(|team| team.reconcile.trust.clone()).unwrap_or_default();
+    let trust = team.map_or_else(nobody, |team| team.reconcile.trust.clone());
     Ok((team.map(|team| of_file(&team.reconcile, file)).transpose()?.flatten(), trust))
+}
+
+fn nobody() -> Arc<dyn SignatureVerifier> {
+    Arc::new(NoVerification)
 }
 
 /// What loading a component showed.

@@ -12,13 +12,17 @@ mod log_filter;
 mod memory;
 mod own_files;
 mod provider;
+#[cfg(feature = "registry")]
 mod registries;
 mod secret;
 mod socket;
 mod state;
 mod team;
 mod telemetry;
+#[cfg(feature = "registry")]
 mod trust;
+#[cfg(not(feature = "registry"))]
+mod without_registries;
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -33,6 +37,8 @@ pub(crate) use self::auth::{validate_scope, validate_token_name};
 use self::connections::ConnectionLimits;
 use self::socket::WrittenAt;
 use self::team::GlobalSettings;
+#[cfg(not(feature = "registry"))]
+use self::{without_registries as registries, without_registries as trust};
 use super::file::{self, File, Server, Watch};
 use super::parser::Source;
 use super::value::HumanDuration;

@@ -16,8 +16,22 @@ struct Feature {
     keys: &'static [&'static str],
 }
 
-const FEATURES: [Feature; 2] = [
+const FEATURES: [Feature; 3] = [
     Feature { name: "cluster", is_enabled: cfg!(feature = "cluster"), keys: &["cluster"] },
+    Feature {
+        name: "registry",
+        is_enabled: cfg!(feature = "registry"),
+        keys: &[
+            "registries",
+            "trust",
+            "provider.*.component",
+            "provider.*.update",
+            "team.*.trust",
+            "team.*.credentials",
+            "team.*.provider.*.component",
+            "team.*.provider.*.update",
+        ],
+    },
     Feature {
         name: "search",
         is_enabled: cfg!(feature = "search"),
@@ -35,17 +49,21 @@ impl Feature {
         if self.is_enabled {
             return Vec::new();
         }
-        let name = self.name;
-        let message = format!(
-            "this larder was built without the feature `{name}`: use a release, build with `--features {name}`, \
-             or remove this"
-        );
+        let message = missing(self.name);
         let mut found = Vec::new();
         for key in self.keys {
             find(source.root(), key, &mut found);
         }
         found.iter().map(|at| source.diagnostic(at, message.as_str())).collect()
     }
+}
+
+/// Says what to do about something that needs a feature.
+pub(in crate::config) fn missing(feature: &str) -> String {
+    format!(
+        "this larder was built without the feature `{feature}`: use a release, build with `--features {feature}`, \
+         or remove this"
+    )
 }
 
 /// Finds a key that has a value other than `false`, which needs no feature.
@@ -87,6 +105,23 @@ mod tests {
                 "configuration:1: cluster: this larder was built without the feature `cluster`: ",
                 "configuration:4: provider.a.index: this larder was built without the feature `search`: ",
                 "configuration:6: team.t.provider.b.index: this larder was built without the feature `search`: ",
+            ],
+        );
+        check(
+            "[trust]\nrequire = true\n[registries]\n[provider.a]\ncomponent = 'r.example/a:1'\nupdate = 'auto'\n",
+            &[
+                "configuration:3: registries: this larder was built without the feature `registry`: ",
+                "configuration:1: trust: this larder was built without the feature `registry`: ",
+                "configuration:5: provider.a.component: ",
+                "configuration:6: provider.a.update: ",
+            ],
+        );
+        check(
+            "[team.t.trust]\nrequire = true\n[team.t.credentials.'r.example']\n[team.t.provider.a]\ncomponent = 'a'\n",
+            &[
+                "configuration:1: team.t.trust: ",
+                "configuration:3: team.t.credentials: ",
+                "configuration:5: team.t.provider.a.component: ",
             ],
         );
         check(

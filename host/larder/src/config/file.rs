@@ -3,7 +3,9 @@
 
 #[cfg(feature = "cluster")]
 mod cluster;
+#[cfg(feature = "registry")]
 mod registries;
+#[cfg(feature = "registry")]
 mod trust;
 
 use std::collections::BTreeMap;
@@ -15,15 +17,23 @@ use toml::Spanned;
 
 use super::LogFormat;
 use super::value::{
-    AdminAddress, Approval, ByteSize, ComponentReference, Dir, DurationOrNever, Extension, Host,
-    HumanDuration, KeyValue, Listen, Origin, PageSize, Proxy, Scalar, ServerName, ServerUrl, SettingValue,
-    SocketMode, Tcp, Timestamp, TokenDigest, Tools,
+    AdminAddress, Approval, ByteSize, Dir, DurationOrNever, Extension, Host, HumanDuration, KeyValue, Listen,
+    Origin, PageSize, Proxy, Scalar, ServerName, ServerUrl, SettingValue, SocketMode, Tcp, Timestamp,
+    TokenDigest, Tools,
 };
 
 #[cfg(feature = "cluster")]
 pub(super) use self::cluster::{Cluster, NatsServers};
+#[cfg(feature = "registry")]
 pub(super) use self::registries::{Registries, RegistryCredentials, Update};
+#[cfg(feature = "registry")]
 pub(super) use self::trust::{Identity, Trust};
+#[cfg(feature = "registry")]
+use super::value::ComponentReference;
+#[cfg(not(feature = "registry"))]
+pub(super) use super::without_registry::{
+    ComponentReference, Registries, RegistryCredentials, Trust, Update,
+};
 /// Without the feature, `features` refuses it.
 #[cfg(not(feature = "cluster"))]
 pub(super) type Cluster = serde::de::IgnoredAny;

@@ -4,9 +4,11 @@
 mod address;
 mod host;
 mod key_value;
+#[cfg(feature = "registry")]
 mod reference;
 mod tcp;
 mod tools;
+#[cfg(feature = "registry")]
 mod trusted_key;
 
 use std::fmt;
@@ -22,9 +24,11 @@ pub(super) use address::{Listen, Origin, ServerName, ServerUrl, SocketMode};
 pub(crate) use address::{parse_admin_address, parse_listen_address};
 pub(super) use host::Host;
 pub(super) use key_value::KeyValue;
+#[cfg(feature = "registry")]
 pub(super) use reference::ComponentReference;
 pub(super) use tcp::Tcp;
 pub(super) use tools::Tools;
+#[cfg(feature = "registry")]
 pub(super) use trusted_key::{KeySource, TrustedKey};
 
 use larder_mcp as endpoint;

@@ -8,10 +8,10 @@ use super::super::ProviderConfig;
 use super::super::phases::PhaseTimer;
 use crate::catalog::{Definitions, PendingApproval};
 use larder_model::name::Digest;
+use larder_model::signature::Signer;
 use larder_runtime::metrics;
 use larder_sandbox::Priority;
 use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
-use larder_signature::Signer;
 
 /// Identifies a revision: the component's digest and its configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use super::super::desired_state::DesiredComponent;
 use super::Loader;
 use super::component::IdentifiedComponent;
 use crate::source::{Signatures, SignedSubject};
+use larder_model::signature::{Signer, Untrusted};
 use larder_sandbox::provider::LoadError;
-use larder_signature::{Signer, Untrusted};
 
 impl Loader {
     /// Returns the trusted signers of an artifact. It is an error if one is required and missing.

@@ -16,8 +16,8 @@ use super::retry::Retry;
 use crate::catalog::{Offer, PendingApproval, RejectedComponent};
 use crate::source::BlobRevision;
 use larder_model::name::Digest;
+use larder_model::signature::Signer;
 use larder_sandbox::provider::LoadError;
-use larder_signature::Signer;
 
 /// Omissions of one provider in a log line. `larder status` shows all of them.
 const MAX_LOGGED_OMISSIONS: usize = 10;

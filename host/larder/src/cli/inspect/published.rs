@@ -1,18 +1,12 @@
 //! What a registry has beside a component: its annotations, its signers, and statements about it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::Serialize;
 
 use super::render::Page;
-use super::{Findings, examine};
-use crate::cli::check::grants::of_copied_file;
-use crate::cli::error::CommandError;
 use crate::cli::table;
-use larder_core::reconcile;
-use larder_registry::{Document, GRANT_REQUEST_ANNOTATION};
-use larder_signature::Attestation;
+use larder_model::signature::Attestation;
 
 /// The annotations that are shown, with their names for people.
 const SHOWN: [(&str, &str); 4] =
@@ -60,18 +54,6 @@ impl From<Attestation> for Statement {
     }
 }
 
-impl From<Document> for Statement {
-    fn from(Document { document_type, digest, size }: Document) -> Self {
-        Self {
-            predicate_type: document_type,
-            signer: None,
-            unverified: Some("unsigned".into()),
-            digest: Some(digest),
-            size: Some(size),
-        }
-    }
-}
-
 impl Statement {
     /// Describes it on one line.
     fn show(&self) -> String {
@@ -86,27 +68,6 @@ impl Statement {
         };
         format!("{predicate_type}, {by}")
     }
-}
-
-/// Loads a component from a registry alone, and describes it. `config` determines what it would be granted.
-pub(in crate::cli) async fn examine_published(
-    (name, reference): (&str, &str),
-    component: &[u8],
-    published: Published,
-    config: &reconcile::Config,
-) -> Result<Findings, CommandError> {
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join(format!("{name}.wasm"));
-    let written = |path: &Path, content: &[u8]| {
-        std::fs::write(path, content).map_err(|error| CommandError::File { path: path.to_owned(), error })
-    };
-    written(&file, component)?;
-    if let Some(request) = published.annotations.get(GRANT_REQUEST_ANNOTATION) {
-        written(&file.with_extension("toml"), request.as_bytes())?;
-    }
-    let grants = of_copied_file(config, &file)?;
-    let findings = examine(&file, component, grants).await?;
-    Ok(Findings { file: reference.to_owned(), published: Some(published), configured: true, ..findings })
 }
 
 impl Page {

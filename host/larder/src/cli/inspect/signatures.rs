@@ -6,12 +6,13 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use super::published::{Published, Statement};
-use larder_signature::{
-    BUNDLE_EXTENSION, DETACHED_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Signature, Trust,
+use larder_model::signature::{
+    BUNDLE_EXTENSION, DETACHED_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Signature, SignatureVerifier,
+    Signer,
 };
 
 /// Describes the signatures of a file. Returns nothing if it has none and needs none.
-pub(super) fn of_file(file: &Path, component: &[u8], trust: &Trust) -> Option<Published> {
+pub(super) fn of_file(file: &Path, component: &[u8], trust: &dyn SignatureVerifier) -> Option<Published> {
     let found: Vec<_> =
         [DETACHED_EXTENSION, BUNDLE_EXTENSION].iter().filter_map(|extension| find(file, extension)).collect();
     if found.is_empty() && !trust.is_required() {
@@ -27,7 +28,7 @@ pub(super) fn of_file(file: &Path, component: &[u8], trust: &Trust) -> Option<Pu
     Some(Published { signer, untrusted, attestations, ..Published::default() })
 }
 
-fn join(signers: Vec<larder_signature::Signer>) -> Option<String> {
+fn join(signers: Vec<Signer>) -> Option<String> {
     let names: Vec<_> = signers.iter().map(ToString::to_string).collect();
     (!names.is_empty()).then(|| names.join(", "))
 }

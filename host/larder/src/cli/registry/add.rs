@@ -7,7 +7,7 @@ use super::context::{ContextArgs, describe, locked};
 use super::edit::EditedFile;
 use super::section::Section;
 use super::{default_name, examine};
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::cli::{Outcome, out};
 use larder_model::name::ProviderName;
 use larder_registry::Reference;
@@ -44,7 +44,8 @@ impl Add {
         let team = context.one_team()?;
         let name = self.name.map_or_else(|| default_name(&self.reference), |name| name.to_string());
         if let Some(existing) = team.reference(&name) {
-            return Err(CommandError::AlreadyAdded { name, reference: existing.to_string() });
+            let reference = existing.to_string();
+            return Err(RegistryCommandError::AlreadyAdded { name, reference }.into());
         }
         let file = EditedFile::read(&self.context.file())?;
         let section = Section { team: team.section(), name: &name };

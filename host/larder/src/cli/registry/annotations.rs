@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::cli::inspect::Metadata;
 use crate::config;
 use larder_registry::GRANT_REQUEST_ANNOTATION;
@@ -72,7 +72,7 @@ pub(super) fn grant_request(component: &Path) -> Result<Option<String>, CommandE
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     match config::parse_grant_request(&text, &folder) {
         Ok(_) => Ok(Some(text)),
-        Err(problems) => Err(CommandError::GrantRequest { path, problems }),
+        Err(problems) => Err(RegistryCommandError::GrantRequest { path, problems }.into()),
     }
 }
 

@@ -7,14 +7,14 @@ use clap::Args;
 
 use super::differences::Description;
 use super::transfer::Transfers;
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::cli::team::TeamArg;
 use crate::config::{self, Config, Overrides, Team};
 use larder_model::name::{ProviderName, TeamName};
+use larder_model::signature::{Attestation, FoundSignature};
 use larder_registry::{
     Client, Component, Error, LOCK_FILE, LockError, LockFile, LockedComponent, Pulled, Reference, Store,
 };
-use larder_signature::{Attestation, FoundSignature};
 
 /// The configuration and the team that a command concerns.
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ impl Context {
             (Some((name, team)), None) => TeamAccess::new(name, team),
             _ => {
                 let names: Vec<_> = self.config.teams.keys().map(TeamName::as_str).collect();
-                Err(CommandError::SeveralTeams(names.join(", ")))
+                Err(RegistryCommandError::SeveralTeams(names.join(", ")).into())
             }
         }
     }

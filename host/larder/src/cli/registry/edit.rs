@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::config::{self, Overrides};
 use crate::connect::{ConfigFile, Readers};
 use crate::toml_text::TomlTextError;
@@ -35,6 +35,6 @@ impl EditedFile {
 
     /// The error for a text that cannot be edited.
     pub(super) fn cannot_edit(&self, reason: TomlTextError) -> CommandError {
-        CommandError::Edit { path: self.path.clone(), reason }
+        RegistryCommandError::Edit { path: self.path.clone(), reason }.into()
     }
 }

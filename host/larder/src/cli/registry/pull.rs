@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::context::{Context, ContextArgs, TeamAccess};
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::cli::{Outcome, out, table};
 use larder_model::name::ProviderName;
 use larder_registry::{LockFile, Reference, Store};
@@ -61,7 +61,7 @@ impl Pull {
         let is_known =
             |name: &&ProviderName| teams.iter().any(|team| team.reference(name.as_str()).is_some());
         if let Some(unknown) = self.names.iter().find(|name| !is_known(name)) {
-            return Err(CommandError::NoReference(unknown.to_string()));
+            return Err(RegistryCommandError::NoReference(unknown.to_string()).into());
         }
         let (lock, mut reports) = (context.lock()?, Vec::new());
         for team in &teams {

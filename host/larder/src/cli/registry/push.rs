@@ -10,7 +10,7 @@ use serde_json::json;
 use super::annotations::{AnnotationArgs, grant_request};
 use super::context::{ContextArgs, TeamAccess};
 use super::transfer::Transfers;
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::cli::inspect::ComponentInfo;
 use crate::cli::{Outcome, out};
 use larder_registry::{Error, Image, Interfaces, Package, Reference, Upload, Version, semver};
@@ -48,7 +48,7 @@ impl Push {
         if info.contract.is_none() {
             let kind =
                 if info.kind.starts_with("not") { info.kind.into() } else { format!("a {}", info.kind) };
-            return Err(CommandError::NotAProvider { path, kind });
+            return Err(RegistryCommandError::NotAProvider { path, kind }.into());
         }
         let request = grant_request(&path)?;
         let interfaces =
@@ -90,14 +90,18 @@ async fn destination(team: &TeamAccess<'_>, reference: &Reference) -> Result<(Im
     let image = match reference {
         Reference::Image(image) => image.clone(),
         Reference::Package(package) => {
-            let version = exact_version(package).ok_or_else(|| CommandError::NoTag(reference.to_string()))?;
+            let version = exact_version(package).ok_or_else(|| no_tag(reference))?;
             team.client.image_of(package, &version).await?
         }
     };
     match &image.version {
         Version::Tag(tag) => Ok((image.clone(), tag.clone())),
-        Version::Digest(_) => Err(CommandError::NoTag(reference.to_string())),
+        Version::Digest(_) => Err(no_tag(reference).into()),
     }
+}
+
+fn no_tag(reference: &Reference) -> RegistryCommandError {
+    RegistryCommandError::NoTag(reference.to_string())
 }
 
 /// Returns the version of a requirement that names one completely, such as `1.2.0` or `=1.2.0`.

@@ -9,10 +9,11 @@ use serde_json::json;
 
 use super::context::ContextArgs;
 use super::transfer::Transfers;
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::cli::{Outcome, out};
+use larder_model::signature::DETACHED_EXTENSION;
 use larder_registry::{Error, Reference, Upload, Version};
-use larder_signature::{DETACHED_EXTENSION, PrivateKey};
+use larder_signature::PrivateKey;
 
 /// Sign a component in a registry, or a file
 ///
@@ -56,7 +57,8 @@ impl Sign {
 fn private_key(path: &Path) -> Result<PrivateKey, CommandError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| CommandError::Input { path: path.to_owned(), error })?;
-    PrivateKey::from_pem(&text).map_err(|error| CommandError::Key { path: path.to_owned(), error })
+    let failed = |error| RegistryCommandError::Key { path: path.to_owned(), error };
+    Ok(PrivateKey::from_pem(&text).map_err(failed)?)
 }
 
 /// Returns what was signed, and where the signature is.

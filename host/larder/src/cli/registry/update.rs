@@ -7,7 +7,7 @@ use serde_json::json;
 use super::context::{Context, ContextArgs, TeamAccess, describe, locked};
 use super::differences::{Description, Difference};
 use crate::cli::confirm::confirm;
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, RegistryCommandError};
 use crate::cli::{Outcome, out};
 use larder_model::name::ProviderName;
 use larder_registry::{Component, LockFile, LockedComponent, Reference};
@@ -94,7 +94,7 @@ impl Update {
         let is_known =
             |name: &&ProviderName| teams.iter().any(|team| team.reference(name.as_str()).is_some());
         match self.names.iter().find(|name| !is_known(name)) {
-            Some(name) => Err(CommandError::NoReference(name.to_string())),
+            Some(name) => Err(RegistryCommandError::NoReference(name.to_string()).into()),
             None => Ok(()),
         }
     }

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use super::super::file::{File, Trust};
+use super::super::LOCK_FILE;
+use super::super::file::File;
+#[cfg(feature = "registry")]
+use super::super::file::Trust;
+#[cfg(feature = "registry")]
 use super::super::value::KeySource;
 use super::super::{Env, ParseContext};
 use super::compiler;
 use larder_model::policy::{OwnFile, OwnFiles};
-use larder_registry::LOCK_FILE;
 use larder_sandbox::CacheLocation;
 
 /// Returns the files that are known before the teams are converted: all except their plugins folders and the state
@@ -32,16 +35,24 @@ pub(super) fn of_host(file: &File, context: &ParseContext, env: &Env) -> OwnFile
     if let Some(log) = file.audit.file.as_ref().filter(|log| log.get_ref().as_os_str() != "-") {
         own.add(OwnFile::AuditLog, &context.folder.join(log.get_ref()));
     }
-    let rules = file.team.values().filter_map(|team| team.trust.as_ref()).chain([&file.trust]);
-    if let Some(store) = &file.registries.store {
-        own.add(OwnFile::Store, &context.folder.join(store.get_ref()));
-    }
-    for trusted in rules.flat_map(trust_files) {
-        own.add(OwnFile::Trust, &context.folder.join(trusted));
-    }
+    #[cfg(feature = "registry")]
+    add_registry_files(&mut own, file, context);
     own
 }
 
+/// Adds the store, and the files with the keys of those whose signatures are trusted.
+#[cfg(feature = "registry")]
+fn add_registry_files(own: &mut OwnFiles, file: &File, context: &ParseContext) {
+    if let Some(store) = &file.registries.store {
+        own.add(OwnFile::Store, &context.folder.join(store.get_ref()));
+    }
+    let rules = file.team.values().filter_map(|team| team.trust.as_ref()).chain([&file.trust]);
+    for trusted in rules.flat_map(trust_files) {
+        own.add(OwnFile::Trust, &context.folder.join(trusted));
+    }
+}
+
+#[cfg(feature = "registry")]
 fn trust_files(trust: &Trust) -> impl Iterator<Item = &Path> {
     let keys = trust.keys.iter().filter_map(|key| match &key.get_ref().source {
         KeySource::File(file) => Some(file.as_path()),

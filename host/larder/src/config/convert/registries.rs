@@ -12,10 +12,11 @@ use super::{Conversion, count, time};
 use crate::config::Overrides;
 use crate::config::file::{Provider, Registries, RegistryCredentials, Update};
 use larder_core::reconcile::ProviderConfig;
-use larder_core::source::{RegistryComponent, RegistryConfig, UpdateMode};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Secret, Secrets};
-use larder_registry::{Access, Credentials, LOCK_FILE, Limits, LockFile, Reference, Registry};
+pub(super) use larder_registry::Access;
+use larder_registry::source::{RegistryComponent, RegistryConfig, UpdateMode};
+use larder_registry::{Credentials, LOCK_FILE, Limits, LockFile, Reference, Registry};
 
 /// The maximum size of a file with certificates, in bytes.
 const MAX_CA: u64 = 1 << 20;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::provider::limits;
-use super::registries::RegistrySettings;
+use super::registries::{Access as RegistryAccess, RegistrySettings};
+use super::trust::{Rule, verifier};
 use super::{Conversion, count, require_folder};
 use crate::config::file::{self, Provider};
 use crate::config::value::{Access, Approval};
@@ -19,8 +20,6 @@ use larder_model::name::{TeamName, Teams};
 use larder_model::policy::{
     self, ApprovalMode, Bounds, Ceiling, Dir, Grant, Limits, OwnFile, Quota, Secrets, resolve_existing,
 };
-use larder_registry::Access as RegistryAccess;
-use larder_signature::{Rule, Trust};
 
 /// Top-level settings that apply to all teams.
 pub(super) struct GlobalSettings<'a> {
@@ -258,7 +257,7 @@ impl Conversion<'_> {
             requires_settings: true,
             relative_to: team.plugins.clone(),
             approvals: Approvals::new(state, &team.plugins),
-            trust: Arc::new(Trust::new([global.trust.clone()].into_iter().chain(team.trust))),
+            trust: verifier(&global.trust, team.trust),
             resource_tools: global.resource_tools,
             team: team.name,
         };

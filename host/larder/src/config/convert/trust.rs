@@ -2,19 +2,28 @@
 
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use toml::Spanned;
 
 use super::Conversion;
 use crate::config::file;
 use crate::config::value::{KeySource, TrustedKey};
+use larder_model::signature::{NoVerification, SignatureVerifier};
 use larder_model::size;
-use larder_signature::{Identity, PublicKey, Rule, TrustRoot};
+pub(super) use larder_signature::Rule;
+use larder_signature::{Identity, PublicKey, Trust, TrustRoot};
 
 /// The maximum size of a file with a key.
 const MAX_KEY: u64 = 64 << 10;
 /// The maximum size of a trust root. That of the public instance of Sigstore has less than 10 KiB.
 const MAX_ROOT: u64 = 1 << 20;
+
+/// Returns what verifies signatures by the rules of the server and of a team.
+pub(super) fn verifier(server: &Rule, team: Option<Rule>) -> Arc<dyn SignatureVerifier> {
+    let trust = Trust::new([server.clone()].into_iter().chain(team));
+    if trust.is_empty() { Arc::new(NoVerification) } else { Arc::new(trust) }
+}
 
 impl Conversion<'_> {
     /// Converts the rule of the server or of a team. `before` is the rule of the server, if this is the one of a team.

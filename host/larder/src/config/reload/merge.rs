@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ConfigReload;
 use crate::config::{ClusterConfig, Config, Log, Team};
-use larder_core::source::RegistryConfig;
 use larder_core::{gateway, reconcile};
 use larder_mcp::{self as endpoint, ListenAddress};
 use larder_model::name::TeamName;
@@ -101,7 +100,7 @@ impl Merge {
             plugins: self.keep(key("plugins"), &running.plugins, fresh.plugins),
             reconcile: self.reconcile(&running.reconcile, fresh.reconcile, has_same_folder),
             // The folder of the store is reported once, for all teams.
-            registry: RegistryConfig { store: running.registry.store.clone(), ..fresh.registry },
+            registry: fresh.registry.with_store_of(&running.registry),
             quota: self.keep(quota_key, &running.quota, fresh.quota),
         }
     }

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use tokio::sync::Notify;
 
 use super::{RegistryComponent, RegistryConfig, UpdateMode};
+use crate::{LockFile, Reference, Resolution, Store, StoreError};
 use larder_model::name::{Digest, ProviderName};
-use larder_registry::{LockFile, Reference, Resolution, Store, StoreError};
 
 /// What is known about all references of a team.
 #[derive(Default)]

@@ -5,6 +5,7 @@
 mod component;
 mod config;
 mod follower;
+mod locked;
 mod revisions;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,10 +18,11 @@ use tokio::sync::watch;
 use self::component::{KnownArtifacts, manifest_of};
 pub use self::config::{RegistryComponent, RegistryConfig, UpdateMode};
 pub use self::follower::RegistryFollower;
+pub use self::locked::LockedFolder;
 use self::revisions::{Revisions, Target};
-use super::{Artifact, PendingArtifact, Scan, ScanTriggers, Source};
+use crate::{Error, LockFile, StoreError};
+use larder_core::source::{Artifact, BlobRevision, PendingArtifact, Scan, ScanTriggers, Source};
 use larder_model::name::{Digest, ProviderName};
-use larder_registry::{Error, LockFile, StoreError};
 
 /// How long the start waits for components that are not in the store yet.
 const START_WAIT: Duration = Duration::from_secs(10);
@@ -163,8 +165,8 @@ enum Missing {
 /// Returns the update that waits until the operator accepts it.
 fn update(artifact: Artifact, origin: &str, manifest: Digest) -> PendingArtifact {
     let digest = match artifact.component.revision() {
-        super::BlobRevision::Digest(digest) => digest,
-        super::BlobRevision::Fingerprint(_) => manifest,
+        BlobRevision::Digest(digest) => digest,
+        BlobRevision::Fingerprint(_) => manifest,
     };
     let lines = BTreeSet::from([format!("update {origin} to sha256:{manifest}")]);
     PendingArtifact::Update { artifact: Box::new(artifact), digest, lines }

@@ -11,8 +11,8 @@ use tracing::Instrument as _;
 
 use super::revisions::{Revisions, Target};
 use super::{RegistryComponent, RegistryConfig};
+use crate::{Client, Component, Error, NoProgress, Reference, Store};
 use larder_model::name::{Digest, ProviderName};
-use larder_registry::{Client, Component, Error, NoProgress, Reference, Store};
 use larder_runtime::drain::{Drain, SupervisedTask};
 use larder_runtime::health::Impact;
 
@@ -112,7 +112,7 @@ impl Followed {
             // What was wanted until now is checked now.
             _ = wanted.notified().now_or_never();
             let error = self.check().await.err();
-            failures = if error.is_some() { failures + 1 } else { 0 };
+            failures = if error.is_some() { failures.saturating_add(1) } else { 0 };
             if let Some(error) = error.as_ref().filter(|error| reported.as_ref() != Some(*error)) {
                 let (provider, reference) = (&self.name, &self.component.reference);
                 tracing::warn!(%provider, %reference, error, "cannot get the component, or look for an update");
@@ -177,9 +177,10 @@ impl Followed {
 fn delay(failures: u32, interval: Duration) -> Duration {
     match failures {
         0 => interval,
-        failures => {
-            FIRST_RETRY.saturating_mul(2_u32.saturating_pow(failures - 1)).min(LAST_RETRY).min(interval)
-        }
+        failures => FIRST_RETRY
+            .saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)))
+            .min(LAST_RETRY)
+            .min(interval),
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::{Access, LockError, LockFile, LockedComponent, Reference, ResolutionKey, Store};
 use larder_model::name::ProviderName;
-use larder_registry::{Access, LockError, LockFile, LockedComponent, Reference, ResolutionKey, Store};
 
 /// The configuration of the components that a team takes from registries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +59,12 @@ impl RegistryConfig {
             true => Store::folder_of_team(folder, &self.team),
             false => folder.to_owned(),
         }
+    }
+
+    /// Returns this configuration with the store of another one, which is in use.
+    #[must_use]
+    pub fn with_store_of(self, running: &Self) -> Self {
+        Self { store: running.store.clone(), ..self }
     }
 
     /// Returns the content of the lock file. `None` if there is none, and none is needed.

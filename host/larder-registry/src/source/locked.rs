@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use super::{Artifact, Scan, ScanTriggers, Source};
+use crate::LockFile;
+use larder_core::source::{Artifact, Scan, ScanTriggers, Source};
 use larder_model::name::Digest;
-use larder_registry::LockFile;
 
 /// What the references of files begin with in a lock file.
 const FILE: &str = "file:";
@@ -87,10 +87,10 @@ impl<S: Source> Source for LockedFolder<S> {
 
 #[cfg(test)]
 mod tests {
-    use larder_registry::LockedComponent;
+    use crate::LockedComponent;
 
     use super::*;
-    use crate::source::MemorySource;
+    use larder_core::source::MemorySource;
 
     fn locked(name: &str, content: &[u8]) -> LockedComponent {
         let digest = Digest::of(content);

@@ -19,12 +19,14 @@ impl Reason {
         Self { text: text.into(), is_temporary: true }
     }
 
-    pub(crate) fn is_temporary(&self) -> bool {
+    /// Whether a later verification of the same signature may succeed.
+    pub fn is_temporary(&self) -> bool {
         self.is_temporary
     }
 
     /// Returns the reason with the place where the signature was found.
-    pub(crate) fn at(self, origin: &str) -> Self {
+    #[must_use]
+    pub fn at(self, origin: &str) -> Self {
         Self { text: one_line(&format!("{origin}: {}", self.text)), ..self }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::cryptography::digest_text;
+use crate::name::Digest;
 
 /// A trusted signer of a component.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ impl fmt::Display for Signer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key { name, fingerprint } => {
-                let digest = digest_text(fingerprint);
+                let digest = format!("sha256:{}", Digest::from_bytes(*fingerprint));
                 write!(f, "key {name} ({})", digest.get(..19).unwrap_or(&digest))
             }
             Self::Identity { identity, issuer, .. } => write!(f, "{identity}, confirmed by {issuer}"),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use crate::source::{Artifact, Blob, BlobRevision, Content, Fetched, Signatures, SignedSubject};
+use crate::{Component, Error, Reference, Store, StoreError};
+use larder_core::source::{Artifact, Blob, BlobRevision, Content, Fetched, Signatures, SignedSubject};
 use larder_model::name::{Digest, ProviderName};
-use larder_registry::{Component, Error, Reference, Store, StoreError};
 use larder_runtime::file_fingerprint::FileFingerprint;
 
 /// The maximum size of a manifest, in bytes.

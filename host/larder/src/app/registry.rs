@@ -1,0 +1,57 @@
+//! The sources of a team: its folder, and components from registries if the program has the feature.
+
+use crate::config::RegistryConfig;
+use larder_core::source::{Folder, Source};
+#[cfg(feature = "registry")]
+use larder_registry::source::LockedFolder;
+#[cfg(feature = "registry")]
+pub(super) use larder_registry::source::RegistryHandle;
+use larder_runtime::drain::Drain;
+
+/// The sources of a team.
+pub(super) struct TeamSources {
+    pub(super) sources: Vec<Box<dyn Source>>,
+    /// Changes the components that come from registries.
+    pub(super) registry: RegistryHandle,
+}
+
+#[cfg(feature = "registry")]
+impl TeamSources {
+    /// Creates the sources, and follows the references.
+    pub(super) fn new(folder: Folder, config: RegistryConfig, drain: &Drain) -> Self {
+        let folder = locked_if(folder, &config);
+        let (registry, references, follower) = RegistryHandle::new(config);
+        follower.start(drain);
+        // References come first: a file that appears later cannot take the name of one.
+        Self { sources: vec![Box::new(references), folder], registry }
+    }
+}
+
+/// Serves only what is in the lock file, if the server does.
+#[cfg(feature = "registry")]
+fn locked_if(folder: Folder, registry: &RegistryConfig) -> Box<dyn Source> {
+    match &registry.lock_file {
+        Some(lock_file) if registry.is_locked => {
+            let team = registry.has_teams.then(|| registry.team.clone());
+            Box::new(LockedFolder::new(folder, lock_file.clone(), team))
+        }
+        _ => Box::new(folder),
+    }
+}
+
+/// There is nothing to change.
+#[cfg(not(feature = "registry"))]
+#[derive(Debug, Clone)]
+pub(super) struct RegistryHandle;
+
+#[cfg(not(feature = "registry"))]
+impl RegistryHandle {
+    pub(super) fn update(&self, _: RegistryConfig) {}
+}
+
+#[cfg(not(feature = "registry"))]
+impl TeamSources {
+    pub(super) fn new(folder: Folder, _: RegistryConfig, _: &Drain) -> Self {
+        Self { sources: vec![Box::new(folder)], registry: RegistryHandle }
+    }
+}
