@@ -27,7 +27,7 @@ const API: &str = "/api/";
 /// The header in which browsers say where a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The address of the client, an extension of each request over TCP.
+/// The address of the client, an extension of each request over TCP or through a trusted proxy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
@@ -41,6 +41,10 @@ pub(super) fn head(request: &Request) -> Head<'_> {
 pub(super) async fn require_own_host(State(admin): State<Admin>, request: Request, next: Next) -> Response {
     let message = match admin.0.host_policy.check(request.uri(), request.headers()) {
         Ok(_) => return next.run(request).await,
+        Err(Forbidden::NoHost) => {
+            let message = "the request has no header `host`";
+            return refuse(&request, Denial::new(StatusCode::BAD_REQUEST, "host", message));
+        }
         Err(Forbidden::Host(_) | Forbidden::RepeatedHost) => {
             "the host is not allowed: add it to `admin.hosts`"
         }

@@ -31,10 +31,8 @@ use axum::routing::{any, get, post};
 pub(super) use self::event_stream::{PATH as STREAM, STREAMS};
 pub(super) use self::response::ApiError;
 use super::access::{require_approver, require_operator, require_reader};
+use super::admission::{prove_connection, read_body, take_permit};
 use super::{Admin, status};
-
-/// Where all paths of the API begin.
-pub(super) const PREFIX: &str = "/api/";
 
 /// Returns the routes. Whether the caller may use one is decided by layers here, never in a handler.
 pub(super) fn router(admin: &Admin) -> Router<Admin> {
@@ -68,8 +66,11 @@ pub(super) fn router(admin: &Admin) -> Router<Admin> {
     reports
         .merge(contents)
         .merge(decisions)
+        .route_layer(from_fn(take_permit))
+        .route_layer(from_fn(prove_connection))
+        .route_layer(from_fn(read_body))
         .route_layer(from_fn_with_state(admin.clone(), require_operator))
-        .route("/api/login", post(session::login))
+        .route("/api/login", post(session::login).layer(from_fn(read_body)))
         .layer(DefaultBodyLimit::max(body::MAX_BODY))
 }
 

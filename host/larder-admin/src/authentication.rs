@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use http::Uri;
-use http::header::{AUTHORIZATION, COOKIE, FORWARDED, HeaderMap, HeaderName, VIA};
+use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName};
 use subtle::ConstantTimeEq as _;
 
 use self::attempts::Attempts;
@@ -27,14 +27,10 @@ use larder_runtime::host_policy::HostPolicy;
 pub(crate) const COOKIE_NAME: &str = "larder_admin";
 /// The header with the secret of a session.
 pub(crate) const CSRF_HEADER: HeaderName = HeaderName::from_static("x-larder-csrf");
-/// Headers that proxies add.
-const PROXY_HEADERS: [HeaderName; 5] = [
-    FORWARDED,
-    VIA,
-    HeaderName::from_static("x-forwarded-for"),
-    HeaderName::from_static("x-forwarded-host"),
-    HeaderName::from_static("x-real-ip"),
-];
+/// Headers that proxies add: whole names, and how names begin and end.
+const PROXY_HEADERS: [&str; 3] = ["forwarded", "via", "cdn-loop"];
+const PROXY_PREFIXES: [&str; 4] = ["x-forwarded", "x-original-", "x-envoy-", "cf-"];
+const PROXY_SUFFIXES: [&str; 2] = ["-ip", "-addr"];
 
 /// Why a request is not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,7 +174,7 @@ impl Authentication {
         self.is_local
             && head.peer.is_none_or(|peer| peer.to_canonical().is_loopback())
             && self.loopback_hosts.check_host(head.uri, head.headers).is_ok()
-            && !PROXY_HEADERS.iter().any(|name| head.headers.contains_key(name))
+            && !head.headers.keys().any(is_of_proxy)
     }
 
     fn session(&self, headers: &HeaderMap) -> Option<(PageSession, Credential)> {
@@ -230,4 +226,12 @@ impl Authentication {
     pub(crate) fn may_read(&self, operator: &Operator) -> bool {
         operator.may_approve() || self.anonymous_caller().is_some()
     }
+}
+
+/// Whether a proxy adds this header. No list is complete, so whole families of names count.
+fn is_of_proxy(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    PROXY_HEADERS.contains(&name)
+        || PROXY_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || PROXY_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }

@@ -3,6 +3,7 @@
 //! read its configuration again, and delete the stored values of a provider.
 
 mod access;
+mod admission;
 mod api;
 mod authentication;
 mod cluster;
@@ -18,13 +19,12 @@ mod routes;
 mod security_headers;
 mod status;
 
-use std::future::ready;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
-use futures_util::FutureExt as _;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -34,6 +34,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::{Semaphore, watch};
 
 use self::access::Peer;
+use self::admission::{Connection, ReportPermits};
 use self::authentication::Authentication;
 pub use self::cluster::{Cluster, Replica};
 pub use self::forget::Forgotten;
@@ -53,18 +54,17 @@ use larder_key_value::KeyValueStore;
 use larder_model::name::Digest;
 use larder_model::policy::QuotaUsage;
 use larder_model::resource::{Entry, Template};
-use larder_runtime::connection_slots::{ConnectionSlot, ConnectionSlots};
+use larder_runtime::connection_slots::ConnectionSlots;
 use larder_runtime::drain::{Drain, SupervisedTask};
 use larder_runtime::health::{Health, Impact};
 use larder_runtime::host_policy::HostPolicy;
 use larder_runtime::listener::{Accept, ClientStream, ListenAddress, Listener};
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::{Metrics, Registry};
+use larder_runtime::trusted_proxies::TrustedProxies;
 
 /// Maximum number of concurrent connections. The admin address has few clients.
 const MAX_CONNECTIONS: usize = 32;
-/// How many of them may wait for metrics or the status, which are large. The others are for health checks.
-const MAX_REPORTS: usize = 24;
 /// Maximum time until a request head is complete, and its maximum size.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_HEAD: usize = 32 << 10;
@@ -88,6 +88,8 @@ pub struct Config {
     pub token: Option<Digest>,
     /// The scope that makes a token of the OAuth issuer one of an operator; `None` if there is none.
     pub scope: Option<String>,
+    /// The reverse proxies whose headers tell the address of the client.
+    pub trusted_proxies: TrustedProxies,
 }
 
 /// What the admin listener shows of a team.
@@ -161,6 +163,7 @@ struct Inner {
     /// The configured host names.
     hosts: Vec<String>,
     authentication: Authentication,
+    trusted_proxies: TrustedProxies,
     may_reload: bool,
     sources: Sources,
     catalog_metrics: Registry,
@@ -183,6 +186,7 @@ impl Admin {
             host_policy,
             hosts: config.hosts.clone(),
             authentication,
+            trusted_proxies: config.trusted_proxies.clone(),
             may_reload,
             sources,
             catalog_metrics,
@@ -205,7 +209,7 @@ impl Admin {
         self.0.drain.supervise_restarting(task, move || admin.clone().sample_metrics());
         let router = routes::router(self.clone());
         let connection_slots = ConnectionSlots::new(MAX_CONNECTIONS, Default::default());
-        let report_permits = Arc::new(Semaphore::new(MAX_REPORTS));
+        let report_permits = ReportPermits::default();
         loop {
             let accepted = tokio::select! {
                 () = self.0.drain.stopping() => return,
@@ -215,10 +219,10 @@ impl Admin {
                 Ok((stream, client)) => {
                     // Surplus connections are closed.
                     let Some(slot) = connection_slots.take(client.source()) else { continue };
-                    let (admin, router, reports) = (self.clone(), router.clone(), report_permits.clone());
+                    let (admin, router, permits) = (self.clone(), router.clone(), report_permits.clone());
                     slot.serve(&self.0.drain, |slot| async move {
-                        let peer = client.ip().map(Peer);
-                        admin.serve_connection((stream, peer), router, (slot, reports)).await;
+                        let connection = Connection::new(slot, permits);
+                        admin.serve_connection(stream, client.ip(), router, connection).await;
                     });
                 }
                 Err(error) => {
@@ -238,29 +242,21 @@ impl Admin {
 
     async fn serve_connection(
         self,
-        (stream, peer): (impl ClientStream, Option<Peer>),
+        stream: impl ClientStream,
+        peer: Option<IpAddr>,
         router: Router,
-        (slot, report_permits): (ConnectionSlot, Arc<Semaphore>),
+        connection: Connection,
     ) {
-        // Held until the response was sent, which is the end of the connection.
-        let (report_permit, is_stream) = (OnceLock::new(), OnceLock::new());
+        let is_stream = OnceLock::new();
         let router = TowerToHyperService::new(router);
         let service = service_fn(|mut request: Request<Incoming>| {
-            slot.prove();
-            if let Some(peer) = peer {
-                request.extensions_mut().insert(peer);
-            }
             // Each connection has one request.
             _ = is_stream.set(request.uri().path() == api::STREAM);
-            let has_permit = !routes::is_report(request.uri().path())
-                || report_permits
-                    .clone()
-                    .try_acquire_owned()
-                    .is_ok_and(|permit| report_permit.set(permit).is_ok());
-            match has_permit {
-                true => router.call(request).left_future(),
-                false => ready(Ok(security_headers::with_headers(response::overloaded()))).right_future(),
+            if let Some(client) = self.0.trusted_proxies.client(peer, request.headers()) {
+                request.extensions_mut().insert(Peer(client));
             }
+            request.extensions_mut().insert(connection.clone());
+            router.call(request)
         });
         // `axum::serve` has no timeouts. One request per connection, so that idle connections do not use up the
         // limit.

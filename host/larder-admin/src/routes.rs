@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::access::{
     head, is_authorized, require_credential, require_method, require_own_host, require_same_origin,
 };
+use super::admission::{prove_connection, take_permit};
 use super::response::{json, text};
 use super::{Admin, Sources, api, security_headers};
 use super::{forget, metrics, page, reload, status};
@@ -21,12 +22,15 @@ const PATHS: &str = "/ for the page, /livez, /readyz, /metrics and /status, or P
 
 /// Returns the service of all connections.
 pub(super) fn router(admin: Admin) -> Router {
-    let routes = Router::new()
+    let reports = Router::new()
         .route("/metrics", get(metrics::get))
         .route("/status", get(status::get))
+        .route_layer(from_fn(take_permit));
+    let routes = reports
         .route(reload::PATH, post(reload::post))
         .route(forget::PATH, post(forget::post))
         // Applies to the routes above only.
+        .route_layer(from_fn(prove_connection))
         .route_layer(from_fn_with_state(admin.clone(), require_credential))
         .merge(api::router(&admin))
         .route(page::PATH, get(page::index))
@@ -43,11 +47,6 @@ pub(super) fn router(admin: Admin) -> Router {
         .layer(from_fn_with_state(admin, require_own_host))
         .layer(map_response(forbid_caching))
         .layer(map_response(security_headers::add))
-}
-
-/// Whether a path has a large response, unlike the health checks.
-pub(super) fn is_report(path: &str) -> bool {
-    matches!(path, "/metrics" | "/status") || path.starts_with(api::PREFIX)
 }
 
 /// Nothing is kept by browsers, except what says that it may.

@@ -28,12 +28,7 @@ const HEADERS: [(HeaderName, &str); 8] = [
 ];
 
 /// Adds the headers to a response.
-pub(super) async fn add(response: Response) -> Response {
-    with_headers(response)
-}
-
-/// Adds the headers to a response that no path gives.
-pub(super) fn with_headers(mut response: Response) -> Response {
+pub(super) async fn add(mut response: Response) -> Response {
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }

@@ -228,10 +228,17 @@ impl From<RpcError> for DispatchError {
 impl From<Forbidden<'_>> for RpcError {
     fn from(forbidden: Forbidden<'_>) -> Self {
         let refusal = match forbidden {
-            Forbidden::Host(_) | Forbidden::RepeatedHost => Refusal::Host,
+            Forbidden::NoHost | Forbidden::Host(_) | Forbidden::RepeatedHost => Refusal::Host,
             Forbidden::Origin | Forbidden::RepeatedOrigin => Refusal::Origin,
         };
+        let status = match forbidden {
+            Forbidden::NoHost => StatusCode::BAD_REQUEST,
+            Forbidden::Host(_) | Forbidden::RepeatedHost | Forbidden::Origin | Forbidden::RepeatedOrigin => {
+                StatusCode::FORBIDDEN
+            }
+        };
         let why = match forbidden {
+            Forbidden::NoHost => "the header `host` is missing".into(),
             Forbidden::Host(host) => {
                 format!("the host `{}` is not allowed: add it to `server.hosts`", clip(host, 100))
             }
@@ -239,7 +246,7 @@ impl From<Forbidden<'_>> for RpcError {
             Forbidden::RepeatedOrigin => "the header `origin` is repeated".into(),
             Forbidden::Origin => "the origin of the request is not allowed on this server".into(),
         };
-        Self::new(INVALID_REQUEST, why).with_status(StatusCode::FORBIDDEN).with_refusal(refusal)
+        Self::new(INVALID_REQUEST, why).with_status(status).with_refusal(refusal)
     }
 }
 

@@ -68,7 +68,7 @@ impl Settings {
         } = config;
         let settings = Self {
             host_policy: HostPolicy::new(&hosts, &origins),
-            unix_host_policy: HostPolicy::new(&hosts, &origins).with_optional_host(),
+            unix_host_policy: HostPolicy::new(&hosts, &origins).with_empty_host(),
             body_limit,
             keep_alive,
             stall_timeout,

@@ -15,14 +15,16 @@ pub struct HostPolicy {
     hosts: Vec<String>,
     origins: Vec<String>,
     allows_addresses: bool,
-    is_host_optional: bool,
+    allows_empty_host: bool,
     allows_own_origins: bool,
 }
 
 /// Why a request is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Forbidden<'r> {
-    /// This host is not allowed. It is empty if the request has none.
+    /// The header `host` is missing, which HTTP requires.
+    NoHost,
+    /// This host is not allowed.
     Host(&'r str),
     /// The header `host` is repeated.
     RepeatedHost,
@@ -39,7 +41,7 @@ impl HostPolicy {
             texts.iter().map(|text| text.trim_end_matches('/').to_ascii_lowercase()).collect::<Vec<_>>()
         };
         let (hosts, origins) = (normalize(hosts), normalize(origins));
-        Self { hosts, origins, allows_addresses: false, is_host_optional: false, allows_own_origins: false }
+        Self { hosts, origins, allows_addresses: false, allows_empty_host: false, allows_own_origins: false }
     }
 
     /// Allows every IP address as the host: DNS rebinding needs a name.
@@ -47,9 +49,9 @@ impl HostPolicy {
         Self { allows_addresses: true, ..self }
     }
 
-    /// Allows requests without a host, or with an empty one, where there is no host: on a Unix socket.
-    pub fn with_optional_host(self) -> Self {
-        Self { is_host_optional: true, ..self }
+    /// Allows an empty host where a URL has none: on a Unix socket.
+    pub fn with_empty_host(self) -> Self {
+        Self { allows_empty_host: true, ..self }
     }
 
     /// Allows pages of the configured hosts, and of the addresses that are allowed: for a server that has pages.
@@ -76,11 +78,9 @@ impl HostPolicy {
         let host = match uri.authority() {
             Some(authority) => authority.as_str(),
             None => match single_header(headers, &HOST).map_err(|Repeated| Forbidden::RepeatedHost)? {
-                Some(host) if !(self.is_host_optional && host.is_empty()) => {
-                    host.to_str().unwrap_or_default()
-                }
-                None if !self.is_host_optional => "",
-                _ => return Ok(()),
+                None => return Err(Forbidden::NoHost),
+                Some(host) if self.allows_empty_host && host.is_empty() => return Ok(()),
+                Some(host) => host.to_str().unwrap_or_default(),
             },
         };
         if self.is_own_host(host) { Ok(()) } else { Err(Forbidden::Host(host)) }

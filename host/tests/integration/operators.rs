@@ -1,11 +1,13 @@
 //! The API of the admin address, for operators: who may use it, and what they can do with it. The server is the real one.
 
 mod approvals;
+mod behind_a_proxy;
 mod commands;
 mod forged_requests;
 mod oauth;
 mod reads;
 mod sessions;
+mod unfinished_requests;
 mod without_credentials;
 
 use std::time::Duration;

@@ -18,8 +18,13 @@ pub(crate) struct Denial {
 
 impl Denial {
     /// Creates a denial that is not about the credential.
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), retry: None }
+    }
+
+    /// Creates a denial of what the sender may not do.
     pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
-        Self { status: StatusCode::FORBIDDEN, code, message: message.into(), retry: None }
+        Self::new(StatusCode::FORBIDDEN, code, message)
     }
 
     /// The response of a path of the API. `logins` are the kinds of credentials that a client can log in with.

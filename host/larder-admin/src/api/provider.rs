@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::response::Response;
 use http::StatusCode;
 use serde::Serialize;
@@ -14,6 +14,7 @@ use super::providers::ProviderItem;
 use super::query::NameInPath;
 use super::response::{ApiError, cut};
 use super::time::timestamp;
+use crate::operator::Operator;
 use crate::response::json;
 use crate::{Admin, Grants};
 use larder_core::catalog::Offer;
@@ -116,15 +117,17 @@ struct Fault {
 
 pub(super) async fn get(
     State(admin): State<Admin>,
+    Extension(operator): Extension<Operator>,
     NameInPath(name): NameInPath,
 ) -> Result<Response, ApiError> {
+    let may_read = admin.0.authentication.may_read(&operator);
     let view = ComponentView::find(&admin.0.sources.teams.borrow(), &name);
     let view = view.ok_or_else(|| ApiError::unknown_provider(&name))?;
-    Ok(json(StatusCode::OK, &Provider::of(&view)))
+    Ok(json(StatusCode::OK, &Provider::of(&view, may_read)))
 }
 
 impl Provider {
-    fn of(view: &ComponentView) -> Self {
+    fn of(view: &ComponentView, may_read: bool) -> Self {
         let (offer, report) = (view.offer.as_deref(), view.report.as_ref());
         let provider = offer.map(|offer| &*offer.provider);
         let sources = provider.map(|provider| provider.grant_sources().clone()).unwrap_or_default();
@@ -134,7 +137,7 @@ impl Provider {
             origin: Origin::of(view, report),
             signature: report.and_then(Signature::of),
             since: provider.map(|provider| timestamp(provider.since())),
-            offers: offer.map(Offers::of),
+            offers: offer.map(|offer| Offers::of(offer, may_read)),
             grants: provider.map(|provider| Grants::of(provider.grant())),
             requests: sources.requested.into_iter().collect(),
             allowed: sources.allowed.into_iter().collect(),

@@ -51,7 +51,24 @@ pub(super) struct Limits {
 }
 
 impl Offers {
-    pub(super) fn of(offer: &Offer) -> Self {
+    /// Returns the offer of a provider. Its lists are empty for an operator who may not read them.
+    pub(super) fn of(offer: &Offer, may_read: bool) -> Self {
+        let offers = Self::of_reader(offer);
+        if may_read { offers } else { offers.without_lists() }
+    }
+
+    fn without_lists(self) -> Self {
+        Self {
+            templates: Vec::new(),
+            tools: Vec::new(),
+            prompts: Vec::new(),
+            claims: Vec::new(),
+            omitted: Vec::new(),
+            ..self
+        }
+    }
+
+    fn of_reader(offer: &Offer) -> Self {
         let secrets = &offer.provider.grant().secrets;
         let text = |text: &Option<String>| text.as_deref().map(cut);
         Self {

@@ -96,7 +96,7 @@ pub(super) fn convert(
     let private = has_teams || !auth.is_empty();
     let listen = conversion.listen(&file.server, overrides, auth.is_empty());
     let log = conversion.log(&file.server);
-    let admin = conversion.admin(&file.admin, overrides, auth.oauth.is_some());
+    let admin = conversion.admin(&file.admin, &file.server, overrides, auth.oauth.is_some());
     let audit = conversion.audit(&file.audit);
     let connections = conversion.connection_limits(&file.server);
     let telemetry = conversion.telemetry(&file.telemetry);

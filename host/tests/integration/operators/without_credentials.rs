@@ -52,8 +52,18 @@ async fn requests_that_may_come_from_elsewhere_are_refused() {
         ("host", "admin.example"),
         ("host", "10.0.0.7:7879"),
         ("x-forwarded-for", "10.0.0.7"),
+        ("x-forwarded-host", "admin.example"),
+        ("x-forwarded-proto", "https"),
+        ("x-forwarded-server", "proxy"),
         ("forwarded", "for=10.0.0.7"),
         ("via", "1.1 proxy"),
+        ("x-real-ip", "10.0.0.7"),
+        ("x-client-ip", "10.0.0.7"),
+        ("true-client-ip", "10.0.0.7"),
+        ("cf-connecting-ip", "10.0.0.7"),
+        ("cf-ray", "7"),
+        ("x-original-host", "admin.example"),
+        ("x-envoy-external-address", "10.0.0.7"),
     ] {
         assert_eq!(api.get("/api/session", &[header]).await.verdict(), "403 forbidden", "{header:?}");
         assert_eq!(api.get("/api/overview", &[header]).await.verdict(), "403 forbidden", "{header:?}");
@@ -97,6 +107,16 @@ async fn what_the_endpoint_protects_is_not_readable_here() {
         assert_eq!(session["may_read"], false, "{more}");
         for path in ["/api/resources", "/api/templates", "/api/tools", "/api/prompts"] {
             assert_eq!(get(path).await.status().as_u16(), 403, "{path} with {more}");
+        }
+        let mut provider = serde_json::Value::Null;
+        eventually_within(SLOW_WAIT, "the provider is served", async || {
+            let text = get("/api/providers/echo").await.text().await.unwrap();
+            provider = serde_json::from_str(&text).unwrap();
+            provider["offers"].is_object()
+        })
+        .await;
+        for list in ["templates", "tools", "prompts", "claims", "omitted"] {
+            assert_eq!(provider["offers"][list], json!([]), "{list} with {more}");
         }
         let read = client.post(format!("{admin}/api/read")).header("content-type", "application/json");
         let read = read.body(json!({ "uri": "echo://hello" }).to_string()).send().await.unwrap();

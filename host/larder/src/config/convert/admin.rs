@@ -4,14 +4,20 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use super::Conversion;
 use super::socket::WrittenAt;
-use crate::config::file::Admin;
+use crate::config::file::{Admin, Server};
 use crate::config::{AdminAddress, Overrides};
 use larder_admin as admin;
 use larder_mcp::ListenAddress;
 
 impl Conversion<'_> {
     /// `has_issuer` is whether tokens of an OAuth issuer are accepted.
-    pub(super) fn admin(&mut self, raw: &Admin, overrides: &Overrides, has_issuer: bool) -> admin::Config {
+    pub(super) fn admin(
+        &mut self,
+        raw: &Admin,
+        server: &Server,
+        overrides: &Overrides,
+        has_issuer: bool,
+    ) -> admin::Config {
         let default = ListenAddress::from(SocketAddr::from((Ipv4Addr::LOCALHOST, 7879)));
         let (AdminAddress(listen), at) = match (&overrides.admin, &raw.listen) {
             (None, Some(listen)) => (listen.get_ref().clone(), WrittenAt::File(listen.span())),
@@ -34,6 +40,7 @@ impl Conversion<'_> {
             hosts: raw.hosts.iter().flatten().map(|name| name.0.clone()).collect(),
             token: raw.token.map(|digest| digest.0),
             scope,
+            trusted_proxies: server.trusted_proxies.iter().map(|proxy| proxy.0).collect(),
         }
     }
 

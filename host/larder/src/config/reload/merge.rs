@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ConfigReload;
 use crate::config::{ClusterConfig, Config, Log, Team};
+use larder_admin as admin;
 use larder_core::{gateway, reconcile};
 use larder_mcp::{self as endpoint, ListenAddress};
 use larder_model::name::TeamName;
@@ -37,7 +38,7 @@ impl Config {
                 true => None,
                 false => merge.cluster(self, fresh.cluster),
             },
-            admin: merge.keep("admin", &self.admin, fresh.admin),
+            admin: merge.admin(&self.admin, fresh.admin),
             endpoint: merge.endpoint(&self.endpoint, fresh.endpoint, self.is_over_stdio),
             gateway: merge_gateway(&self.gateway, fresh.gateway),
             watched_uris: merge.keep("server.watched_uris", &self.watched_uris, fresh.watched_uris),
@@ -63,6 +64,13 @@ impl Merge {
         }
         self.0.insert(key.into());
         running.clone()
+    }
+
+    /// The endpoint follows the trusted proxies, and the admin address does not.
+    fn admin(&mut self, running: &admin::Config, fresh: admin::Config) -> admin::Config {
+        let key = "server.trusted_proxies";
+        let trusted_proxies = self.keep(key, &running.trusted_proxies, fresh.trusted_proxies);
+        self.keep("admin", running, admin::Config { trusted_proxies, ..fresh })
     }
 
     /// The idle timeout of sessions is reported with the other keys of the endpoint.
