@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 use async_nats::{Message, SubscribeError};
 use futures_util::StreamExt as _;
 use futures_util::stream::{SelectAll, select_all};
-use serde::de::DeserializeOwned;
 use tokio::time::{MissedTickBehavior, timeout};
 
 use crate::node::Node;
 use crate::outbox::EventMessage;
-use crate::replica::{InterestBatch, SnapshotPart};
+use crate::replica::{InterestBatch, MessageKind, SnapshotPart};
 use crate::replica_id::ReplicaId;
 use crate::traffic::{Direction, Kind};
 
@@ -54,34 +53,32 @@ async fn handle(node: &Node, message: &Message) {
     }
     match kind {
         Some("interest") => {
-            let Some(batch) = parse::<InterestBatch>(node, message) else { return };
+            let batch =
+                node.admit::<InterestBatch>(from, MessageKind::Interest, &message.subject, &message.payload);
+            let Some(batch) = batch else { return };
             node.traffic.count(Direction::Received, Kind::Interest, 1);
             node.replica().batch_received(from, batch, Instant::now());
         }
         Some("events") => {
-            let Some(events) = parse::<EventMessage>(node, message) else { return };
+            let events =
+                node.admit::<EventMessage>(from, MessageKind::Events, &message.subject, &message.payload);
+            let Some(events) = events else { return };
             node.received(from, events);
         }
         _ => {}
     }
 }
 
-/// Reads a message. Another version of the program may send what this one does not understand.
-fn parse<T: DeserializeOwned>(node: &Node, message: &Message) -> Option<T> {
-    serde_json::from_slice(&message.payload)
-        .map_err(|error| {
-            let subject = message.subject.as_str();
-            node.connection.report_error("a message of another replica is not understood", &error);
-            tracing::debug!(subject, %error, "a message of another replica is not understood");
-        })
-        .ok()
+/// Where a snapshot is read: in the answers to one request, of one replica.
+fn snapshot_place(inbox: &str, from: ReplicaId) -> String {
+    format!("snapshot {inbox} {from}")
 }
 
 /// Answers a replica that missed a batch.
 async fn send_snapshot(node: &Node, request: &Message) {
     let Some(reply) = &request.reply else { return };
     for part in node.send_interest(|replica| replica.snapshot()).await {
-        if node.send(reply, &part).await {
+        if node.send(reply, &snapshot_place(reply, node.id), &part).await {
             node.traffic.count(Direction::Sent, Kind::Interest, 1);
         }
     }
@@ -116,7 +113,7 @@ async fn send_events(node: &Node) {
     let subject = node.subject(&format!("events.{}", node.id));
     while node.connection.is_connected() {
         let Some(message) = node.outbox.take() else { return };
-        let is_sent = node.send(&subject, &message).await;
+        let is_sent = node.send(&subject, &subject, &message).await;
         let direction = if is_sent { Direction::Sent } else { Direction::Dropped };
         for kind in message.events.iter().filter_map(|event| Kind::of(&event.event)) {
             node.traffic.count(direction, kind, 1);
@@ -152,14 +149,19 @@ async fn collect_snapshot(node: &Node, replica: ReplicaId) -> Result<(), async_n
     let inbox = client.new_inbox();
     let mut parts = client.subscribe(inbox.clone()).await?;
     let subject = node.subject(&format!("snapshot.{replica}"));
+    let place = snapshot_place(&inbox, replica);
     client.publish_with_reply(subject, inbox, bytes::Bytes::new()).await?;
     while let Some(message) = parts.next().await {
         // NATS itself answers for a replica that is gone.
         if message.status.is_some() {
             return Ok(());
         }
-        let part: SnapshotPart = serde_json::from_slice(&message.payload)?;
-        let is_last = part.part + 1 >= part.parts;
+        let Some(opened) = node.open::<SnapshotPart>(&place, &message.payload) else { continue };
+        if !node.replica().admits_snapshot(replica, opened.sequence.is_some()) {
+            continue;
+        }
+        let part = opened.content;
+        let is_last = part.part.saturating_add(1) >= part.parts;
         node.traffic.count(Direction::Received, Kind::Interest, 1);
         node.replica().snapshot_received(replica, part, Instant::now());
         if is_last {

@@ -22,6 +22,8 @@ pub struct ClusterConfig {
     pub ca: Option<PathBuf>,
     /// The keys for what replicas seal for each other. The first one seals, each of them opens.
     pub keys: Vec<Secret>,
+    /// Whether messages without a seal are refused, which replicas of earlier versions send.
+    pub require_sealed: bool,
     /// How long a replica that is silent counts as alive.
     pub lease: Duration,
     /// On how many servers of a NATS cluster a bucket is stored.

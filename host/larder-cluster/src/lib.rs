@@ -16,6 +16,7 @@ mod node;
 mod outbox;
 mod replica;
 mod replica_id;
+mod seal;
 mod sessions;
 mod status;
 mod team;

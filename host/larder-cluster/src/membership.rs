@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::bucket::{self, NewBucket};
 use crate::node::Node;
-use crate::replica::Lease;
+use crate::replica::{Lease, MessageKind};
 use crate::replica_id::ReplicaId;
 use larder_runtime::health::Impact;
 
@@ -114,19 +114,26 @@ async fn bucket(node: &Node) -> Result<Store, async_nats::Error> {
 async fn renew(node: &Node, bucket: &Store) -> Result<(), async_nats::Error> {
     let lease = node.send_interest(|replica| replica.lease()).await;
     let started = Instant::now();
-    bucket.put(node.id.to_string(), serde_json::to_vec(&lease)?.into()).await?;
+    bucket.put(node.id.to_string(), node.seal(&lease_place(node, node.id), &lease)?.into()).await?;
     node.replica().renewed(started);
     Ok(())
 }
 
-/// Looks at a change of the bucket. What it cannot read may be from another version of the program.
+/// Where the lease of a replica is read.
+fn lease_place(node: &Node, id: ReplicaId) -> String {
+    node.subject(&format!("lease.{id}"))
+}
+
+/// Looks at a change of the bucket.
 fn observe(node: &Node, entry: &Entry) {
     let Some(id) = ReplicaId::parse(&entry.key) else { return };
     match entry.operation {
-        Operation::Put => match serde_json::from_slice::<Lease>(&entry.value) {
-            Ok(lease) => node.replica().lease_seen(id, lease, Instant::now()),
-            Err(error) => node.connection.report_error("the lease of a replica is not understood", &error),
-        },
+        Operation::Put => {
+            let lease = node.admit::<Lease>(id, MessageKind::Lease, &lease_place(node, id), &entry.value);
+            if let Some(lease) = lease {
+                node.replica().lease_seen(id, lease, Instant::now());
+            }
+        }
         Operation::Delete | Operation::Purge => node.replica().left(id),
     }
 }

@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use crate::config::ClusterConfig;
 use crate::connection::Connection;
 use crate::inbox::Inbox;
 use crate::outbox::{EventMessage, Outbox, TeamEvent};
-use crate::replica::{InterestBatch, Replica, UriHash};
+use crate::replica::{InterestBatch, MessageKind, Replica, UriHash};
 use crate::replica_id::ReplicaId;
+use crate::seal::{OpenMessage, Sealer};
 use crate::traffic::{Direction, Kind, Traffic};
 use larder_core::replicas::ReplicaEvent;
 use larder_model::name::TeamName;
@@ -29,6 +31,7 @@ pub(crate) struct Node {
     pub(crate) drain: Drain,
     pub(crate) traffic: Traffic,
     pub(crate) outbox: Outbox,
+    sealer: Sealer,
     replica: Mutex<Replica>,
     inboxes: Mutex<HashMap<TeamName, Weak<Inbox>>>,
     /// Held while batches of interest are sent, so that they are sent in the order of their numbers.
@@ -44,6 +47,7 @@ impl Node {
         (health, drain): (Health, Drain),
     ) -> Self {
         let replica = Mutex::new(Replica::new(id, config.version.clone(), config.lease));
+        let sealer = Sealer::new(&config.keys, config.require_sealed);
         let (traffic, outbox, inboxes, sending_interest, interest_changed) = Default::default();
         Self {
             id,
@@ -53,6 +57,7 @@ impl Node {
             drain,
             traffic,
             outbox,
+            sealer,
             replica,
             inboxes,
             sending_interest,
@@ -142,16 +147,42 @@ impl Node {
         let (batches, rest) = take(&mut self.replica());
         let subject = self.subject(&format!("interest.{}", self.id));
         for batch in batches {
-            if self.send(&subject, &batch).await {
+            if self.send(&subject, &subject, &batch).await {
                 self.traffic.count(Direction::Sent, Kind::Interest, 1);
             }
         }
         rest
     }
 
-    /// Sends a message. Returns whether it was handed to the connection; a loss is noticed by the receivers.
-    pub(crate) async fn send<T: Serialize>(&self, subject: &str, message: &T) -> bool {
-        match self.try_send(subject, message).await {
+    /// Writes a message with a seal for this place.
+    pub(crate) fn seal<T: Serialize>(&self, place: &str, message: &T) -> serde_json::Result<Vec<u8>> {
+        self.sealer.seal(place, message)
+    }
+
+    /// Reads a message. Another version of the program may send what this one does not understand.
+    pub(crate) fn open<T: DeserializeOwned>(&self, place: &str, bytes: &[u8]) -> Option<OpenMessage<T>> {
+        self.sealer
+            .open(place, bytes)
+            .map_err(|error| self.connection.report_error("a message of another replica is refused", &error))
+            .ok()
+    }
+
+    /// Reads a message that another replica sends in order. `None` if it must not be used.
+    pub(crate) fn admit<T: DeserializeOwned>(
+        &self,
+        from: ReplicaId,
+        kind: MessageKind,
+        place: &str,
+        bytes: &[u8],
+    ) -> Option<T> {
+        let OpenMessage { content, sequence } = self.open(place, bytes)?;
+        self.replica().admits(from, kind, sequence, Instant::now()).then_some(content)
+    }
+
+    /// Sends a message that is read at this place. Returns whether it was handed to the connection; a loss is noticed by
+    /// the receivers.
+    pub(crate) async fn send<T: Serialize>(&self, subject: &str, place: &str, message: &T) -> bool {
+        match self.try_send(subject, place, message).await {
             Ok(()) => true,
             Err(error) => {
                 self.connection.report_error("a message cannot be sent", &*error);
@@ -163,9 +194,10 @@ impl Node {
     async fn try_send<T: Serialize>(
         &self,
         subject: &str,
+        place: &str,
         message: &T,
     ) -> Result<(), Box<dyn Display + Send + Sync>> {
-        let payload = serde_json::to_vec(message).map_err(|error| Box::new(error) as Box<_>)?;
+        let payload = self.seal(place, message).map_err(|error| Box::new(error) as Box<_>)?;
         let sent = self.connection.client().publish(subject.to_owned(), payload.into()).await;
         sent.map_err(|error| Box::new(error) as Box<_>)
     }

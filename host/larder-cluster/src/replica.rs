@@ -7,6 +7,7 @@ mod message;
 mod own_interest;
 mod peer;
 mod rendezvous;
+mod seal_record;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
@@ -21,11 +22,16 @@ pub(crate) use self::message::{InterestBatch, Lease, SnapshotPart};
 use self::own_interest::OwnInterest;
 use self::peer::Peer;
 use self::rendezvous::weight;
+pub(crate) use self::seal_record::MessageKind;
 pub(crate) use self::uri_hash::UriHash;
 use crate::replica_id::ReplicaId;
 
 /// How long a replica that is gone is remembered, to find lost events if it returns.
 const MEMORY: Duration = Duration::from_secs(3600);
+/// The most other replicas, and the most that all of them watch together. What is beyond is not known, so this replica
+/// checks more itself.
+const MAX_PEERS: usize = 256;
+const MAX_WATCHED: u64 = 4_000_000;
 
 /// A replica, and what it knows of the others.
 #[derive(Debug)]
@@ -140,10 +146,43 @@ impl Replica {
         }
     }
 
+    /// Whether a message of another replica may be used. `sequence` comes from its seal, and is none without one.
+    pub(crate) fn admits(
+        &mut self,
+        from: ReplicaId,
+        kind: MessageKind,
+        sequence: Option<u64>,
+        now: Instant,
+    ) -> bool {
+        from != self.id && self.has_room(from) && self.peer(from, now).admit(kind, sequence)
+    }
+
+    /// Whether a part of a snapshot may be used. Its seal is for the request of this replica only.
+    pub(crate) fn admits_snapshot(&self, from: ReplicaId, is_sealed: bool) -> bool {
+        self.peers.get(&from).is_some_and(|peer| is_sealed || !peer.seals.is_sealing)
+    }
+
+    /// Whether there is room for a replica. Another one whose lease has ended makes room.
+    fn has_room(&mut self, from: ReplicaId) -> bool {
+        if self.peers.len() < MAX_PEERS || self.peers.contains_key(&from) {
+            return true;
+        }
+        let ended = self.peers.iter().filter(|(_, peer)| !peer.is_alive);
+        let oldest = ended.min_by_key(|(_, peer)| peer.lease_end()).map(|(id, _)| *id);
+        oldest.map(|id| self.left(id)).is_some()
+    }
+
+    /// Whether this many hashes more can be stored.
+    fn can_store(&self, added: usize) -> bool {
+        let watched: u64 = self.peers.values().map(|peer| peer.interest.digest.count).sum();
+        watched + added as u64 <= MAX_WATCHED
+    }
+
     /// The lease of another replica was renewed.
     pub(crate) fn lease_seen(&mut self, from: ReplicaId, lease: Lease, now: Instant) {
         if from != self.id {
-            self.peer(from, now).renew(lease, now);
+            let max = self.lease;
+            self.peer(from, now).renew(lease, max, now);
         }
     }
 
@@ -159,10 +198,14 @@ impl Replica {
         if from == self.id {
             return;
         }
+        let can_store = self.can_store(batch.added.0.len());
         let interest = &mut self.peers.entry(from).or_insert_with(|| Peer::new(now)).interest;
-        if let Some(batch) = interest.accept(batch) {
+        let Some(batch) = interest.accept(batch) else { return };
+        if can_store {
             apply(&mut self.index, from, &batch, &mut interest.digest);
             interest.applied(batch.number, now);
+        } else {
+            interest.release();
         }
     }
 
@@ -171,6 +214,10 @@ impl Replica {
         let Some(peer) = self.peers.get_mut(&from) else { return };
         let Some(hashes) = peer.interest.snapshot_part(part) else { return };
         self.index.clear(from, &mut peer.interest.digest);
+        if !self.can_store(hashes.len()) {
+            return;
+        }
+        let Some(peer) = self.peers.get_mut(&from) else { return };
         hashes.into_iter().for_each(|hash| self.index.add(from, hash, &mut peer.interest.digest));
         for batch in peer.interest.complete() {
             self.batch_received(from, batch, now);
@@ -201,9 +248,9 @@ impl Replica {
     fn forget_old(&mut self, now: Instant) {
         self.peers.retain(|id, peer| {
             let gone = now.saturating_duration_since(peer.lease_end());
-            if gone > self.lease && peer.interest.digest.count > 0 {
+            if gone > self.lease {
                 self.index.clear(*id, &mut peer.interest.digest);
-                peer.interest.doubt();
+                peer.interest.release();
             }
             gone < MEMORY
         });

@@ -5,6 +5,8 @@
 
 #[path = "nats/failures.rs"]
 mod failures;
+#[path = "nats/forged.rs"]
+mod forged;
 #[path = "nats/jwt.rs"]
 mod jwt;
 #[path = "nats/members.rs"]

@@ -18,7 +18,7 @@ impl EventSequence {
     /// Records events that arrived, by the number of the first one. Returns whether events before them were lost.
     pub(super) fn received(&mut self, first: u64, count: u64) -> bool {
         let is_lost = self.expected.is_some_and(|expected| first > expected);
-        self.expected = Some(self.expected.unwrap_or_default().max(first + count));
+        self.expected = Some(self.expected.unwrap_or_default().max(first.saturating_add(count)));
         is_lost
     }
 

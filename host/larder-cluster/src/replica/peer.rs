@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::event_sequence::EventSequence;
-use super::message::{InterestBatch, Lease, SnapshotPart};
+use super::message::{InterestBatch, Lease, MAX_HASHES, SnapshotPart};
+use super::seal_record::{MessageKind, SealRecord};
 use super::uri_hash::{SetDigest, UriHash};
 
 /// How long a batch may be on its way after the sender announced it.
@@ -12,6 +13,11 @@ const DELIVERY_TIME: Duration = Duration::from_secs(1);
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The number of batches that wait for a snapshot. More of them make another snapshot necessary.
 const MAX_WAITING: usize = 256;
+
+/// The number of hashes in them.
+const MAX_WAITING_HASHES: usize = 4 * MAX_HASHES;
+/// The number of parts of a snapshot, which has as many hashes as a replica stores.
+const MAX_PARTS: usize = 256;
 
 /// Another replica.
 #[derive(Debug)]
@@ -22,6 +28,7 @@ pub(super) struct Peer {
     /// When its lease was last seen, and how long it lasts.
     pub(super) lease: Option<(Instant, Duration)>,
     pub(super) is_alive: bool,
+    pub(super) seals: SealRecord,
     pub(super) events: EventSequence,
     pub(super) interest: PeerInterest,
 }
@@ -39,6 +46,9 @@ pub(super) struct PeerInterest {
     /// When a batch that the lease mentions must have arrived.
     overdue_at: Option<Instant>,
     needs_snapshot: bool,
+    /// Whether its messages may be those of a replica that has ended, sent again by somebody else: it seals them, and has
+    /// not answered a request of this replica yet.
+    needs_answer: bool,
     requested_at: Option<Instant>,
     waiting: Vec<InterestBatch>,
     parts: Vec<SnapshotPart>,
@@ -46,8 +56,8 @@ pub(super) struct PeerInterest {
 
 impl Peer {
     pub(super) fn new(now: Instant) -> Self {
-        let (version, lease, is_alive, events, interest) = Default::default();
-        Self { version, heard: now, lease, is_alive, events, interest }
+        let (version, lease, is_alive, seals, events, interest) = Default::default();
+        Self { version, heard: now, lease, is_alive, seals, events, interest }
     }
 
     /// When its lease ended, or will end. The lease of a peer that is known only by its messages has ended.
@@ -55,10 +65,16 @@ impl Peer {
         self.lease.map_or(self.heard, |(seen, lease)| seen + lease)
     }
 
-    /// Records that the lease was renewed.
-    pub(super) fn renew(&mut self, lease: Lease, now: Instant) {
+    /// Whether a message may be used.
+    pub(super) fn admit(&mut self, kind: MessageKind, sequence: Option<u64>) -> bool {
+        self.interest.needs_answer |= sequence.is_some() && !self.seals.is_sealing;
+        self.seals.admit(kind, sequence)
+    }
+
+    /// Records that the lease was renewed. It counts for at most this time.
+    pub(super) fn renew(&mut self, lease: Lease, max: Duration, now: Instant) {
         self.version = lease.version;
-        self.lease = Some((now, Duration::from_millis(lease.milliseconds)));
+        self.lease = Some((now, Duration::from_millis(lease.milliseconds).min(max)));
         self.is_alive = true;
         self.events.announced(lease.events, now);
         self.interest.announced = Some((lease.batch, lease.watched));
@@ -72,7 +88,7 @@ impl Peer {
 
     /// Whether this replica relies on it to check what it watches.
     pub(super) fn is_candidate(&self) -> bool {
-        self.is_alive && self.interest.is_complete
+        self.is_alive && self.interest.is_complete && !self.interest.needs_answer
     }
 }
 
@@ -100,11 +116,13 @@ impl PeerInterest {
         if batch.number <= self.batch {
             return None;
         }
-        if batch.number == self.batch + 1 && !self.needs_snapshot {
+        if self.batch.checked_add(1) == Some(batch.number) && !self.needs_snapshot && !self.needs_answer {
             return Some(batch);
         }
         (self.is_complete, self.needs_snapshot) = (false, true);
-        if self.waiting.len() == MAX_WAITING {
+        let hashes = |batch: &InterestBatch| batch.added.0.len() + batch.removed.0.len();
+        let held: usize = self.waiting.iter().map(hashes).sum();
+        if self.waiting.len() == MAX_WAITING || held + hashes(&batch) > MAX_WAITING_HASHES {
             self.waiting.clear();
         }
         self.waiting.push(batch);
@@ -119,10 +137,12 @@ impl PeerInterest {
 
     /// Collects the parts of a snapshot. Returns all hashes once it is complete.
     pub(super) fn snapshot_part(&mut self, part: SnapshotPart) -> Option<Vec<UriHash>> {
-        if !self.needs_snapshot {
+        let is_expected = self.needs_snapshot || self.needs_answer;
+        if !is_expected || part.parts > MAX_PARTS {
             return None;
         }
-        let is_next = |last: &SnapshotPart| last.batch == part.batch && last.part + 1 == part.part;
+        let is_next =
+            |last: &SnapshotPart| last.batch == part.batch && last.part.checked_add(1) == Some(part.part);
         if part.part != 0 && !self.parts.last().is_some_and(is_next) {
             self.parts.clear();
             return None;
@@ -130,7 +150,7 @@ impl PeerInterest {
         if part.part == 0 {
             self.parts.clear();
         }
-        let (batch, is_last) = (part.batch, part.part + 1 == part.parts);
+        let (batch, is_last) = (part.batch, part.part.checked_add(1) == Some(part.parts));
         self.parts.push(part);
         if !is_last {
             return None;
@@ -142,7 +162,7 @@ impl PeerInterest {
     /// Ends the wait for a snapshot, which was applied. Returns the batches that came after it.
     pub(super) fn complete(&mut self) -> Vec<InterestBatch> {
         (self.needs_snapshot, self.requested_at, self.overdue_at) = (false, None, None);
-        self.is_complete = true;
+        (self.is_complete, self.needs_answer) = (true, false);
         std::mem::take(&mut self.waiting)
     }
 
@@ -151,13 +171,19 @@ impl PeerInterest {
         (self.is_complete, self.announced, self.overdue_at) = (false, None, None);
     }
 
+    /// Forgets what waits for a snapshot.
+    pub(super) fn release(&mut self) {
+        (self.waiting, self.parts) = Default::default();
+        self.doubt();
+    }
+
     /// Whether a snapshot has to be requested now.
     pub(super) fn must_request(&mut self, now: Instant) -> bool {
         if self.overdue_at.take_if(|at| *at <= now).is_some() {
             (self.is_complete, self.needs_snapshot) = (false, true);
         }
         let is_requested = self.requested_at.is_some_and(|at| now < at + SNAPSHOT_TIMEOUT);
-        let must = self.needs_snapshot && !is_requested;
+        let must = (self.needs_snapshot || self.needs_answer) && !is_requested;
         if must {
             self.requested_at = Some(now);
         }

@@ -177,3 +177,84 @@ fn what_is_gone_is_forgotten() {
     two.pass(MEMORY);
     assert!(two.own.peers.is_empty());
 }
+
+/// What `other` would send with seals, and its answers to requests.
+impl Two {
+    /// The other replica seals its messages from now on.
+    fn sealed(&mut self, kind: MessageKind, sequence: u64) -> bool {
+        self.own.admits(self.other.id, kind, Some(sequence), self.now)
+    }
+}
+
+#[test]
+fn a_sealed_message_is_accepted_once() {
+    let mut two = Two::new(0..10);
+    let id = two.other.id;
+    assert!(two.own.admits(id, MessageKind::Events, None, two.now), "an earlier version");
+    assert!(two.sealed(MessageKind::Lease, 7) && two.sealed(MessageKind::Events, 5));
+    assert!(!two.sealed(MessageKind::Lease, 7) && !two.sealed(MessageKind::Lease, 6));
+    assert!(two.sealed(MessageKind::Lease, 8));
+    assert!(!two.own.admits(id, MessageKind::Events, None, two.now), "it seals all of its messages");
+    assert!(!two.own.admits_snapshot(id, false) && two.own.admits_snapshot(id, true));
+    assert!(!two.own.admits(two.own.id, MessageKind::Lease, Some(9), two.now), "its own lease");
+}
+
+#[test]
+fn nobody_relies_on_a_replica_that_answers_no_request() {
+    let mut two = Two { own: replica(1), other: replica(2), now: Instant::now() };
+    two.own.watch(&hashes(0..1000), &[]);
+    two.own.renewed(two.now);
+    two.other.watch(&hashes(0..1000), &[]);
+    // A lease and a batch, which may be those of a replica that has ended.
+    assert!(two.sealed(MessageKind::Interest, 1) && two.sealed(MessageKind::Lease, 2));
+    two.deliver_all();
+    assert_eq!(two.polled(), 1000);
+    assert_eq!(two.pass(Duration::ZERO).snapshots, [two.other.id]);
+    two.deliver_snapshot();
+    assert!((400..600).contains(&two.polled()), "{}", two.polled());
+    // From now on, what it sends is used.
+    assert!(two.sealed(MessageKind::Interest, 3));
+    two.other.watch(&[], &hashes(0..500));
+    two.deliver_all();
+    assert!((700..800).contains(&two.polled()), "{}", two.polled());
+    assert_eq!(two.pass(Duration::from_secs(1)), Due::default());
+}
+
+#[test]
+fn a_lease_lasts_no_longer_than_the_own_one() {
+    let mut two = Two::new(0..1000);
+    let (_, lease) = two.other.lease();
+    let lease = Lease { milliseconds: u64::MAX, ..lease };
+    two.own.lease_seen(two.other.id, lease, two.now);
+    assert!(two.polled() < 1000);
+    two.pass(LEASE);
+    two.own.renewed(two.now);
+    two.pass(Duration::ZERO);
+    assert_eq!((two.polled(), two.own.live_peers().len()), (1000, 0));
+}
+
+#[test]
+fn the_number_of_replicas_and_of_what_they_watch_is_limited() {
+    let mut two = Two::new(0..10);
+    let id = ReplicaId::of;
+    let lease = two.other.lease().1;
+    for number in 10..5_000 {
+        let batch = InterestBatch {
+            number: 2,
+            added: uri_hash::HashList(hashes(0..100)),
+            removed: Default::default(),
+        };
+        if two.own.admits(id(number), MessageKind::Interest, None, two.now) {
+            two.own.batch_received(id(number), batch, two.now);
+            two.own.lease_seen(id(number), lease.clone(), two.now);
+        }
+    }
+    assert_eq!(two.own.peers.len(), MAX_PEERS);
+    assert!(two.own.peers.contains_key(&two.other.id), "those that are alive are kept");
+    two.pass(LEASE);
+    assert!(
+        two.own.admits(id(9_999), MessageKind::Lease, None, two.now),
+        "one whose lease has ended makes room"
+    );
+    assert_eq!(two.own.peers.len(), MAX_PEERS);
+}

@@ -23,6 +23,7 @@ pub(crate) fn config(url: &str) -> ClusterConfig {
         credentials: None,
         ca: None,
         keys: vec![Secret::new(&"k".repeat(32))],
+        require_sealed: false,
         lease: Duration::from_secs(3),
         copies: 1,
         session_idle_timeout: Duration::from_secs(60),

@@ -42,6 +42,7 @@ impl Conversion<'_> {
             credentials,
             ca: raw.ca.as_ref().map(|ca| self.cluster_certificates(ca)),
             keys: self.keys(&nats.span(), raw.key.as_ref(), secrets),
+            require_sealed: raw.require_sealed.as_ref().is_some_and(|raw| *raw.get_ref()),
             lease: self.lease(raw.lease.as_ref()),
             copies: self.copies(raw.copies.as_ref()),
             session_idle_timeout: time(server.session_idle_timeout, SESSION_IDLE_SECONDS),
@@ -54,6 +55,7 @@ impl Conversion<'_> {
         let others = [
             raw.prefix.as_ref().map(Spanned::span),
             raw.key.as_ref().map(Spanned::span),
+            raw.require_sealed.as_ref().map(Spanned::span),
             raw.lease.as_ref().map(Spanned::span),
             raw.copies.as_ref().map(Spanned::span),
         ];

@@ -19,6 +19,7 @@ pub(in crate::config) struct Cluster {
     pub(in crate::config) credentials_file: Option<Spanned<PathBuf>>,
     pub(in crate::config) ca: Option<Spanned<PathBuf>>,
     pub(in crate::config) key: Option<Spanned<Vec<Spanned<String>>>>,
+    pub(in crate::config) require_sealed: Option<Spanned<bool>>,
     pub(in crate::config) lease: Option<Spanned<HumanDuration>>,
     pub(in crate::config) copies: Option<Spanned<NonZeroUsize>>,
 }
