@@ -1,9 +1,8 @@
 //! The memory budget of the process. What can be large is charged before it is allocated, and released when it is
 //! dropped: the memory of guests, their answers, responses, and what is kept for later. What does not fit is refused.
 //!
-//! Each team can use at most half of what the others leave free, and within a team each named caller at most half of
-//! what the other callers of the team leave. So something is always left for another one. A server with one team, or
-//! without named callers, can use all of it.
+//! Teams share it by the rule of [`crate::ledger`]. Within a team, each named caller can use at most half of what the other
+//! callers of the team leave, so something is always left for another one. Without named callers, all of it can be used.
 
 mod charge;
 mod report;
@@ -11,11 +10,12 @@ mod report;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use self::charge::MemoryCharge;
 pub use self::report::MemoryReport;
+use crate::ledger::{Addition, Ledger, SeveralTeams};
 use larder_model::name::TeamName;
 use larder_model::resource::Caller;
 
@@ -86,14 +86,12 @@ pub enum Refused {
 pub struct MemoryBudget(Arc<Inner>);
 
 struct Inner {
-    limit: u64,
+    ledger: Ledger,
     /// The budget that this is a part of.
     whole: Option<MemoryBudget>,
     used: [AtomicU64; MemoryUse::ALL.len()],
     refused: [AtomicU64; MemoryUse::ALL.len()],
     teams: Mutex<BTreeMap<TeamName, TeamMemory>>,
-    /// Not used in a part.
-    has_several_teams: AtomicBool,
     /// The same in a budget and in its parts.
     hasher: RandomState,
 }
@@ -125,26 +123,30 @@ impl MemoryBudget {
 
     /// Creates a part of this budget, which has a limit of its own. What is charged to it is charged to both.
     pub fn part(&self, limit: u64) -> Self {
-        Self::with(limit.min(self.0.limit), Some(self.clone()))
+        Self::with(limit.min(self.limit()), Some(self.clone()))
     }
 
     fn with(limit: u64, whole: Option<Self>) -> Self {
+        let several_teams = whole.as_ref().map(Self::several_teams).cloned().unwrap_or_default();
         let hasher = whole.as_ref().map_or_else(RandomState::new, |whole| whole.0.hasher.clone());
         Self(Arc::new(Inner {
-            limit,
+            ledger: Ledger::new(limit, several_teams),
             whole,
             used: Default::default(),
             refused: Default::default(),
             teams: Mutex::default(),
-            has_several_teams: AtomicBool::new(false),
             hasher,
         }))
     }
 
     /// Divides the budget among so many teams from now on.
     pub fn set_team_count(&self, teams: usize) {
-        let whole = self.0.whole.as_ref().unwrap_or(self);
-        whole.0.has_several_teams.store(teams > 1, SeqCst);
+        self.several_teams().set_team_count(teams);
+    }
+
+    /// Whether several teams share the budget, for others that are shared in the same way.
+    pub fn several_teams(&self) -> &SeveralTeams {
+        self.0.ledger.several_teams()
     }
 
     /// Returns the memory of a team.
@@ -162,12 +164,12 @@ impl MemoryBudget {
 
     /// The size of the budget in bytes.
     pub fn limit(&self) -> u64 {
-        self.0.limit
+        self.0.ledger.limit()
     }
 
     /// Bytes that are charged.
     pub fn used(&self) -> u64 {
-        MemoryUse::ALL.iter().map(|what| self.used_for(*what)).sum()
+        self.0.ledger.used()
     }
 
     /// Bytes that are charged for this use.
@@ -177,13 +179,7 @@ impl MemoryBudget {
 
     /// Whether less than half is used. What can be produced again is kept only then.
     pub fn has_plenty(&self) -> bool {
-        self.used() < self.0.limit / 2
-    }
-
-    /// What one team can use if it is the only one that uses any.
-    fn share_of_team(&self, free: u64) -> u64 {
-        let whole = self.0.whole.as_ref().unwrap_or(self);
-        if whole.0.has_several_teams.load(SeqCst) { free / 2 } else { free }
+        self.used() < self.limit() / 2
     }
 
     fn count_refusal(&self, what: MemoryUse) {
@@ -237,12 +233,9 @@ impl TeamMemory {
 
     fn add_here(&self, what: MemoryUse, caller: Option<u64>, bytes: u64) -> Result<(), Refused> {
         let budget = &self.0.budget;
+        let Addition { used, share } = budget.0.ledger.add(&self.0.used, bytes).ok_or(Refused::Full)?;
         budget.0.used[what as usize].fetch_add(bytes, SeqCst);
-        let own = self.0.used.fetch_add(bytes, SeqCst) + bytes;
-        let of_others = budget.used().saturating_sub(own);
-        let share = budget.share_of_team(budget.0.limit.saturating_sub(of_others));
-        let fits = own <= share && caller.is_none_or(|id| self.add_to_caller(id, own, share, bytes));
-        if fits {
+        if caller.is_none_or(|id| self.add_to_caller(id, used, share, bytes)) {
             return Ok(());
         }
         self.remove_here(what, bytes);
@@ -275,13 +268,12 @@ impl TeamMemory {
 
     fn remove_here(&self, what: MemoryUse, bytes: u64) {
         self.0.budget.0.used[what as usize].fetch_sub(bytes, SeqCst);
-        self.0.used.fetch_sub(bytes, SeqCst);
+        self.0.budget.0.ledger.remove(&self.0.used, bytes);
     }
 
     /// What the caller could be charged if nobody else used any.
     fn largest_charge(&self, caller: Option<u64>) -> u64 {
-        let budget = &self.0.budget;
-        let of_team = budget.share_of_team(budget.0.limit);
+        let of_team = self.0.budget.0.ledger.largest_share();
         // A part is never larger than the whole.
         if caller.is_some() { of_team / 2 } else { of_team }
     }
@@ -293,7 +285,7 @@ impl TeamMemory {
 
 impl fmt::Debug for MemoryBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryBudget").field("limit", &self.0.limit).field("used", &self.used()).finish()
+        f.debug_struct("MemoryBudget").field("limit", &self.limit()).field("used", &self.used()).finish()
     }
 }
 

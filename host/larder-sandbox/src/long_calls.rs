@@ -3,7 +3,6 @@
 //! these threads, where the teams share the time by weight. Guests with much memory are cleared here too.
 
 mod job;
-mod schedule;
 mod threads;
 
 use std::future::poll_fn;

@@ -19,12 +19,12 @@ impl MemoryBudget {
     pub fn report(&self) -> MemoryReport {
         let refused = |what: MemoryUse| self.0.refused[what as usize].load(SeqCst);
         let of = |what: &MemoryUse| (what.label(), self.used_for(*what), refused(*what));
-        MemoryReport { limit: self.0.limit, uses: MemoryUse::ALL.iter().map(of).collect() }
+        MemoryReport { limit: self.limit(), uses: MemoryUse::ALL.iter().map(of).collect() }
     }
 
     /// Registers the metrics of the budget.
     pub fn register_metrics(&self, metrics: &Metrics) {
-        let limit = self.0.limit;
+        let limit = self.limit();
         metrics.register_gauge("larder_memory_limit_bytes", "Size of the memory budget", move || limit);
         let budget = self.clone();
         let used = ComputedFamily::gauges(move |samples| {

@@ -2,16 +2,12 @@
 //! priority than the threads that serve requests.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use super::job::{Job, JobQueue};
-use super::schedule::Schedule;
 use crate::place::become_long_call_thread;
 use crate::ticker::LongRunReports;
 use larder_runtime::low_priority_threads::lower_priority;
-
-/// The weight of a team without a quota.
-const WEIGHT: Duration = Duration::from_secs(1);
+use larder_runtime::turns::{EQUAL_WEIGHT, Schedule};
 
 pub(super) struct Threads {
     pub(super) long_runs: LongRunReports,
@@ -102,6 +98,6 @@ impl JobQueue for Threads {
 
 fn push(schedule: &mut Schedule<Arc<Job>>, job: Arc<Job>) {
     let config = job.meter.config.clone();
-    let weight = config.quota_usage.as_ref().map_or(WEIGHT, |quota_usage| quota_usage.quota().cpu);
+    let weight = config.quota_usage.as_ref().map_or(EQUAL_WEIGHT, |quota_usage| quota_usage.quota().cpu);
     schedule.push(&config.team, weight, job);
 }

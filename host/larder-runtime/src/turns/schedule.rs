@@ -1,5 +1,4 @@
-//! Decides which job runs next. Teams with work get CPU time in proportion to their weights; the jobs of a team take
-//! turns.
+//! Decides which job runs next. Teams with work get time in proportion to their weights; the jobs of a team take turns.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -7,13 +6,15 @@ use std::time::Duration;
 use larder_model::name::TeamName;
 
 /// The queues of all teams.
-pub(super) struct Schedule<J> {
+#[derive(Debug)]
+pub struct Schedule<J> {
     /// Never removed, because teams come from the configuration.
     teams: BTreeMap<TeamName, Team<J>>,
     /// The weighted time of the team whose turn it was last.
     time: u128,
 }
 
+#[derive(Debug)]
 struct Team<J> {
     queue: VecDeque<J>,
     /// Number of its jobs that were taken and have not yet returned.
@@ -32,7 +33,7 @@ impl<J> Default for Schedule<J> {
 impl<J> Schedule<J> {
     /// Adds a job at the end of the queue of its team. A team that had no work does not get the time that it left to
     /// others.
-    pub(super) fn push(&mut self, team: &TeamName, weight: Duration, job: J) {
+    pub fn push(&mut self, team: &TeamName, weight: Duration, job: J) {
         if !self.teams.contains_key(team) {
             self.teams.insert(team.clone(), Team { queue: VecDeque::new(), running: 0, weight, time: 0 });
         }
@@ -46,7 +47,7 @@ impl<J> Schedule<J> {
     }
 
     /// Takes the next job of the team that got the least time.
-    pub(super) fn pop(&mut self) -> Option<J> {
+    pub fn pop(&mut self) -> Option<J> {
         let waiting = self.teams.values_mut().filter(|team| !team.queue.is_empty());
         let team = waiting.min_by_key(|team| team.time)?;
         self.time = self.time.max(team.time);
@@ -54,8 +55,13 @@ impl<J> Schedule<J> {
         team.queue.pop_front()
     }
 
+    /// Whether another team has a job that waits.
+    pub fn has_other(&self, team: &TeamName) -> bool {
+        self.teams.iter().any(|(name, other)| name != team && !other.queue.is_empty())
+    }
+
     /// Charges the CPU time of a job that was taken to its team.
-    pub(super) fn charge(&mut self, team: &TeamName, cpu_time: Duration) {
+    pub fn charge(&mut self, team: &TeamName, cpu_time: Duration) {
         if let Some(team) = self.teams.get_mut(team) {
             team.running -= 1;
             let weight = team.weight.as_micros().max(1);

@@ -1,0 +1,217 @@
+//! What the server has a fixed number of, such as places for guests, and the share of each team. Teams share it by the rule
+//! of [`crate::ledger`]. Who cannot get its share waits, or is refused. Others do not wait behind it: whenever something is
+//! returned, the waiting team that uses least and can take it comes first.
+
+mod waiting;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use self::waiting::{Waiter, WaitingList};
+use crate::ledger::{Ledger, SeveralTeams};
+use crate::metrics::{ComputedFamily, Metrics};
+use larder_model::name::TeamName;
+
+macro_rules! resources {
+    ($($name:ident $label:literal $about:literal,)*) => {
+        /// What all teams share and what is counted. Whoever adds a resource decides how many there are, and each team has a
+        /// share of it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Resource { $(#[doc = $about] $name,)* }
+
+        impl Resource {
+            /// All resources.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The name in metrics, in the log and in events.
+            pub fn label(self) -> &'static str {
+                match self { $(Self::$name => $label,)* }
+            }
+        }
+    };
+}
+
+resources! {
+    Guests "guests" "Places for guests: their stacks, instances, memories and tables.",
+    IdleGuests "idle-guests" "Places for guests that are kept for another call.",
+    DnsLookups "dns-lookups" "Threads that wait for the resolver of the system.",
+    AuditLines "audit-lines" "Places in the queue of the audit log.",
+    Spans "spans" "Places in the queue of spans for the collector.",
+}
+
+impl Resource {
+    const COUNT: usize = Self::ALL.len();
+
+    /// How many there are, in a server with so many places for guests.
+    pub fn limit(self, guests: u32) -> u64 {
+        match self {
+            Self::Guests => guests.into(),
+            Self::IdleGuests => (guests / 4).into(),
+            Self::DnsLookups => 64,
+            Self::AuditLines => 1_024,
+            Self::Spans => 4_096,
+        }
+    }
+}
+
+/// What the server has a fixed number of. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Shares(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    resources: [Shared; Resource::COUNT],
+    teams: Mutex<BTreeMap<TeamName, Arc<Account>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    ledger: Ledger,
+    waiting: WaitingList,
+    refused: AtomicU64,
+}
+
+/// What one team uses of each resource.
+type Account = [AtomicU64; Resource::COUNT];
+
+/// The shares of one team. Clones share them.
+#[derive(Debug, Clone)]
+pub struct TeamShares {
+    shares: Shares,
+    account: Arc<Account>,
+}
+
+/// A part of a resource, which is returned on drop.
+#[derive(Debug)]
+pub struct Taken {
+    team: TeamShares,
+    resource: Resource,
+    amount: u64,
+}
+
+impl Shares {
+    /// Creates the resources of a server with so many places for guests.
+    pub fn new(guests: u32, several_teams: &SeveralTeams) -> Self {
+        let shared = |at: usize| Shared {
+            ledger: Ledger::new(Resource::ALL[at].limit(guests), several_teams.clone()),
+            waiting: WaitingList::default(),
+            refused: AtomicU64::new(0),
+        };
+        Self(Arc::new(Inner { resources: std::array::from_fn(shared), teams: Mutex::default() }))
+    }
+
+    /// Returns the shares of a team.
+    pub fn team(&self, name: &TeamName) -> TeamShares {
+        let mut teams = self.0.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        let account = match teams.get(name) {
+            Some(account) => account.clone(),
+            None => teams.entry(name.clone()).or_default().clone(),
+        };
+        TeamShares { shares: self.clone(), account }
+    }
+
+    /// Registers how much of each resource there is, how much is used, and how often a team was refused.
+    pub fn register_metrics(&self, metrics: &Metrics) {
+        let values = |of: fn(&Shared) -> u64| {
+            let shares = self.clone();
+            move || Resource::ALL.iter().map(|one| (one.label(), of(shares.shared(*one)))).collect::<Vec<_>>()
+        };
+        let limits = values(|shared| shared.ledger.limit());
+        let limits = ComputedFamily::gauges(move |samples| {
+            limits().iter().try_for_each(|(name, limit)| samples.gauge(&[("resource", name)], *limit))
+        });
+        metrics.register("larder_shared_limit", "What all teams share, by resource", limits);
+        let used = values(|shared| shared.ledger.used());
+        let used = ComputedFamily::gauges(move |samples| {
+            used().iter().try_for_each(|(name, used)| samples.gauge(&[("resource", name)], *used))
+        });
+        metrics.register("larder_shared_used", "What is used of what all teams share, by resource", used);
+        let refused = values(|shared| shared.refused.load(SeqCst));
+        let refused = ComputedFamily::counters(move |samples| {
+            refused().iter().try_for_each(|(name, count)| samples.counter(&[("resource", name)], *count))
+        });
+        let help = "How often a team did not get what all teams share, by resource";
+        metrics.register("larder_shared_refused", help, refused);
+    }
+
+    fn shared(&self, resource: Resource) -> &Shared {
+        &self.0.resources[resource as usize]
+    }
+
+    /// Gives what is free to those that wait for it.
+    fn serve(&self, resource: Resource) {
+        let shared = self.shared(resource);
+        shared.waiting.serve(
+            |Waiter { account, amount, .. }| {
+                shared.ledger.add(&account[resource as usize], *amount).map(|_| Taken {
+                    team: TeamShares { shares: self.clone(), account: account.clone() },
+                    resource,
+                    amount: *amount,
+                })
+            },
+            |account| account[resource as usize].load(SeqCst),
+        );
+    }
+}
+
+impl TeamShares {
+    /// What the team uses of a resource.
+    pub fn used(&self, resource: Resource) -> u64 {
+        self.account[resource as usize].load(SeqCst)
+    }
+
+    /// How much of a resource there is for all teams.
+    pub fn limit(&self, resource: Resource) -> u64 {
+        self.shares.shared(resource).ledger.limit()
+    }
+
+    /// Takes so much of a resource if it is in the share of the team now. More than the largest share is never taken.
+    pub fn try_take(&self, resource: Resource, amount: u64) -> Option<Taken> {
+        let shared = self.shares.shared(resource);
+        let amount = amount.min(shared.ledger.largest_share());
+        if shared.ledger.add(&self.account[resource as usize], amount).is_some() {
+            return Some(Taken { team: self.clone(), resource, amount });
+        }
+        // Somebody may have found too little while this one was counted.
+        self.serve_waiting(resource);
+        None
+    }
+
+    /// Takes so much of a resource, and waits for it behind others of the team. More than the largest share is never taken.
+    pub async fn take(&self, resource: Resource, amount: u64) -> Option<Taken> {
+        let shared = self.shares.shared(resource);
+        if shared.waiting.is_empty()
+            && let Some(taken) = self.try_take(resource, amount)
+        {
+            return Some(taken);
+        }
+        let amount = amount.min(shared.ledger.largest_share());
+        let taken = shared.waiting.join(self.account.clone(), amount);
+        self.shares.serve(resource);
+        // Nobody removes those that wait without giving them their part.
+        taken.await.ok()
+    }
+
+    /// Counts that the team did not get what it needs.
+    pub fn count_refusal(&self, resource: Resource) {
+        self.shares.shared(resource).refused.fetch_add(1, SeqCst);
+    }
+
+    fn serve_waiting(&self, resource: Resource) {
+        if !self.shares.shared(resource).waiting.is_empty() {
+            self.shares.serve(resource);
+        }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let shared = self.team.shares.shared(self.resource);
+        shared.ledger.remove(&self.team.account[self.resource as usize], self.amount);
+        self.team.serve_waiting(self.resource);
+    }
+}
+
+#[cfg(test)]
+mod tests;

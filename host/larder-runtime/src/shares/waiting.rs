@@ -1,0 +1,72 @@
+//! Those that wait for a part of a resource.
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::{Account, Taken};
+
+/// Somebody who waits, until the receiver of the part is dropped.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    pub(super) account: Arc<Account>,
+    pub(super) amount: u64,
+    part: oneshot::Sender<Taken>,
+}
+
+/// Those that wait, in the order of their arrival.
+#[derive(Debug, Default)]
+pub(super) struct WaitingList {
+    waiters: Mutex<Vec<Waiter>>,
+    /// The number of them, which can be read without the lock.
+    count: AtomicUsize,
+}
+
+impl WaitingList {
+    pub(super) fn is_empty(&self) -> bool {
+        self.count.load(SeqCst) == 0
+    }
+
+    /// Adds somebody who waits. Afterwards, [`Self::serve`] has to be called.
+    pub(super) fn join(&self, account: Arc<Account>, amount: u64) -> oneshot::Receiver<Taken> {
+        let (part, received) = oneshot::channel();
+        let mut waiters = self.lock();
+        waiters.push(Waiter { account, amount, part });
+        self.count.store(waiters.len(), SeqCst);
+        received
+    }
+
+    /// Gives what `take` returns to those that wait: to the first one of each team, and of these first to the one whose team
+    /// uses least.
+    pub(super) fn serve(&self, take: impl Fn(&Waiter) -> Option<Taken>, used: impl Fn(&Account) -> u64) {
+        // What somebody does not wait for any more is dropped without the lock, because that serves others.
+        let mut not_received = Vec::new();
+        let mut waiters = self.lock();
+        waiters.retain(|waiter| !waiter.part.is_closed());
+        while let Some((at, taken)) = next(&waiters, &take, &used) {
+            not_received.extend(waiters.remove(at).part.send(taken).err());
+        }
+        self.count.store(waiters.len(), SeqCst);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Waiter>> {
+        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns who comes next, and what it gets.
+fn next(
+    waiters: &[Waiter],
+    take: impl Fn(&Waiter) -> Option<Taken>,
+    used: impl Fn(&Account) -> u64,
+) -> Option<(usize, Taken)> {
+    let mut firsts: Vec<usize> = Vec::new();
+    for (at, waiter) in waiters.iter().enumerate() {
+        if !firsts.iter().any(|first| Arc::ptr_eq(&waiters[*first].account, &waiter.account)) {
+            firsts.push(at);
+        }
+    }
+    firsts.sort_by_key(|at| used(&waiters[*at].account));
+    firsts.into_iter().find_map(|at| Some((at, take(&waiters[at])?)))
+}

@@ -1,0 +1,149 @@
+//! Turns of teams at work that takes long and of which little runs at the same time. A team gets time in proportion to its
+//! weight, whatever waits of others.
+
+mod schedule;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, oneshot};
+
+pub use self::schedule::Schedule;
+use larder_model::name::TeamName;
+
+/// The weight of a team that has no other one.
+pub const EQUAL_WEIGHT: Duration = Duration::from_secs(1);
+
+/// The turns. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Turns(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    state: Mutex<State>,
+    /// Notified when another team begins to wait.
+    arrived: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    schedule: Schedule<Waiter>,
+    /// How many more turns can begin.
+    free: usize,
+}
+
+/// Somebody who waits for a turn, until the receiver of the turn is dropped.
+#[derive(Debug)]
+struct Waiter {
+    team: TeamName,
+    turn: oneshot::Sender<Turn>,
+}
+
+/// The turn of a team. It ends on drop.
+#[derive(Debug)]
+pub struct Turn {
+    turns: Turns,
+    team: TeamName,
+    used: Duration,
+}
+
+impl Turns {
+    /// Creates turns of which at most `max` are taken at the same time.
+    pub fn new(max: usize) -> Self {
+        let state = Mutex::new(State { schedule: Schedule::default(), free: max });
+        Self(Arc::new(Inner { state, arrived: Notify::new() }))
+    }
+
+    /// Waits for the next turn of a team with this weight.
+    pub async fn take(&self, team: &TeamName, weight: Duration) -> Option<Turn> {
+        let (turn, received) = oneshot::channel();
+        self.lock().schedule.push(team, weight, Waiter { team: team.clone(), turn });
+        self.begin_next();
+        self.0.arrived.notify_waiters();
+        // Nobody is removed without a turn.
+        received.await.ok()
+    }
+
+    /// Begins as many turns as can begin.
+    fn begin_next(&self) {
+        // A turn that nobody waits for any more ends without the lock, because that begins another one.
+        let mut not_received = Vec::new();
+        let mut state = self.lock();
+        while state.free > 0 {
+            let Some(Waiter { team, turn }) = state.schedule.pop() else { break };
+            if turn.is_closed() {
+                state.schedule.charge(&team, Duration::ZERO);
+                continue;
+            }
+            state.free -= 1;
+            let begun = Turn { turns: self.clone(), team, used: Duration::ZERO };
+            not_received.extend(turn.send(begun).err());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turn {
+    /// Charges the team for time that it used.
+    pub fn charge(&mut self, time: Duration) {
+        self.used += time;
+    }
+
+    /// Waits until another team waits for a turn.
+    pub async fn is_wanted(&self) {
+        loop {
+            let arrived = self.turns.0.arrived.notified();
+            tokio::pin!(arrived);
+            arrived.as_mut().enable();
+            if self.turns.lock().schedule.has_other(&self.team) {
+                return;
+            }
+            arrived.await;
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut state = self.turns.lock();
+        state.schedule.charge(&self.team, self.used);
+        state.free += 1;
+        drop(state);
+        self.turns.begin_next();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::poll;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_new_team_comes_before_those_that_had_turns() {
+        let turns = Turns::new(1);
+        let [busy, new] = ["busy", "new"].map(|name| TeamName::parse(name).unwrap());
+        let take = |team| Box::pin(turns.take(team, EQUAL_WEIGHT));
+        let mut first = take(&busy).await.unwrap();
+        let (mut second, mut third) = (take(&busy), take(&busy));
+        assert!(poll!(second.as_mut()).is_pending() && poll!(third.as_mut()).is_pending());
+        let mut wanted = Box::pin(first.is_wanted());
+        assert!(poll!(wanted.as_mut()).is_pending(), "only its own team waits");
+        let mut other = take(&new);
+        assert!(poll!(other.as_mut()).is_pending());
+        wanted.await;
+        // Who does not wait any more gets no turn.
+        drop(second);
+        first.charge(Duration::from_secs(1));
+        drop(first);
+        let mut other = other.await.unwrap();
+        assert!(poll!(third.as_mut()).is_pending());
+        other.charge(Duration::from_secs(5));
+        drop(other);
+        drop(third.await.unwrap());
+        assert!(take(&new).await.is_some());
+    }
+}
