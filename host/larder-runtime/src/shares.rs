@@ -37,20 +37,37 @@ resources! {
     IdleGuests "idle-guests" "Places for guests that are kept for another call.",
     DnsLookups "dns-lookups" "Threads that wait for the resolver of the system.",
     AuditLines "audit-lines" "Places in the queue of the audit log.",
+    Streams "streams" "Open notification streams.",
     Spans "spans" "Places in the queue of spans for the collector.",
 }
+
+/// What the operator decides. Who uses nothing of it needs none.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Configured {
+    /// Places for guests.
+    pub guests: u32,
+    /// Notification streams.
+    pub streams: usize,
+}
+
+/// Places in the queue of the audit log.
+pub const AUDIT_LINES: usize = 1_024;
+/// Places in the queue of spans.
+pub const SPANS: usize = 4_096;
 
 impl Resource {
     const COUNT: usize = Self::ALL.len();
 
-    /// How many there are, in a server with so many places for guests.
-    pub fn limit(self, guests: u32) -> u64 {
+    /// How many there are, if the operator decided so.
+    pub fn limit(self, configured: Configured) -> u64 {
+        let Configured { guests, streams } = configured;
         match self {
             Self::Guests => guests.into(),
             Self::IdleGuests => (guests / 4).into(),
+            Self::Streams => streams as u64,
             Self::DnsLookups => 64,
-            Self::AuditLines => 1_024,
-            Self::Spans => 4_096,
+            Self::AuditLines => AUDIT_LINES as u64,
+            Self::Spans => SPANS as u64,
         }
     }
 }
@@ -77,7 +94,10 @@ type Account = [AtomicU64; Resource::COUNT];
 
 /// The shares of one team. Clones share them.
 #[derive(Debug, Clone)]
-pub struct TeamShares {
+pub struct TeamShares(Arc<TeamInner>);
+
+#[derive(Debug)]
+struct TeamInner {
     shares: Shares,
     account: Arc<Account>,
 }
@@ -91,10 +111,10 @@ pub struct Taken {
 }
 
 impl Shares {
-    /// Creates the resources of a server with so many places for guests.
-    pub fn new(guests: u32, several_teams: &SeveralTeams) -> Self {
+    /// Creates the resources.
+    pub fn new(configured: Configured, several_teams: &SeveralTeams) -> Self {
         let shared = |at: usize| Shared {
-            ledger: Ledger::new(Resource::ALL[at].limit(guests), several_teams.clone()),
+            ledger: Ledger::new(Resource::ALL[at].limit(configured), several_teams.clone()),
             waiting: WaitingList::default(),
             refused: AtomicU64::new(0),
         };
@@ -108,14 +128,27 @@ impl Shares {
             Some(account) => account.clone(),
             None => teams.entry(name.clone()).or_default().clone(),
         };
-        TeamShares { shares: self.clone(), account }
+        self.of(account)
+    }
+
+    fn of(&self, account: Arc<Account>) -> TeamShares {
+        TeamShares(Arc::new(TeamInner { shares: self.clone(), account }))
+    }
+
+    /// Returns the shares of these teams.
+    pub fn teams<'a>(&self, names: impl IntoIterator<Item = &'a TeamName>) -> BTreeMap<TeamName, TeamShares> {
+        names.into_iter().map(|name| (name.clone(), self.team(name))).collect()
     }
 
     /// Registers how much of each resource there is, how much is used, and how often a team was refused.
     pub fn register_metrics(&self, metrics: &Metrics) {
         let values = |of: fn(&Shared) -> u64| {
             let shares = self.clone();
-            move || Resource::ALL.iter().map(|one| (one.label(), of(shares.shared(*one)))).collect::<Vec<_>>()
+            move || {
+                let all = Resource::ALL.iter().map(|one| (one.label(), shares.shared(*one)));
+                let present = all.filter(|(_, shared)| shared.ledger.limit() > 0);
+                present.map(|(name, shared)| (name, of(shared))).collect::<Vec<_>>()
+            }
         };
         let limits = values(|shared| shared.ledger.limit());
         let limits = ComputedFamily::gauges(move |samples| {
@@ -135,6 +168,11 @@ impl Shares {
         metrics.register("larder_shared_refused", help, refused);
     }
 
+    /// What all teams use of a resource.
+    pub fn used(&self, resource: Resource) -> u64 {
+        self.shared(resource).ledger.used()
+    }
+
     fn shared(&self, resource: Resource) -> &Shared {
         &self.0.resources[resource as usize]
     }
@@ -145,7 +183,7 @@ impl Shares {
         shared.waiting.serve(
             |Waiter { account, amount, .. }| {
                 shared.ledger.add(&account[resource as usize], *amount).map(|_| Taken {
-                    team: TeamShares { shares: self.clone(), account: account.clone() },
+                    team: self.of(account.clone()),
                     resource,
                     amount: *amount,
                 })
@@ -158,19 +196,18 @@ impl Shares {
 impl TeamShares {
     /// What the team uses of a resource.
     pub fn used(&self, resource: Resource) -> u64 {
-        self.account[resource as usize].load(SeqCst)
+        self.account(resource).load(SeqCst)
     }
 
     /// How much of a resource there is for all teams.
     pub fn limit(&self, resource: Resource) -> u64 {
-        self.shares.shared(resource).ledger.limit()
+        self.shared(resource).ledger.limit()
     }
 
     /// Takes so much of a resource if it is in the share of the team now. More than the largest share is never taken.
     pub fn try_take(&self, resource: Resource, amount: u64) -> Option<Taken> {
-        let shared = self.shares.shared(resource);
-        let amount = amount.min(shared.ledger.largest_share());
-        if shared.ledger.add(&self.account[resource as usize], amount).is_some() {
+        let amount = self.possible(resource, amount)?;
+        if self.shared(resource).ledger.add(self.account(resource), amount).is_some() {
             return Some(Taken { team: self.clone(), resource, amount });
         }
         // Somebody may have found too little while this one was counted.
@@ -180,36 +217,48 @@ impl TeamShares {
 
     /// Takes so much of a resource, and waits for it behind others of the team. More than the largest share is never taken.
     pub async fn take(&self, resource: Resource, amount: u64) -> Option<Taken> {
-        let shared = self.shares.shared(resource);
-        if shared.waiting.is_empty()
+        let waiting = &self.shared(resource).waiting;
+        if waiting.is_empty()
             && let Some(taken) = self.try_take(resource, amount)
         {
             return Some(taken);
         }
-        let amount = amount.min(shared.ledger.largest_share());
-        let taken = shared.waiting.join(self.account.clone(), amount);
-        self.shares.serve(resource);
+        let taken = waiting.join(self.0.account.clone(), self.possible(resource, amount)?);
+        self.0.shares.serve(resource);
         // Nobody removes those that wait without giving them their part.
         taken.await.ok()
     }
 
     /// Counts that the team did not get what it needs.
     pub fn count_refusal(&self, resource: Resource) {
-        self.shares.shared(resource).refused.fetch_add(1, SeqCst);
+        self.shared(resource).refused.fetch_add(1, SeqCst);
+    }
+
+    /// So much, or the largest share. None if there is nothing at all.
+    fn possible(&self, resource: Resource, amount: u64) -> Option<u64> {
+        Some(amount.min(self.shared(resource).ledger.largest_share())).filter(|amount| *amount > 0)
     }
 
     fn serve_waiting(&self, resource: Resource) {
-        if !self.shares.shared(resource).waiting.is_empty() {
-            self.shares.serve(resource);
+        if !self.shared(resource).waiting.is_empty() {
+            self.0.shares.serve(resource);
         }
+    }
+
+    fn shared(&self, resource: Resource) -> &Shared {
+        self.0.shares.shared(resource)
+    }
+
+    fn account(&self, resource: Resource) -> &AtomicU64 {
+        &self.0.account[resource as usize]
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        let shared = self.team.shares.shared(self.resource);
-        shared.ledger.remove(&self.team.account[self.resource as usize], self.amount);
-        self.team.serve_waiting(self.resource);
+        let team = &self.team;
+        team.shared(self.resource).ledger.remove(team.account(self.resource), self.amount);
+        team.serve_waiting(self.resource);
     }
 }
 

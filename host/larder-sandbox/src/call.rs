@@ -16,6 +16,8 @@ use super::queue_timer::QueueTimer;
 use super::reuse::ReuseKey;
 use super::state::GuestState;
 use larder_runtime::deadline::with_deadline;
+use larder_runtime::history::{Event, EventKind};
+use larder_runtime::shares::Resource;
 
 /// Maximum number of characters of the engine's error text in a [`Fault`].
 const MAX_FAULT_DETAIL: usize = 4_096;
@@ -44,9 +46,9 @@ impl Sandbox {
         reuse_key: Option<ReuseKey>,
         guest_call: &W,
     ) -> Result<W::Output, Fault> {
-        let no_capacity = || fault_without_detail(FaultKind::NoCapacity);
+        let places = compiled.places.count();
         let idle = reuse_key.as_ref().and_then(|reuse_key| self.reusable.take(reuse_key));
-        let (slot, deadline) = if let Some(mut guest) = idle {
+        let (taken, deadline) = if let Some(mut guest) = idle {
             drop(queue_timer);
             guest.store.data_mut().begin_call(lease.clone());
             let (start, reuse_key) = (Instant::now(), reuse_key.clone());
@@ -59,19 +61,20 @@ impl Sandbox {
                 }
                 result => return result,
             }
-            // The slot of the failed guest is free when the guest is cleared, unless another call takes it. The
+            // The places of the failed guest are free when the guest is cleared, unless another call takes them. The
             // fresh guest has only the time that is left.
-            let slot = with_deadline(|| deadline, self.slots.clone().acquire_owned()).await;
-            (slot.and_then(Result::ok).ok_or_else(no_capacity)?, Some((deadline, timeout)))
+            let taken = with_deadline(|| deadline, lease.shares.take(Resource::Guests, places)).await;
+            (taken.flatten(), Some((deadline, timeout)))
         } else {
-            let slot = queue_timer.wait(self.slots.clone().acquire_owned()).await;
+            let taken = queue_timer.wait(lease.shares.take(Resource::Guests, places)).await;
             drop(queue_timer);
-            (slot.and_then(Result::ok).ok_or_else(no_capacity)?, None)
+            (taken.flatten(), None)
         };
+        let taken = taken.ok_or_else(|| self.refuse(&lease))?;
         let start = Instant::now();
         let (deadline, timeout) = deadline.unwrap_or_else(|| lease.deadline(start));
         let attempt = CallAttempt { guest_call, meter, reuse_key, start, deadline, timeout };
-        self.attempt(self.open(lease, slot, compiled), attempt).await
+        self.attempt(self.open(lease, taken, compiled), attempt).await
     }
 
     async fn attempt<W: GuestCall>(
@@ -108,6 +111,29 @@ impl Sandbox {
             Some(Err(error)) => Err(failure(guest.store.data(), &error, meter.is_out_of_cpu())),
             None => Err(timed_out(guest.store.data(), timeout)),
         }
+    }
+}
+
+impl Sandbox {
+    /// Reports that there is no place for a guest.
+    fn refuse(&self, lease: &Lease) -> Fault {
+        const MESSAGE: &str = "no place for another guest: the team uses its share, or all are used";
+        let resource = Resource::Guests;
+        lease.shares.count_refusal(resource);
+        if lease.log.is_first(MESSAGE, resource.label(), "") {
+            let team = lease.team.non_default();
+            let provider = lease.provider.as_str();
+            let used = lease.shares.used(resource);
+            let limit = lease.shares.limit(resource);
+            tracing::warn!(team, provider, resource = resource.label(), used, limit, "{MESSAGE}");
+            let text = format!(
+                "the team uses {used} of all places for guests, which are {limit}, and needs another one"
+            );
+            let event =
+                Event::new(EventKind::Refusal, text).of_team(&lease.team).of_provider(&lease.provider);
+            self.metrics.events().record(event.with("resource", resource.label()));
+        }
+        fault_without_detail(FaultKind::NoCapacity)
     }
 }
 

@@ -18,6 +18,7 @@ use super::contract_version::{
     CONTRACT_PACKAGE, CONTRACT_VERSION, UnsupportedContract, check_contract_version, is_compatible,
     is_offered,
 };
+use super::engine::Places;
 use super::engine_error::causes;
 use super::state::GuestState;
 use super::tier::Tier;
@@ -97,6 +98,8 @@ impl From<UnsupportedContract> for Rejection {
 /// A component that was checked, compiled and linked; guests are instantiated from it.
 pub struct CompiledComponent {
     pub(super) pre: InstancePre<GuestState>,
+    /// What each of its guests needs.
+    pub(super) places: Places,
     /// Keeps its entries in the cache.
     _pins: Pins,
     digest: Digest,
@@ -257,6 +260,7 @@ impl Sandbox {
             settings: find_optional(&exports, "settings-provider", || {
                 settings_provider::GuestIndices::new(&pre)
             })?,
+            places: Places::of(component.resources_required()),
             pre,
             _pins: pins,
             digest,

@@ -1,5 +1,7 @@
 //! Configuration of the wasmtime engine and the linker. Features that components do not need are disabled.
 
+mod places;
+
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -9,6 +11,8 @@ use wasmtime::{
     CacheStore, Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig,
 };
 
+pub(super) use self::places::Places;
+use self::places::{MAX_MEMORIES, MAX_TABLES, MEMORIES, TABLES};
 use super::bindings;
 use super::limits::GUEST_STACK;
 use super::state::GuestState;
@@ -76,11 +80,11 @@ fn pool(slots: u32) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
         .total_core_instances(slots.saturating_mul(CORE_INSTANCES))
-        .total_memories(slots.saturating_mul(2))
-        .total_tables(slots.saturating_mul(8))
+        .total_memories(places::total(slots, MEMORIES, MAX_MEMORIES))
+        .total_tables(places::total(slots, TABLES, MAX_TABLES))
         .total_stacks(slots)
-        .max_memories_per_component(8)
-        .max_tables_per_component(32)
+        .max_memories_per_component(MAX_MEMORIES)
+        .max_tables_per_component(MAX_TABLES)
         .max_core_instances_per_component(CORE_INSTANCES)
         .max_core_instance_size(2 << 20)
         .max_component_instance_size(2 << 20)

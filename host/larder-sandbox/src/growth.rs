@@ -36,11 +36,10 @@ impl ResourceLimiterAsync for GuestState {
     }
 
     fn tables(&self) -> usize {
-        // One per core instance, and those that adapters add.
-        self.limiter.instances * 2
+        self.places.tables()
     }
 
     fn memories(&self) -> usize {
-        self.limiter.instances
+        self.places.memories()
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use scopeguard::ScopeGuard;
-use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
@@ -19,6 +18,7 @@ use super::long_calls::LongCalls;
 use super::place::{MAX_GROWTH, MAX_INITIAL, UnmovedGrowth, is_long_call_thread};
 use super::state::{GuestState, MAX_HANDLES};
 use larder_runtime::memory_budget::MemoryCharge;
+use larder_runtime::shares::Taken;
 
 /// A call of one of the contract's functions.
 pub(super) trait GuestCall: Send + Sync {
@@ -85,14 +85,19 @@ pub(super) struct Guest {
     /// Bytes of memory after instantiation.
     initial_memory: u64,
     long_calls: Arc<LongCalls>,
-    /// Dropped last: the slot is free when the guest is cleared.
-    _slot: OwnedSemaphorePermit,
+    /// Dropped last: its places are free when the guest is cleared.
+    _places: Taken,
 }
 
 impl Guest {
     /// Whether its provider uses other code by now.
     pub(super) fn has_replaced_code(&self) -> bool {
         self.compiled.is_replaced()
+    }
+
+    /// How many places for guests it needs.
+    pub(super) fn places(&self) -> u64 {
+        self.compiled.places.count()
     }
 
     /// Resets the limits of a call that ends at this deadline. The meter records when the guest exceeds its CPU
@@ -152,20 +157,21 @@ impl Sandbox {
     pub(super) async fn open(
         &self,
         lease: Lease,
-        slot: OwnedSemaphorePermit,
+        places: Taken,
         compiled: Arc<CompiledComponent>,
     ) -> Result<OpenGuest, Fault> {
         let state = match lease.folder_threads.clone() {
             Some(threads) => threads.open(|| GuestState::new(lease)).await.map_err(Into::into).flatten(),
             None => GuestState::new(lease),
         };
-        let state = state.map_err(|error| {
+        let mut state = state.map_err(|error| {
             // The detail is for the operator: a missing folder is not caused by the guest.
             Fault {
                 detail: format!("{error:#}"),
                 ..fault_without_detail(FaultKind::Trap("a granted folder cannot be opened".into()))
             }
         })?;
+        state.places = compiled.places;
         let mut store = Store::new(&self.engine, state);
         store.limiter_async(|state| state);
         store.set_max_component_handles(MAX_HANDLES);
@@ -177,7 +183,7 @@ impl Sandbox {
             calls_left: None,
             initial_memory: 0,
             long_calls: self.long_calls.clone(),
-            _slot: slot,
+            _places: places,
         };
         Ok(scopeguard::guard(guest, Guest::clear))
     }

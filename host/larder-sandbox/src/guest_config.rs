@@ -15,6 +15,7 @@ use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, Permit, QuotaUsage, TimeLimit};
 use larder_runtime::memory_budget::TeamMemory;
 use larder_runtime::metrics::ProviderMetrics;
+use larder_runtime::shares::TeamShares;
 
 /// What a guest is opened under: the configuration of its provider and the permit of the call. Every guest
 /// has one.
@@ -71,6 +72,8 @@ pub(super) struct GuestConfig {
     pub(super) quota_usage: Option<Arc<QuotaUsage>>,
     /// What the team uses of the memory of the server.
     pub(super) memory: TeamMemory,
+    /// What the team uses of what all teams share.
+    pub(super) shares: TeamShares,
     /// The key-value store of the team; empty in a process without one.
     pub(super) key_value: OnceLock<KeyValueStore>,
 }
@@ -82,9 +85,12 @@ impl GuestConfig {
         use larder_model::name::Digest;
         use larder_model::policy::TokenBucket;
         use larder_runtime::drain::Drain;
+        use larder_runtime::ledger::SeveralTeams;
+        use larder_runtime::shares::{Configured, Shares};
         let grant = Arc::<Grant>::default();
         let (team, provider) = (TeamName::default_team(), ProviderName::parse("p").unwrap());
         let revision = (team.clone(), provider.clone(), Digest::of(b""));
+        let shares = Shares::new(Configured::default(), &SeveralTeams::default()).team(&team);
         Arc::new(Self {
             log: ProviderLog::new(
                 revision,
@@ -94,7 +100,10 @@ impl GuestConfig {
             ),
             provider,
             team,
-            outgoing_http: Arc::new(OutgoingHttp::new(&grant, Arc::new(super::dns::DnsLookups::new()))),
+            outgoing_http: Arc::new(OutgoingHttp::new(
+                &grant,
+                Arc::new(super::dns::DnsLookups::new(shares.clone())),
+            )),
             outgoing_tcp: None,
             grant,
             signal_rate_limit: SignalRateLimit::default(),
@@ -103,6 +112,7 @@ impl GuestConfig {
             metrics: Arc::default(),
             quota_usage: None,
             memory: larder_runtime::memory_budget::MemoryBudget::unlimited().team(&TeamName::default_team()),
+            shares,
             key_value: OnceLock::new(),
         })
     }

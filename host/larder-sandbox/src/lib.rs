@@ -53,7 +53,6 @@ mod wasi_sockets;
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
@@ -75,11 +74,12 @@ use larder_model::name::{ProviderName, TeamName};
 use larder_runtime::drain::Drain;
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::Metrics;
+use larder_runtime::shares::{Configured, Shares};
 
 /// Configuration of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Maximum number of guests at the same time, over all providers.
+    /// Places for guests, over all providers. A guest with many memories or tables takes several.
     pub slots: u32,
     /// Bytes of memory for guests, responses and everything else that can be large.
     pub memory: u64,
@@ -102,7 +102,7 @@ pub enum SetUpError {
 pub struct Sandbox {
     engine: Engine,
     linker: Linker<GuestState>,
-    slots: Arc<Semaphore>,
+    shares: Shares,
     reusable: ReusableGuests,
     ticker: ticker::Ticker,
     long_calls: Arc<LongCalls>,
@@ -121,9 +121,12 @@ impl Sandbox {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let failed = |error: wasmtime::Error| SetUpError::Engine(format!("{error:#}"));
         let engine = engine::engine(config.slots).map_err(failed)?;
-        let (reusable, metrics) = (ReusableGuests::new(config.slots, drain), Metrics::default());
+        let (reusable, metrics) = (ReusableGuests::new(drain), Metrics::default());
         let memory_budget = MemoryBudget::new(config.memory);
         memory_budget.register_metrics(&metrics);
+        let configured = Configured { guests: config.slots, ..Configured::default() };
+        let shares = Shares::new(configured, memory_budget.several_teams());
+        shares.register_metrics(&metrics);
         let idle = reusable.clone();
         metrics.register_gauge(
             "larder_guests_waiting",
@@ -133,7 +136,7 @@ impl Sandbox {
         let ticker = ticker::Ticker::start(&engine).map_err(|error| SetUpError::Engine(error.to_string()))?;
         Ok(Self {
             linker: engine::linker(&engine).map_err(failed)?,
-            slots: Arc::new(Semaphore::new(config.slots as usize)),
+            shares,
             reusable,
             long_calls: Arc::new(LongCalls::new(ticker.long_runs(), drain)),
             ticker,
@@ -156,6 +159,11 @@ impl Sandbox {
     /// The memory budget of the server. It is created here for the same reason.
     pub fn memory_budget(&self) -> &MemoryBudget {
         &self.memory_budget
+    }
+
+    /// What teams share. It is created here for the same reason.
+    pub fn shares(&self) -> &Shares {
+        &self.shares
     }
 
     /// The drain for tasks of providers.

@@ -130,9 +130,11 @@ impl Provider {
         let compiled = compiled.into();
         let revision = (team.clone(), name.clone(), compiled.digest());
         let memory = sandbox.memory_budget().team(&team);
+        let shares = sandbox.shares().team(&team);
         // Only calls to file systems can block a thread.
         let folder_threads = (!grant.dirs.is_empty()).then(|| sandbox.folder_threads(&team, &name));
-        let (number, lookups) = (REVISIONS.fetch_add(1, Ordering::Relaxed), Arc::new(DnsLookups::new()));
+        let number = REVISIONS.fetch_add(1, Ordering::Relaxed);
+        let lookups = Arc::new(DnsLookups::new(shares.clone()));
         Self {
             since: SystemTime::now(),
             revision: number,
@@ -152,6 +154,7 @@ impl Provider {
                     sandbox.drain(),
                 ),
                 memory: memory.clone(),
+                shares,
                 key_value: OnceLock::new(),
                 provider: name,
                 team,

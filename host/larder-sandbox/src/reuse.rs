@@ -11,6 +11,7 @@ use self::idle_pool::IdlePool;
 use super::guest::OpenGuest;
 use larder_model::resource::Caller;
 use larder_runtime::drain::Drain;
+use larder_runtime::shares::{Resource, Taken};
 
 /// Maximum number of calls of one guest. The actual number is random and at least half of this, so that no
 /// provider can rely on it and guests do not all end at once.
@@ -38,31 +39,37 @@ pub(super) struct ReusableGuests(Arc<Inner>);
 
 struct Inner {
     state: Mutex<PoolState>,
-    /// Maximum number of idle guests.
-    capacity: usize,
     drain: Drain,
+}
+
+/// A guest that waits for another call.
+struct IdleGuest {
+    guest: OpenGuest,
+    /// Its part of the places for idle guests.
+    _places: Taken,
 }
 
 #[derive(Default)]
 struct PoolState {
-    pool: IdlePool<OpenGuest>,
+    pool: IdlePool<IdleGuest>,
     /// Whether a sweep task is running.
     is_sweeping: bool,
 }
 
 impl ReusableGuests {
-    /// Creates a pool that may use a quarter of the slots.
-    pub(super) fn new(slots: u32, drain: &Drain) -> Self {
-        Self(Arc::new(Inner { state: Mutex::default(), capacity: slots as usize / 4, drain: drain.clone() }))
+    /// Creates an empty pool.
+    pub(super) fn new(drain: &Drain) -> Self {
+        Self(Arc::new(Inner { state: Mutex::default(), drain: drain.clone() }))
     }
 
     /// Takes the guest with this key that was idle for the shortest time.
     pub(super) fn take(&self, key: &ReuseKey) -> Option<OpenGuest> {
-        self.0.lock().pool.take(key)
+        let idle = self.0.lock().pool.take(key)?;
+        Some(idle.guest)
     }
 
     /// Keeps a guest for the next call. It is dropped instead if it has no calls left or has grown too much, if its
-    /// code was replaced, if memory is short, or if the pool is full.
+    /// code was replaced, if memory is short, or if its team has used up its places for idle guests.
     pub(super) fn keep(&self, key: ReuseKey, mut guest: OpenGuest) {
         let calls_left =
             guest.calls_left.unwrap_or_else(|| MAX_CALLS / 2 + random_below(MAX_CALLS / 2)).saturating_sub(1);
@@ -72,11 +79,15 @@ impl ReusableGuests {
         if is_worn || !has_memory || self.0.drain.is_stopping() {
             return;
         }
+        let places = guest.places();
+        let taken = guest.store.data().lease.shares.try_take(Resource::IdleGuests, places);
+        let Some(taken) = taken else { return };
+        let guest = IdleGuest { guest, _places: taken };
         let mut state = self.0.lock();
         // Examined with the lock: whoever replaces the code records that before it drops the guests in the pool.
-        let rejected = match guest.has_replaced_code() {
+        let rejected = match guest.guest.has_replaced_code() {
             true => Some(guest),
-            false => state.pool.put(key, guest, self.0.capacity),
+            false => state.pool.put(key, guest),
         };
         let starts_sweep = rejected.is_none() && !std::mem::replace(&mut state.is_sweeping, true);
         // Dropping a guest takes time, so it is done without the lock.

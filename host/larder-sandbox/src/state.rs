@@ -8,6 +8,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::call_meter::CallMeter;
+use super::engine::Places;
 use super::guest_config::Lease;
 use super::guest_tcp::GuestTcp;
 use super::limits::GuestLimiter;
@@ -31,6 +32,7 @@ const MAX_HTTP_FIELD_BYTES: usize = 32 << 10;
 pub(super) struct GuestState {
     pub(super) lease: Lease,
     pub(super) limiter: GuestLimiter,
+    pub(super) places: Places,
     /// Memory by which it may still grow before its call is moved to a thread for long calls.
     pub(super) unmoved_growth: UnmovedGrowth,
     pub(super) log: Log,
@@ -66,6 +68,7 @@ impl GuestState {
         let tcp = GuestTcp::new(&lease.config, &log);
         Ok(Self {
             limiter: GuestLimiter::new(&lease.config),
+            places: Places::default(),
             unmoved_growth: UnmovedGrowth::at_instantiation(),
             deadline: Instant::now(),
             notifications_left: limits.notifications,

@@ -3,6 +3,7 @@
 mod commands;
 mod interleaved;
 mod isolation;
+mod shares;
 mod union;
 
 use std::sync::Arc;

@@ -9,7 +9,7 @@ const GUESTS: Resource = Resource::Guests;
 fn teams<const N: usize>(guests: u32, names: [&str; N]) -> [TeamShares; N] {
     let several_teams = SeveralTeams::default();
     several_teams.set_team_count(N);
-    let shares = Shares::new(guests, &several_teams);
+    let shares = Shares::new(Configured { guests, streams: 64 }, &several_teams);
     names.map(|name| shares.team(&TeamName::parse(name).unwrap()))
 }
 
@@ -49,7 +49,7 @@ async fn a_team_beyond_its_share_waits_and_no_other_team_waits_behind_it() {
     let sixth = sixth.await.unwrap();
     assert_eq!(used(&both), [4, 0]);
     drop((of_a, fifth, sixth));
-    assert_eq!((used(&both), a.shares.shared(GUESTS).ledger.used()), ([0, 0], 0));
+    assert_eq!((used(&both), a.shared(GUESTS).ledger.used()), ([0, 0], 0));
 }
 
 #[tokio::test]
@@ -89,6 +89,8 @@ fn the_only_team_gets_everything_and_nobody_more_than_there_is() {
     let [one, other] = teams(1, ["a", "b"]);
     let taken = one.try_take(GUESTS, 4).unwrap();
     assert!(taken.amount == 1 && other.try_take(GUESTS, 1).is_none());
+    let [none] = teams(0, ["a"]);
+    assert!(none.try_take(GUESTS, 1).is_none());
 }
 
 #[test]
@@ -109,5 +111,5 @@ fn concurrent_takes_never_exceed_the_limit_and_nobody_waits_forever() {
             });
         }
     });
-    assert_eq!((used(&both), both[0].shares.shared(GUESTS).ledger.used()), ([0, 0], 0));
+    assert_eq!((used(&both), both[0].shared(GUESTS).ledger.used()), ([0, 0], 0));
 }

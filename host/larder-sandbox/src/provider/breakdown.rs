@@ -12,6 +12,7 @@ use larder_model::policy::Permit;
 use larder_model::resource::Match;
 use larder_model::uri::Uri;
 use larder_runtime::metrics::process::thread_cpu_time;
+use larder_runtime::shares::Resource;
 
 /// One phase of a call.
 #[derive(Debug, Clone, Copy, Default)]
@@ -75,14 +76,16 @@ impl Provider {
             wit::ReadRequest { uri: uri.to_string(), matched, known_version: None },
             AnswerMemory::default(),
         );
-        let slot = self.sandbox.slots.clone().acquire_owned().await.map_err(|error| error.to_string())?;
         let lease = Lease { config: self.config.clone(), permit: Permit::for_host() };
         let (meter, deadline) = (CallMeter::new(self.config.clone()), lease.deadline(Instant::now()).0);
         let failed = |error: wasmtime::Error| format!("{error:#}");
         let mut omissions = Omissions::new(&self.config.grant.secrets);
         let compiled = self.compiled.load_full();
+        let places = lease.shares.take(Resource::Guests, compiled.places.count()).await;
+        let places = places.ok_or("there is no place for a guest")?;
         let mut clock = PhaseClock::start();
-        let mut guest = self.sandbox.open(lease, slot, compiled).await.map_err(|fault| fault.to_string())?;
+        let mut guest =
+            self.sandbox.open(lease, places, compiled).await.map_err(|fault| fault.to_string())?;
         guest.prepare_call(deadline, meter);
         let open = clock.lap();
         guest.instantiate().await.map_err(failed)?;

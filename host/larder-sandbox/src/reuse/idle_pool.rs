@@ -40,12 +40,9 @@ impl<T> IdlePool<T> {
         Some(idle.remove(last).item)
     }
 
-    /// Adds an item. Returns it if the pool has `capacity` items already, or too many with this key.
-    pub(super) fn put(&mut self, key: ReuseKey, item: T, capacity: usize) -> Option<T> {
+    /// Adds an item. Returns it if the pool has too many with this key.
+    pub(super) fn put(&mut self, key: ReuseKey, item: T) -> Option<T> {
         let ReuseKey { revision, caller } = key;
-        if self.count >= capacity {
-            return Some(item);
-        }
         let idle = self.by_revision.entry(revision).or_default();
         if idle.iter().filter(|entry| entry.caller == caller).count() >= MAX_PER_KEY {
             return Some(item);
@@ -108,7 +105,7 @@ mod tests {
         for (key, item) in
             [(key(1, "ann"), 'a'), (key(1, "bob"), 'b'), (key(1, "ann"), 'c'), (key(2, "ann"), 'd')]
         {
-            assert_eq!(pool.put(key, item, 100), None);
+            assert_eq!(pool.put(key, item), None);
         }
         let mut took = |revision, subject| pool.take(&key(revision, subject));
         assert_eq!([took(1, "ann"), took(1, "ann"), took(1, "ann")], [Some('c'), Some('a'), None]);
@@ -120,28 +117,27 @@ mod tests {
     #[test]
     fn rejects_items_beyond_the_limits() {
         let mut pool = IdlePool::default();
-        let rejected = |pool: &mut IdlePool<usize>, subject, capacity| {
-            (0..10).filter_map(|n| pool.put(key(1, subject), n, capacity)).count()
+        let rejected = |pool: &mut IdlePool<usize>, subject| {
+            (0..10).filter_map(|n| pool.put(key(1, subject), n)).count()
         };
-        assert_eq!(rejected(&mut pool, "ann", 100), 10 - MAX_PER_KEY);
-        assert_eq!(rejected(&mut pool, "bob", MAX_PER_KEY + 3), 7);
-        assert_eq!((pool.len(), pool.clear().len(), pool.len()), (MAX_PER_KEY + 3, MAX_PER_KEY + 3, 0));
-        assert_eq!(rejected(&mut pool, "bob", 1), 9, "one fits again");
+        assert_eq!(rejected(&mut pool, "ann"), 10 - MAX_PER_KEY);
+        assert_eq!(rejected(&mut pool, "bob"), 10 - MAX_PER_KEY);
+        assert_eq!((pool.len(), pool.clear().len(), pool.len()), (2 * MAX_PER_KEY, 2 * MAX_PER_KEY, 0));
     }
 
     #[test]
     fn removes_items_that_are_idle_for_too_long() {
         let mut pool = IdlePool::default();
-        pool.put(key(1, "ann"), 'a', 100);
+        pool.put(key(1, "ann"), 'a');
         for _ in 0..MAX_SWEEPS {
             assert!(pool.sweep().is_empty());
         }
         // Use restarts the idle time.
         let used = pool.take(&key(1, "ann")).unwrap();
-        pool.put(key(1, "ann"), used, 100);
-        pool.put(key(2, "bob"), 'b', 100);
+        pool.put(key(1, "ann"), used);
+        pool.put(key(2, "bob"), 'b');
         assert!(pool.sweep().is_empty());
-        pool.put(key(3, "eve"), 'c', 100);
+        pool.put(key(3, "eve"), 'c');
         for _ in 1..MAX_SWEEPS {
             assert!(pool.sweep().is_empty());
         }
