@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use serde::Serialize;
 use tokio::sync::mpsc::{self, OwnedPermit};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Notify, oneshot};
 
 pub use self::line::{AuditEvent, AuditLine};
 use self::log_file::LogFile;
@@ -28,9 +28,8 @@ use larder_runtime::deadline::with_deadline;
 use larder_runtime::drain::{Drain, SupervisedTask};
 use larder_runtime::health::{Health, Impact};
 use larder_runtime::metrics::Metrics;
+use larder_runtime::shares::{AUDIT_LINES, Resource, Taken, TeamShares};
 
-/// Capacity of the queue for lines of callers.
-const QUEUE_CAPACITY: usize = 1_024;
 /// Capacity of the queue that callers cannot use up: it is for events of the server.
 const EVENT_CAPACITY: usize = 64;
 
@@ -91,7 +90,7 @@ pub struct AuditLog(Option<Arc<Inner>>);
 struct Inner {
     lines: mpsc::Sender<QueuedLine>,
     /// The share of the queue for each team.
-    shares: ArcSwap<BTreeMap<TeamName, Arc<Semaphore>>>,
+    shares: ArcSwap<BTreeMap<TeamName, TeamShares>>,
     on_full: OnFull,
     metrics: Metrics,
     /// Whether the message that lines are dropped was logged.
@@ -103,8 +102,8 @@ struct Inner {
 #[derive(Debug)]
 struct QueuedLine {
     bytes: Vec<u8>,
-    /// The permit for the team's share, which is released when the line is written or given up.
-    _share: Option<OwnedSemaphorePermit>,
+    /// The part of the team's share, which is returned when the line is written or given up.
+    _share: Option<Taken>,
     /// Tells the answer that its line is written. Dropped if it is given up.
     written: Option<oneshot::Sender<()>>,
 }
@@ -113,7 +112,7 @@ struct QueuedLine {
 #[derive(Debug)]
 pub struct AuditSlot {
     permit: Option<OwnedPermit<QueuedLine>>,
-    share: Option<OwnedSemaphorePermit>,
+    share: Option<Taken>,
     audit: Arc<Inner>,
 }
 
@@ -133,15 +132,15 @@ impl AuditLog {
     /// Opens the log, and starts the task that writes it. When the drain stops, the task writes what is left.
     /// Failures are reported to health. Each team has a share of the queue, so that the reads of one never
     /// wait for those of another.
-    pub fn open<'a>(
+    pub fn open(
         config: &Config,
-        teams: impl IntoIterator<Item = &'a TeamName>,
+        shares: BTreeMap<TeamName, TeamShares>,
         (metrics, health): (Metrics, Health),
         drain: &Drain,
     ) -> io::Result<Self> {
         let Some(target) = &config.to else { return Ok(Self::default()) };
         let file = LogFile::open(target, config.sync)?;
-        let (lines, queue) = mpsc::channel(QUEUE_CAPACITY + EVENT_CAPACITY);
+        let (lines, queue) = mpsc::channel(AUDIT_LINES + EVENT_CAPACITY);
         let (is_dropping, reopen) = (Arc::<AtomicBool>::default(), Arc::<Notify>::default());
         let writer = LogWriter {
             file: Some(file),
@@ -155,14 +154,14 @@ impl AuditLog {
             drain: drain.clone(),
         };
         drain.supervise(SupervisedTask::new("audit log", Impact::AllTeams), writer.run());
-        let (shares, on_full) = (ArcSwap::from_pointee(shares(teams)), config.on_full);
+        let (shares, on_full) = (ArcSwap::from_pointee(shares), config.on_full);
         Ok(Self(Some(Arc::new(Inner { lines, shares, on_full, metrics, is_dropping, reopen }))))
     }
 
     /// Divides the queue among these teams from now on.
-    pub fn set_teams<'a>(&self, teams: impl IntoIterator<Item = &'a TeamName>) {
+    pub fn set_teams(&self, shares: BTreeMap<TeamName, TeamShares>) {
         if let Some(audit) = &self.0 {
-            audit.shares.store(Arc::new(shares(teams)));
+            audit.shares.store(Arc::new(shares));
         }
     }
 
@@ -221,20 +220,20 @@ impl AuditLog {
 enum Share {
     /// The caller has no team with a share.
     Unlimited,
-    Taken(OwnedSemaphorePermit),
-    /// All shares of the caller's teams are used up. This is that of the first.
-    UsedUp(Arc<Semaphore>),
+    Taken(Taken),
+    /// All shares of the caller's teams are used up. This is the share of the first.
+    UsedUp(TeamShares),
 }
 
-type Reservation = (OwnedPermit<QueuedLine>, Option<OwnedSemaphorePermit>);
+type Reservation = (OwnedPermit<QueuedLine>, Option<Taken>);
 
 impl Inner {
     /// Takes a part of the share of the first of these teams that has some left.
     fn share(&self, teams: Option<&Teams>) -> Share {
         let shares = self.shares.load();
         let own = || teams.into_iter().flat_map(Teams::iter).filter_map(|team| shares.get(team));
-        match (own().find_map(|share| share.clone().try_acquire_owned().ok()), own().next()) {
-            (Some(permit), _) => Share::Taken(permit),
+        match (own().find_map(|share| share.try_take(Resource::AuditLines, 1)), own().next()) {
+            (Some(taken), _) => Share::Taken(taken),
             (None, Some(first)) => Share::UsedUp(first.clone()),
             (None, None) => Share::Unlimited,
         }
@@ -243,8 +242,10 @@ impl Inner {
     async fn reserve(&self, teams: Option<&Teams>) -> Result<Reservation, NotRecorded> {
         let share = match self.share(teams) {
             Share::Unlimited => None,
-            Share::Taken(permit) => Some(permit),
-            Share::UsedUp(first) => Some(first.acquire_owned().await.map_err(|_| NotRecorded::Closed)?),
+            Share::Taken(taken) => Some(taken),
+            Share::UsedUp(first) => {
+                Some(first.take(Resource::AuditLines, 1).await.ok_or(NotRecorded::Closed)?)
+            }
         };
         Ok((self.lines.clone().reserve_owned().await.map_err(|_| NotRecorded::Closed)?, share))
     }
@@ -252,17 +253,14 @@ impl Inner {
     fn try_reserve(&self, teams: Option<&Teams>) -> Option<Reservation> {
         let share = match self.share(teams) {
             Share::Unlimited => None,
-            Share::Taken(permit) => Some(permit),
-            Share::UsedUp(_) => return None,
+            Share::Taken(taken) => Some(taken),
+            Share::UsedUp(first) => {
+                first.count_refusal(Resource::AuditLines);
+                return None;
+            }
         };
         Some((self.lines.clone().try_reserve_owned().ok()?, share))
     }
-}
-
-fn shares<'a>(teams: impl IntoIterator<Item = &'a TeamName>) -> BTreeMap<TeamName, Arc<Semaphore>> {
-    let teams: Vec<_> = teams.into_iter().collect();
-    let each = (QUEUE_CAPACITY / teams.len().max(1)).max(1);
-    teams.into_iter().map(|team| (team.clone(), Arc::new(Semaphore::new(each)))).collect()
 }
 
 impl AuditSlot {

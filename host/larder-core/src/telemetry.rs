@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 use self::export::Exporter;
 use larder_model::name::TeamName;
@@ -20,12 +20,7 @@ use larder_model::trace::{ActiveSpan, SpanData, SpanRecorder, TraceContext};
 use larder_runtime::drain::{Drain, SupervisedTask};
 use larder_runtime::health::Impact;
 use larder_runtime::metrics::Metrics;
-
-/// Capacity of the queue of spans.
-const QUEUE_LENGTH: usize = 4_096;
-/// Minimum share of the queue for each team. The queue is divided between the teams, because any client can
-/// cause its requests to be recorded.
-const MIN_TEAM_SHARE: usize = 256;
+use larder_runtime::shares::{Resource, SPANS, Taken, TeamShares};
 
 /// Sends a request without spans to a collector, as the server would. Returns what is wrong, if it is not accepted.
 pub async fn probe(collector: &Collector) -> Result<(), String> {
@@ -66,10 +61,10 @@ struct Inner {
     dropping: Arc<AtomicBool>,
 }
 
-/// A span in the queue, with a permit of its team's share.
+/// A span in the queue, with its part of the team's share: any client can cause its requests to be recorded.
 struct QueuedSpan {
     span: SpanData,
-    _permit: OwnedSemaphorePermit,
+    _share: Taken,
 }
 
 impl Telemetry {
@@ -77,12 +72,12 @@ impl Telemetry {
     /// for a limited time and then ends.
     pub fn open(
         config: &Config,
-        teams: impl IntoIterator<Item = TeamName>,
+        teams: BTreeMap<TeamName, TeamShares>,
         metrics: &Metrics,
         drain: &Drain,
     ) -> Result<Self, TelemetryError> {
         let Some(collector) = config else { return Ok(Self::default()) };
-        let (spans, queue) = mpsc::channel(QUEUE_LENGTH);
+        let (spans, queue) = mpsc::channel(SPANS);
         let dropping = Arc::<AtomicBool>::default();
         let exporter = Exporter::new(collector, queue, metrics.clone(), dropping.clone(), drain.clone())?;
         drain.supervise(SupervisedTask::new("traces", Impact::OperatorOnly), exporter.run());
@@ -92,12 +87,10 @@ impl Telemetry {
         Ok(telemetry)
     }
 
-    /// Records the requests of these teams from now on, and divides the queue among them.
-    pub fn set_teams(&self, teams: impl IntoIterator<Item = TeamName>) {
+    /// Records the requests of these teams from now on.
+    pub fn set_teams(&self, teams: BTreeMap<TeamName, TeamShares>) {
         let Some(inner) = &self.0 else { return };
-        let teams: Vec<_> = teams.into_iter().collect();
-        let share = (QUEUE_LENGTH / teams.len().max(1)).max(MIN_TEAM_SHARE);
-        let recorders = teams.into_iter().map(|team| (team, inner.recorder(share))).collect();
+        let recorders = teams.into_iter().map(|(team, shares)| (team, inner.recorder(shares))).collect();
         inner.recorders.store(Arc::new(recorders));
     }
 
@@ -133,13 +126,13 @@ impl Telemetry {
 }
 
 impl Inner {
-    /// Creates the recorder of a team, which may use so many slots of the queue.
-    fn recorder(&self, share: usize) -> SpanRecorder {
-        let permits = Arc::new(Semaphore::new(share));
+    /// Creates the recorder of a team, which may use its share of the queue.
+    fn recorder(&self, shares: TeamShares) -> SpanRecorder {
         let (spans, metrics, dropping) = (self.spans.clone(), self.metrics.clone(), self.dropping.clone());
         SpanRecorder::new(move |span| {
-            let permit = permits.clone().try_acquire_owned().ok();
-            if permit.and_then(|_permit| spans.try_send(QueuedSpan { span, _permit }).ok()).is_none() {
+            let share = shares.try_take(Resource::Spans, 1);
+            if share.and_then(|_share| spans.try_send(QueuedSpan { span, _share }).ok()).is_none() {
+                shares.count_refusal(Resource::Spans);
                 count_dropped(&metrics, &dropping);
             }
         })

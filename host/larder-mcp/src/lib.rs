@@ -59,7 +59,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tokio::sync::Semaphore;
 
 use self::auth::Authenticator;
 pub use self::body::Body;
@@ -82,6 +81,7 @@ use larder_runtime::drain::Drain;
 pub use larder_runtime::listener::{ListenAddress, Listener, UnixSocket};
 use larder_runtime::low_priority_threads::LowPriorityThreads;
 use larder_runtime::metrics::Metrics;
+use larder_runtime::shares::{Configured, Resource, Shares};
 use larder_runtime::trusted_proxies::TrustedProxies;
 
 /// The name of the server in the protocol.
@@ -145,7 +145,7 @@ struct Inner {
     drain: Drain,
     authenticator: Authenticator,
     sessions: Arc<Sessions>,
-    stream_permits: Arc<Semaphore>,
+    stream_shares: Shares,
     waiting_bytes: Arc<WaitingBytes>,
     metrics: Metrics,
     telemetry: Telemetry,
@@ -172,13 +172,15 @@ impl Endpoint {
         let settings = Arc::new(ArcSwap::from_pointee(settings));
         let sessions = Arc::new(Sessions::new(fixed.sessions, fixed.session_idle_timeout));
         sessions.charge_to(gateway.memory());
-        let stream_permits = Arc::new(Semaphore::new(fixed.streams));
-        let (session_table, max_streams, free) = (sessions.clone(), fixed.streams, stream_permits.clone());
+        let streams = Configured { streams: fixed.streams, ..Configured::default() };
+        let stream_shares = Shares::new(streams, gateway.memory().several_teams());
+        let session_table = sessions.clone();
+        let streams = stream_shares.clone();
         metrics.register_gauge("larder_sessions", "Open sessions of legacy clients", move || {
             session_table.len()
         });
         metrics.register_gauge("larder_streams", "Open notification streams", move || {
-            max_streams.saturating_sub(free.available_permits()) as u64
+            streams.used(Resource::Streams)
         });
         let waiting_bytes = Arc::new(WaitingBytes::new(gateway.memory(), fixed.waiting_bytes));
         waiting_bytes.set_team_count(gateway.team_count());
@@ -195,7 +197,7 @@ impl Endpoint {
             drain,
             authenticator,
             sessions,
-            stream_permits,
+            stream_shares,
             waiting_bytes,
             metrics,
             telemetry,

@@ -6,10 +6,11 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Endpoint;
 use super::rpc_error::{INTERNAL_ERROR, RpcError};
 use larder_model::resource::Caller;
+use larder_runtime::shares::{Resource, Taken};
 
 /// A permit for one notification stream. It is released on drop.
 pub(super) struct StreamPermit {
-    _server: OwnedSemaphorePermit,
+    _server: Taken,
     _team: Option<OwnedSemaphorePermit>,
 }
 
@@ -17,7 +18,9 @@ impl Endpoint {
     /// Acquires a permit for a notification stream, from the caller's team and from the server.
     pub(super) fn stream_permit(&self, caller: &Caller) -> Result<StreamPermit, RpcError> {
         let team = self.0.gateway.stream_permit(caller).map_err(RpcError::quota_exceeded)?;
-        let server = self.0.stream_permits.clone().try_acquire_owned().map_err(|_| {
+        // The first team of the caller that has some left of its share.
+        let mut shares = caller.teams.iter().map(|team| self.0.stream_shares.team(team));
+        let server = shares.find_map(|shares| shares.try_take(Resource::Streams, 1)).ok_or_else(|| {
             RpcError::new(INTERNAL_ERROR, "too many clients are listening: try again later")
                 .with_status(StatusCode::SERVICE_UNAVAILABLE)
         })?;

@@ -3,6 +3,7 @@
 mod blocked;
 mod callers;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
@@ -78,7 +79,7 @@ async fn audited(guests: &str, to: Target, on_full: OnFull) -> (crate::harness::
     let last = Drain::new();
     let config = audit::Config { to: Some(to), on_full, sync: false };
     let context = (server.metrics.clone(), server.health.clone());
-    let audit = AuditLog::open(&config, [], context, &last).unwrap();
+    let audit = AuditLog::open(&config, BTreeMap::new(), context, &last).unwrap();
     server.gateway = server.gateway.with_audit(audit);
     (server, last)
 }

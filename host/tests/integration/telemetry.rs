@@ -11,7 +11,9 @@ use larder_model::name::{TeamName, Teams};
 use larder_model::policy::Secret;
 use larder_model::resource::{Call, Caller};
 use larder_runtime::drain::Drain;
+use larder_runtime::ledger::SeveralTeams;
 use larder_runtime::metrics::{Metrics, TextFormat};
+use larder_runtime::shares::{Configured, Shares};
 use serde_json::{Value, json};
 
 use crate::harness::{SLOW_WAIT, anonymous_call, eventually_within};
@@ -219,7 +221,9 @@ fn open(url: &str, teams: &[TeamName]) -> (Telemetry, Metrics, Drain) {
     let headers = vec![("x-key".to_owned(), Secret::new("key"))];
     let collector = Collector { url: url.into(), headers, service: "pantry".into(), sample: 1.0 };
     let (metrics, drain) = (Metrics::default(), Drain::new());
-    let teams = teams.iter().cloned();
+    let several_teams = SeveralTeams::default();
+    several_teams.set_team_count(teams.len());
+    let teams = Shares::new(Configured::default(), &several_teams).teams(teams);
     let telemetry = Telemetry::open(&Some(collector), teams, &metrics, &drain).unwrap();
     (telemetry, metrics, drain)
 }

@@ -2,6 +2,8 @@ use futures_util::FutureExt as _;
 use tokio::task::unconstrained;
 
 use super::*;
+use larder_runtime::ledger::SeveralTeams;
+use larder_runtime::shares::{Configured, Shares};
 
 async fn check(on_full: OnFull) {
     let names = ["a", "b", "c"].map(|name| TeamName::parse(name).unwrap());
@@ -12,7 +14,10 @@ async fn check(on_full: OnFull) {
     let drain = Drain::new();
     let observers = (Metrics::default(), Health::default());
     let config = Config { to, on_full, sync: false };
-    let audit = AuditLog::open(&config, &names, observers, &drain).unwrap();
+    let several_teams = SeveralTeams::default();
+    several_teams.set_team_count(names.len());
+    let shares = Shares::new(Configured::default(), &several_teams).teams(&names);
+    let audit = AuditLog::open(&config, shares, observers, &drain).unwrap();
     // Reserves a slot and keeps it. Returns whether one was free.
     let mut slots = Vec::new();
     let mut reserves = |teams: &Teams| {
@@ -22,11 +27,11 @@ async fn check(on_full: OnFull) {
         slots.extend(slot);
         has_permit
     };
-    let own_share = (0..QUEUE_CAPACITY).take_while(|_| reserves(&a)).count();
-    assert_eq!(own_share, QUEUE_CAPACITY / 3);
-    assert!(reserves(&b) && reserves(&c), "a team cannot use the shares of others");
+    let own_share = (0..AUDIT_LINES).take_while(|_| reserves(&a)).count();
+    assert_eq!(own_share, AUDIT_LINES / 2);
+    assert!(reserves(&b) && reserves(&c), "a team cannot use what the others leave");
     // A member of both teams can use the share of either.
-    assert_eq!((0..QUEUE_CAPACITY).take_while(|_| reserves(&both)).count(), QUEUE_CAPACITY / 3 - 1);
+    assert_eq!((0..AUDIT_LINES).take_while(|_| reserves(&both)).count(), AUDIT_LINES / 4 - 1);
     assert!(!reserves(&b) && reserves(&c));
     slots.clear();
     let slot = unconstrained(audit.reserve(Some(&a))).now_or_never();
@@ -47,11 +52,12 @@ async fn callers_cannot_use_up_the_queue_for_events() {
     let path = folder.path().join("log");
     let config = Config { to: Some(Target::File(path.clone())), on_full: OnFull::Wait, sync: true };
     let (drain, metrics) = (Drain::new(), Metrics::default());
-    let audit = AuditLog::open(&config, [&team], (metrics, Health::default()), &drain).unwrap();
+    let shares = Shares::new(Configured::default(), &SeveralTeams::default()).teams([&team]);
+    let audit = AuditLog::open(&config, shares, (metrics, Health::default()), &drain).unwrap();
     let teams = Teams::from(team);
     let reserve = || unconstrained(audit.reserve(Some(&teams))).now_or_never();
     let slots: Vec<_> = std::iter::from_fn(reserve).collect();
-    assert_eq!(slots.len(), QUEUE_CAPACITY);
+    assert_eq!(slots.len(), AUDIT_LINES);
     audit.record(&AuditEvent::new("reload", "ok"));
     drop(slots);
     assert!(drain.finish(std::time::Duration::from_secs(60)).await);

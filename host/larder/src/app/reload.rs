@@ -19,6 +19,7 @@ use larder_mcp::auth::Authenticator;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
 use larder_runtime::history::{Event, EventKind, EventLog};
+use larder_runtime::shares::Shares;
 
 /// How long calls of a removed team may continue.
 const REMOVAL_GRACE: Duration = Duration::from_secs(1);
@@ -30,6 +31,7 @@ pub(super) struct ReloadableParts {
     pub(super) endpoint: Endpoint,
     pub(super) telemetry: Telemetry,
     pub(super) audit: AuditLog,
+    pub(super) shares: Shares,
     pub(super) events: EventLog,
     pub(super) teams: Arc<RunningTeams>,
     pub(super) critical_tasks: CriticalTasks,
@@ -213,8 +215,9 @@ impl Reloader {
         let parts = &self.parts;
         let changes = parts.teams.set(&config.teams);
         if !changes.is_empty() {
-            parts.audit.set_teams(config.teams.keys());
-            parts.telemetry.set_teams(config.teams.keys().cloned());
+            let shares = parts.shares.teams(config.teams.keys());
+            parts.audit.set_teams(shares.clone());
+            parts.telemetry.set_teams(shares);
             parts.gateway.memory().set_team_count(config.teams.len());
         }
         parts.gateway.reload(config.gateway.clone(), parts.teams.gateway_parts(), parts.teams.quotas());

@@ -47,9 +47,11 @@ impl App {
         let (metrics, memory) = (sandbox.metrics().clone(), sandbox.memory_budget().clone());
         panics.register_metrics(&metrics);
         memory.set_team_count(config.teams.len());
-        let audit =
-            AuditLog::open(&config.audit, config.teams.keys(), (metrics.clone(), health.clone()), &log_drain);
-        let audit = audit.map_err(RunError::Audit)?;
+        let shares = sandbox.shares().clone();
+        let shares_of_teams = shares.teams(config.teams.keys());
+        let observers = (metrics.clone(), health.clone());
+        let audit = AuditLog::open(&config.audit, shares_of_teams.clone(), observers, &log_drain)
+            .map_err(RunError::Audit)?;
         let authenticator = authenticator(&config, &drain);
         authenticator.register_metrics(&metrics);
         let replicas = Replicas::start(&config, &health, &metrics, &drain)?;
@@ -88,8 +90,7 @@ impl App {
             let task = SupervisedTask::new("admin address", Impact::OperatorOnly);
             admin_drain.supervise(task, admin.serve(listener));
         }
-        let telemetry =
-            Telemetry::open(&config.telemetry, config.teams.keys().cloned(), &metrics, &log_drain);
+        let telemetry = Telemetry::open(&config.telemetry, shares_of_teams, &metrics, &log_drain);
         let telemetry = telemetry.map_err(RunError::Telemetry)?;
         join_all(teams_to_run.iter_mut().map(|team| team.load(limits))).await;
         let gateway = Gateway::new(config.gateway.clone(), teams.gateway_parts())
@@ -120,6 +121,7 @@ impl App {
             endpoint: endpoint.clone(),
             telemetry,
             audit,
+            shares,
             events,
             teams: teams.clone(),
             critical_tasks: critical_tasks.clone(),

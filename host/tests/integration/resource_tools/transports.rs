@@ -87,7 +87,8 @@ async fn the_audit_log_has_the_line_of_a_read() {
     let (last, to) = (Drain::new(), Some(Target::File(path.clone())));
     let config_of_log = audit::Config { to, on_full: OnFull::Wait, sync: false };
     let context = (server.metrics.clone(), server.health.clone());
-    server.gateway = server.gateway.with_audit(AuditLog::open(&config_of_log, [], context, &last).unwrap());
+    let audit = AuditLog::open(&config_of_log, Default::default(), context, &last).unwrap();
+    server.gateway = server.gateway.with_audit(audit);
     let http = HttpTestServer::serve(server, config()).await;
     for uri in ["echo://many", "nobody:x", "no uri", "echo://error/denied"] {
         http.read(uri).await;
