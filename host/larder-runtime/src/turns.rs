@@ -4,7 +4,7 @@
 mod schedule;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, oneshot};
 
@@ -39,12 +39,12 @@ struct Waiter {
     turn: oneshot::Sender<Turn>,
 }
 
-/// The turn of a team. It ends on drop.
+/// The turn of a team. It ends on drop, and its time is charged to the team then.
 #[derive(Debug)]
 pub struct Turn {
     turns: Turns,
     team: TeamName,
-    used: Duration,
+    began: Instant,
 }
 
 impl Turns {
@@ -76,7 +76,7 @@ impl Turns {
                 continue;
             }
             state.free -= 1;
-            let begun = Turn { turns: self.clone(), team, used: Duration::ZERO };
+            let begun = Turn { turns: self.clone(), team, began: Instant::now() };
             not_received.extend(turn.send(begun).err());
         }
     }
@@ -87,11 +87,6 @@ impl Turns {
 }
 
 impl Turn {
-    /// Charges the team for time that it used.
-    pub fn charge(&mut self, time: Duration) {
-        self.used += time;
-    }
-
     /// Waits until another team waits for a turn.
     pub async fn is_wanted(&self) {
         loop {
@@ -109,7 +104,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut state = self.turns.lock();
-        state.schedule.charge(&self.team, self.used);
+        state.schedule.charge(&self.team, self.began.elapsed());
         state.free += 1;
         drop(state);
         self.turns.begin_next();
@@ -127,7 +122,7 @@ mod tests {
         let turns = Turns::new(1);
         let [busy, new] = ["busy", "new"].map(|name| TeamName::parse(name).unwrap());
         let take = |team| Box::pin(turns.take(team, EQUAL_WEIGHT));
-        let mut first = take(&busy).await.unwrap();
+        let first = take(&busy).await.unwrap();
         let (mut second, mut third) = (take(&busy), take(&busy));
         assert!(poll!(second.as_mut()).is_pending() && poll!(third.as_mut()).is_pending());
         let mut wanted = Box::pin(first.is_wanted());
@@ -137,11 +132,9 @@ mod tests {
         wanted.await;
         // Who does not wait any more gets no turn.
         drop(second);
-        first.charge(Duration::from_secs(1));
         drop(first);
-        let mut other = other.await.unwrap();
+        let other = other.await.unwrap();
         assert!(poll!(third.as_mut()).is_pending());
-        other.charge(Duration::from_secs(5));
         drop(other);
         drop(third.await.unwrap());
         assert!(take(&new).await.is_some());

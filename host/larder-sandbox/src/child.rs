@@ -153,6 +153,10 @@ fn apply_limits(task: &Task, limits: &ProcessLimits) -> Result<(), ChildError> {
     set_limit("core dumps", Resource::Core, 0, 0)?;
     set_limit("CPU time", Resource::Cpu, limits.cpu, limits.cpu.saturating_add(CPU_GRACE))?;
     set_limit("the size of the output", Resource::Fsize, limits.code, limits.whole_output())?;
+    // A process that is paused does not notice that its stdin is closed. Failure is ignored: only a server that crashes
+    // leaves such a process behind.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     // Other systems do not enforce this limit or do not have it.
     #[cfg(target_os = "linux")]
     set_limit("memory", Resource::As, limits.memory, limits.memory)?;

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
+use super::child::Output;
+
 /// Where the time of a compilation went. All of it is zero if the code was in the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompilePhases {
@@ -27,6 +29,18 @@ pub struct CompilePhases {
     pub reused: u64,
     /// How many functions were compiled, where functions can be taken from a previous revision.
     pub compiled: u64,
+}
+
+impl CompilePhases {
+    /// The phases of a process that took this long, and of sealing its code.
+    pub(crate) fn of_process(process: Duration, output: &Output, seal: Duration) -> Self {
+        let Output { read, compile, recompilation, write, reused, compiled, .. } = *output;
+        // Untrusted figures, which may be too large for a sum.
+        let inside =
+            [read, compile, recompilation, write].into_iter().fold(Duration::ZERO, Duration::saturating_add);
+        let start = process.saturating_sub(inside);
+        Self { start, read, compile, recompilation, write, seal, reused, compiled, ..Self::default() }
+    }
 }
 
 /// Adds the phases of another process, which may have run at the same time.

@@ -1,10 +1,11 @@
 //! Compiles components in a separate process, and stores the code in the cache. A separate process is used because
 //! compiling takes seconds on all processors and hundreds of megabytes that the allocator would never return, and
 //! because a hostile component can then harm only that process. The server itself only separates libraries, within limits.
-//! One component of each priority is compiled at a time, in at most two processes.
+//! One component of each priority is compiled at a time, in at most two processes; those of other teams may be paused.
 
 mod parts;
 mod process;
+mod processes;
 mod queue;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use tempfile::NamedTempFile;
 use wasmtime::Engine;
 
 use self::process::Input;
+use self::processes::{Processes, RunningJob};
 use self::queue::Queue;
 use super::cache::{self, Cache, CacheEntry, CacheError, Code};
 use super::child::Output;
@@ -30,6 +32,8 @@ use larder_runtime::file_fingerprint::FileFingerprint;
 
 /// The compiler process ended without an error, but its output is invalid.
 const UNUSABLE: &str = "the compiler process succeeded, but its code cannot be loaded by this engine";
+
+const STOPS: &str = "the server stops";
 
 /// Why one run of the compiler process gave no code that can be used.
 struct Failure {
@@ -84,26 +88,6 @@ fn cache_key(team: &TeamName, digest: Digest) -> Digest {
 
 fn unwritable(error: std::io::Error) -> Rejection {
     Rejection::Compiler(format!("cannot write into the cache: {error}"))
-}
-
-/// The phases of a process that took this long, and of sealing its code.
-fn phases_of(process: Duration, output: &Output, seal: Duration) -> CompilePhases {
-    let Output { read, compile, recompilation, write, reused, compiled, .. } = *output;
-    // Untrusted figures, which may be too large for a sum.
-    let inside =
-        [read, compile, recompilation, write].into_iter().fold(Duration::ZERO, Duration::saturating_add);
-    let start = process.saturating_sub(inside);
-    CompilePhases {
-        start,
-        read,
-        compile,
-        recompilation,
-        write,
-        seal,
-        reused,
-        compiled,
-        ..CompilePhases::default()
-    }
 }
 
 impl Compiler {
@@ -166,20 +150,30 @@ impl Compiler {
         if let Some(code) = self.find_any(job.team, key, tiers).await? {
             return Ok((code, CompilePhases::default()));
         }
-        let mut stopwatch = Stopwatch::start();
-        let queue = &self.queues[job.priority as usize];
-        let team_queue = queue.teams.of(job.team);
-        let _team_guard = team_queue.lock().await;
-        let _guard = queue.lock.lock().await;
-        let waited = stopwatch.lap();
-        // Another call may have compiled the same component meanwhile.
-        if let Some(code) = self.find_any(job.team, key, tiers).await? {
-            return Ok((code, CompilePhases { queue: waited, ..CompilePhases::default() }));
-        }
-        let (code, phases) = self.compile(job, key, &bytes).await?;
-        let phases = CompilePhases { queue: waited, ..phases };
+        let stopwatch = Stopwatch::start();
+        let compile = |processes| self.compile_in_turn(job, processes, &bytes, key, stopwatch);
+        let compiled = self.queues[job.priority as usize].run(job.team, compile).await;
+        let (code, phases) = compiled.unwrap_or_else(|| Err(Rejection::Compiler(STOPS.into())))?;
         tracing::debug!(digest = digest.short(), tier = ?code.tier, %phases, "compiled a component");
         Ok((code, phases))
+    }
+
+    /// Compiles a component when it is the turn of its team.
+    async fn compile_in_turn(
+        &self,
+        job: &CompileJob<'_>,
+        processes: Arc<Processes>,
+        bytes: &Bytes,
+        key: Digest,
+        mut stopwatch: Stopwatch,
+    ) -> Result<(CompiledCode, CompilePhases), Rejection> {
+        let waited = stopwatch.lap();
+        // Another call may have compiled the same component meanwhile.
+        if let Some(code) = self.find_any(job.team, key, job.usable_tiers(bytes.len())).await? {
+            return Ok((code, CompilePhases { queue: waited, ..CompilePhases::default() }));
+        }
+        let (code, phases) = self.compile(&RunningJob { job, processes: &processes }, key, bytes).await?;
+        Ok((code, CompilePhases { queue: waited + processes.paused(), ..phases }))
     }
 
     /// Finds the code of the first of these tiers that is in the cache.
@@ -212,7 +206,7 @@ impl Compiler {
     /// Compiles a component: without its libraries if it has any, because that is fastest, and otherwise as a whole.
     async fn compile(
         &self,
-        job: &CompileJob<'_>,
+        job: &RunningJob<'_>,
         key: Digest,
         bytes: &Bytes,
     ) -> Result<(CompiledCode, CompilePhases), Rejection> {
@@ -235,7 +229,7 @@ impl Compiler {
     /// fastest. If its parts took too long, it is compiled only if there are such functions.
     async fn compile_whole(
         &self,
-        job: &CompileJob<'_>,
+        job: &RunningJob<'_>,
         key: Digest,
         bytes: &Bytes,
         parts: Option<Failure>,
@@ -269,7 +263,7 @@ impl Compiler {
     /// component, because it compiles it again, another process compiles it once.
     async fn compile_tier(
         &self,
-        job: &CompileJob<'_>,
+        job: &RunningJob<'_>,
         key: Digest,
         input: Input<'_>,
     ) -> Result<(CompiledCode, CompilePhases), Failure> {
@@ -319,13 +313,14 @@ impl Compiler {
     /// since the stopwatch was started, counts as a part of this one.
     async fn compile_once<T: Code>(
         &self,
-        job: &CompileJob<'_>,
+        job: &RunningJob<'_>,
         digest: Digest,
         input: Input<'_>,
         mut stopwatch: Stopwatch,
     ) -> Result<(CacheEntry<T>, CompilePhases), Failure> {
+        let paused = job.processes.paused();
         let (temp_file, output) = self.run_process(job, input).await?;
-        let process = stopwatch.lap();
+        let process = stopwatch.lap().saturating_sub(job.processes.paused() - paused);
         let owner = job.functions_key().filter(|_| output.functions > 0);
         let stored = self.run_blocking(move |cache| {
             // Without a copy, the next revision is compiled in full.
@@ -335,7 +330,7 @@ impl Compiler {
             Ok((functions, cache.insert::<T>(digest, temp_file)?))
         });
         let (functions, _pin) = stored.await?.map_err(unwritable)?;
-        let phases = phases_of(process, &output, stopwatch.lap());
+        let phases = CompilePhases::of_process(process, &output, stopwatch.lap());
         let entry = self.find(digest).await?.ok_or_else(|| Rejection::Compiler(UNUSABLE.into()))?;
         let phases = CompilePhases { map: stopwatch.lap(), ..phases };
         if let Some((owner, functions)) = functions {
@@ -346,7 +341,7 @@ impl Compiler {
 
     async fn run_process(
         &self,
-        job: &CompileJob<'_>,
+        job: &RunningJob<'_>,
         input: Input<'_>,
     ) -> Result<(NamedTempFile, Output), Failure> {
         let (temp_file, stdout) = self

@@ -5,6 +5,7 @@ mod first_tier;
 mod functions;
 mod libraries;
 mod priorities;
+mod turns;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

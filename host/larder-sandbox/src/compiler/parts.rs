@@ -4,9 +4,9 @@ use bytes::Bytes;
 use wasmtime::component::Component;
 
 use super::process::Input;
+use super::processes::RunningJob;
 use super::{CompilePhases, Compiler, Failure};
 use crate::cache::Code as _;
-use crate::compile_job::CompileJob;
 use crate::compile_phases::Stopwatch;
 use crate::compiled::Rejection;
 use crate::compiled_code::{CompiledCode, CompiledLibrary};
@@ -49,16 +49,17 @@ impl Compiler {
     /// libraries.
     pub(super) async fn compile_parts(
         &self,
-        job: &CompileJob<'_>,
+        job: &RunningJob<'_>,
         key: Digest,
         bytes: &Bytes,
     ) -> Result<Option<(CompiledCode, CompilePhases)>, Failure> {
         let component = bytes.clone();
         let Some(parts) = self.run_blocking(move |_| split(&component)).await? else { return Ok(None) };
         // Together, they may take as long as a component that is compiled as a whole.
-        match tokio::time::timeout(self.config.timeout, self.compile_all(job, key, bytes, parts)).await {
-            Ok(compiled) => compiled.map(Some),
-            Err(_) => {
+        let compiled = job.processes.within(self.config.timeout, self.compile_all(job, key, bytes, parts));
+        match compiled.await {
+            Some(compiled) => compiled.map(Some),
+            None => {
                 let error = format!("compiling its parts takes longer than {:?}", self.config.timeout);
                 Err(Failure { is_timeout: true, ..Rejection::Compiler(error).into() })
             }
@@ -67,7 +68,7 @@ impl Compiler {
 
     async fn compile_all(
         &self,
-        job: &CompileJob<'_>,
+        job: &RunningJob<'_>,
         key: Digest,
         bytes: &Bytes,
         parts: SplitComponent,
@@ -112,7 +113,7 @@ impl Compiler {
 
     async fn get_or_compile_library(
         &self,
-        job: &CompileJob<'_>,
+        job: &RunningJob<'_>,
         component: &Bytes,
         library: Library,
     ) -> Result<(CompiledLibrary, CompilePhases), Failure> {

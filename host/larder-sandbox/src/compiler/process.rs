@@ -9,10 +9,10 @@ use rustix::process::Signal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, Command};
 
+use super::processes::RunningJob;
 use super::{Config, Failure};
 use crate::cache::KnownFunctions;
 use crate::child::{INVALID, SUBCOMMAND, UNSUPPORTED};
-use crate::compile_job::CompileJob;
 use crate::compiled::Rejection;
 use crate::tier::Tier;
 use larder_model::size;
@@ -39,24 +39,25 @@ pub(super) struct Input<'a> {
 /// Compiles a component into a file. Dropping the future kills the process.
 pub(super) async fn compile(
     config: &Config,
-    job: &CompileJob<'_>,
+    job: &RunningJob<'_>,
     input: Input<'_>,
     output: File,
 ) -> Result<(), Failure> {
-    match tokio::time::timeout(config.timeout, run(config, job, input, output)).await {
-        Ok(result) => result,
-        Err(_) => {
+    match job.processes.within(config.timeout, run(config, job, input, output)).await {
+        Some(result) => result,
+        None => {
             let rejection = Rejection::Compiler(format!("compiling takes longer than {:?}", config.timeout));
             Err(Failure { is_timeout: true, ..rejection.into() })
         }
     }
 }
 
-async fn run(config: &Config, job: &CompileJob<'_>, input: Input<'_>, output: File) -> Result<(), Failure> {
+async fn run(config: &Config, job: &RunningJob<'_>, input: Input<'_>, output: File) -> Result<(), Failure> {
     let spawned = command(config, job, &input, output).spawn();
     let mut child = spawned.map_err(|error| {
         Rejection::Compiler(format!("cannot start {}: {error}", config.program.display()))
     })?;
+    let _process = job.processes.add(&child);
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     // Its stdin is kept open until it exits, because the process exits early when stdin is closed.
     let (_stdin, last_line, exited) =
@@ -67,7 +68,7 @@ async fn run(config: &Config, job: &CompileJob<'_>, input: Input<'_>, output: Fi
     result_of(config, status, &last_line).map_err(|rejection| Failure { is_timeout, ..rejection.into() })
 }
 
-fn command(config: &Config, job: &CompileJob<'_>, input: &Input<'_>, output: File) -> Command {
+fn command(config: &Config, job: &RunningJob<'_>, input: &Input<'_>, output: File) -> Command {
     let Input { bytes, known, tier, is_library, may_recompile } = input;
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS));
     let mut command = Command::new(&config.program);

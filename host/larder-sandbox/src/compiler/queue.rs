@@ -1,31 +1,168 @@
-//! The order of compilations: one after the other, and the teams take turns.
+//! The order of compilations: one runs at a time, and the teams take turns. A turn ends while another team waits, also
+//! within a compilation: its processes are paused until the next turn of the team.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
+use super::processes::Processes;
 use larder_model::name::TeamName;
+use larder_runtime::turns::{EQUAL_WEIGHT, Turn, Turns};
+
+/// How long a turn is if another team waits.
+const TURN: Duration = Duration::from_secs(5);
+/// How many compilations are paused at most: each keeps its memory.
+const MAX_PAUSED: usize = 4;
+/// How much longer a turn is if no further compilation can be paused. After that, the compilation is ended, and begins again
+/// at the next turn of its team. Together with a turn, that is half of the time after which the first compilation of another
+/// team has to begin.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The compilations of one priority.
-#[derive(Default)]
 pub(super) struct Queue {
-    /// Held during a compilation. A component that several calls need at the same time is compiled only once,
-    /// because each of them checks the cache again when it has the lock.
-    pub(super) lock: Mutex<()>,
-    /// At most one component of each team waits for [`Self::lock`], and the others of the team wait behind
-    /// it. So the teams take turns, regardless of how many components each of them has.
-    pub(super) teams: TeamQueues,
+    turns: Turns,
+    paused: Arc<Semaphore>,
+    teams: TeamQueues,
 }
 
-/// One lock per team.
+/// One lock per team, which is held during a compilation. A component that several calls need at the same time is compiled
+/// only once, because each of them checks the cache again when it has the lock.
 #[derive(Default)]
-pub(super) struct TeamQueues(Lock<HashMap<TeamName, Arc<Mutex<()>>>>);
+struct TeamQueues(Lock<HashMap<TeamName, Arc<Mutex<()>>>>);
+
+/// A compilation that has begun.
+struct Compilation<F> {
+    processes: Arc<Processes>,
+    work: Pin<Box<F>>,
+    /// Its place among those that are paused.
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        let paused = Arc::new(Semaphore::new(MAX_PAUSED));
+        Self { turns: Turns::new(1), paused, teams: TeamQueues::default() }
+    }
+}
+
+impl Queue {
+    /// Compiles for a team in its turns. Returns none if the server stops.
+    pub(super) async fn run<T, F: Future<Output = T>>(
+        &self,
+        team: &TeamName,
+        compile: impl Fn(Arc<Processes>) -> F,
+    ) -> Option<T> {
+        let team_queue = self.teams.of(team);
+        let _only = team_queue.lock().await;
+        let mut paused: Option<Compilation<F>> = None;
+        loop {
+            let turn = self.turns.take(team, EQUAL_WEIGHT).await?;
+            let mut compilation = match paused.take() {
+                Some(compilation) => compilation.resume(),
+                None => Compilation::begin(&compile),
+            };
+            let place = tokio::select! {
+                biased;
+                result = &mut compilation.work => return Some(result),
+                place = self.end(&turn) => place,
+            };
+            let team = team.non_default();
+            let is_ended = place.is_none();
+            tracing::info!(team, is_ended, "paused a compilation, because another team waits");
+            paused = place.map(|place| compilation.pause(place));
+        }
+    }
+
+    /// Waits until the turn has to end, because another team waits. Returns the place for a compilation that is paused; none
+    /// if it has to be ended.
+    async fn end(&self, turn: &Turn) -> Option<OwnedSemaphorePermit> {
+        tokio::time::sleep(TURN).await;
+        turn.is_wanted().await;
+        tokio::time::timeout(PATIENCE, self.paused.clone().acquire_owned()).await.ok()?.ok()
+    }
+}
+
+impl<F> Compilation<F> {
+    fn begin(compile: impl Fn(Arc<Processes>) -> F) -> Self {
+        let processes = Arc::new(Processes::new());
+        Self { work: Box::pin(compile(processes.clone())), processes, _place: None }
+    }
+
+    /// Pauses its processes. Its future must not be polled until it is resumed.
+    fn pause(self, place: OwnedSemaphorePermit) -> Self {
+        self.processes.pause();
+        Self { _place: Some(place), ..self }
+    }
+
+    fn resume(self) -> Self {
+        self.processes.resume();
+        Self { _place: None, ..self }
+    }
+}
 
 impl TeamQueues {
     /// The lock of this team.
-    pub(super) fn of(&self, team: &TeamName) -> Arc<Mutex<()>> {
+    fn of(&self, team: &TeamName) -> Arc<Mutex<()>> {
         let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         locks.entry(team.clone()).or_default().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    use futures_util::future::{join_all, pending};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    fn team(name: &str) -> TeamName {
+        TeamName::parse(name).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_first_compilation_begins_within_half_a_minute_whatever_others_compile() {
+        let queue = Queue::default();
+        let begun = AtomicUsize::new(0);
+        let teams: Vec<_> = (0..2 * MAX_PAUSED).map(|number| team(&format!("busy-{number}"))).collect();
+        let endless = |_| {
+            begun.fetch_add(1, SeqCst);
+            pending::<()>()
+        };
+        let busy = join_all(teams.iter().map(|team| queue.run(team, endless)));
+        let new = async {
+            for round in 0..10 {
+                // The other compilations are in different states each time.
+                tokio::time::sleep(Duration::from_secs(67)).await;
+                let team = team(&format!("new-{round}"));
+                let waits_since = Instant::now();
+                let waited = queue.run(&team, |_| async move { waits_since.elapsed() }).await.unwrap();
+                assert!(waited < Duration::from_secs(30), "{waited:?}");
+            }
+        };
+        tokio::select! {
+            _ = busy => panic!("they do not end"),
+            () = new => {}
+        }
+        assert!(begun.load(SeqCst) > teams.len(), "some were ended and began again");
+        assert_eq!(queue.paused.available_permits(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_team_that_compiles_alone_is_not_interrupted() {
+        let queue = Queue::default();
+        let begun = AtomicUsize::new(0);
+        let hour = |_| {
+            begun.fetch_add(1, SeqCst);
+            tokio::time::sleep(Duration::from_secs(3600))
+        };
+        let only = team("only");
+        let all = join_all((0..3).map(|_| queue.run(&only, hour)));
+        assert_eq!(all.await.len(), 3);
+        assert_eq!(begun.load(SeqCst), 3);
     }
 }
