@@ -39,6 +39,7 @@ use larder_model::resource::{Caller, Freshness};
 use larder_model::text_index::TextIndex;
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::{ComputedFamily, Metrics};
+use larder_runtime::turns::Turns;
 use larder_sandbox::{Signal, SignalSender};
 
 /// Bytes of the items of one page. It may be exceeded only by what a provider returns in one call although less was
@@ -76,6 +77,8 @@ pub struct Gateway {
     /// Shared by all callers without a team that has a quota.
     default_quota: Arc<QuotaUsage>,
     memory: MemoryBudget,
+    /// The turns of teams whose full-text indexes are searched.
+    search_turns: Turns,
 }
 
 /// What a reload of the configuration replaces.
@@ -113,7 +116,9 @@ impl Gateway {
         let memory = MemoryBudget::unlimited();
         let state = State::new(config, teams, BTreeMap::new(), (None, &memory));
         let state = Arc::new(ArcSwap::from_pointee(state));
-        Self { state, audit: AuditLog::default(), default_quota, memory }
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let search_turns = Turns::new(processors);
+        Self { state, audit: AuditLog::default(), default_quota, memory, search_turns }
     }
 
     /// Charges cached responses to this budget.

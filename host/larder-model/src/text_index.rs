@@ -9,13 +9,16 @@ use async_trait::async_trait;
 use crate::name::ProviderName;
 use crate::uri::Uri;
 
+/// Charges CPU time.
+pub type ChargeTime = Box<dyn FnOnce(Duration) + Send>;
+
 /// The full-text index of one team. It knows no callers: who may see a match is decided where it is used.
 #[async_trait]
 pub trait TextIndex: fmt::Debug + Send + Sync {
     /// Finds at most 200 documents that contain words of a text, best first. Any text is a query, and nothing in it is
     /// an operator. The last word may be the beginning of one. If the index cannot be read, nothing is found, and the
-    /// reason is logged.
-    async fn search(&self, text: &str, limit: usize) -> Vec<Match>;
+    /// reason is logged. `charge` is told the CPU time, also if nobody waits for the result any more.
+    async fn search(&self, text: &str, limit: usize, charge: ChargeTime) -> Vec<Match>;
 
     /// Waits until a search finds damage. The next call of another function than [`Self::search`] deletes the index
     /// then.

@@ -5,7 +5,9 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::low_priority_threads::lower_priority;
 
 /// Number of threads that the runtime starts at most for work that blocks. They are started when they are needed. There
 /// are far more than all shares together, so that the work of the host itself always finds one.
@@ -31,6 +33,24 @@ impl BlockingThreads {
             work()
         });
         job.await.map_err(io::Error::other)
+    }
+
+    /// Does the same for work that computes for long: on a thread of its own with a lower priority than the threads that
+    /// serve requests. A thread cannot raise its priority again, so it is used once.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<T> {
+        let permit = self.0.clone().acquire_owned().await.map_err(io::Error::other)?;
+        let (sender, receiver) = oneshot::channel();
+        let run = move || {
+            let _permit = permit;
+            lower_priority();
+            // Nobody waits for it any more if it cannot be sent.
+            _ = sender.send(work());
+        };
+        std::thread::Builder::new().name("larder-compute".into()).spawn(run)?;
+        receiver.await.map_err(io::Error::other)
     }
 }
 
@@ -65,6 +85,8 @@ mod tests {
     async fn a_panic_is_an_error_and_frees_its_thread() {
         let threads = BlockingThreads::new(1);
         assert!(threads.run(|| panic!("on purpose")).await.is_err());
+        assert!(threads.compute(|| panic!("on purpose")).await.is_err());
         assert_eq!(threads.run(|| 7).await.unwrap(), 7);
+        assert_eq!(threads.compute(|| 7).await.unwrap(), 7);
     }
 }

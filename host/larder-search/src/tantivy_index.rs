@@ -14,9 +14,12 @@ use crate::folder;
 use crate::stored::Stored;
 use crate::writer::{Opening, Writer};
 use larder_model::name::ProviderName;
-use larder_model::text_index::{Change, IndexError, KnownDocument, Limits, Match, TextIndex, Usage};
+use larder_model::text_index::{
+    Change, ChargeTime, IndexError, KnownDocument, Limits, Match, TextIndex, Usage,
+};
 use larder_model::uri::Uri;
 use larder_runtime::blocking_threads::BlockingThreads;
+use larder_runtime::metrics::process::thread_cpu_time;
 
 /// Searches of one index at the same time. A disk that does not respond blocks only these.
 const MAX_SEARCHES: usize = 4;
@@ -93,9 +96,15 @@ impl TantivyIndex {
 
 #[async_trait]
 impl TextIndex for TantivyIndex {
-    async fn search(&self, text: &str, limit: usize) -> Vec<Match> {
+    async fn search(&self, text: &str, limit: usize, charge: ChargeTime) -> Vec<Match> {
         let (inner, text) = (self.0.clone(), text.to_owned());
-        let found = self.0.search_threads.run(move || inner.stored.search(&text, limit)).await;
+        let search = move || {
+            let start = thread_cpu_time();
+            let found = inner.stored.search(&text, limit);
+            charge(thread_cpu_time().saturating_sub(start));
+            found
+        };
+        let found = self.0.search_threads.compute(search).await;
         match found.map_err(panicked).flatten() {
             Ok(matches) => matches,
             Err(failure) => {

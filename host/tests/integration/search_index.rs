@@ -1,6 +1,7 @@
 //! The full-text index of the real server: what is read for it and when, and who finds it.
 
 mod changes;
+mod charging;
 mod folder;
 mod isolation;
 

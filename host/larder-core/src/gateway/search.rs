@@ -72,7 +72,7 @@ impl Gateway {
         // Each page is cut from the same ranking, so what is ranked does not depend on the size of the page.
         let whole = SearchQuery { limit: MAX_RESULTS, ..query.clone() };
         let calls = SearchCalls::new(call, &whole, self.memory());
-        let (mut answers, matches) = tokio::join!(calls.run(&view), index::search(&view, &query.text));
+        let (mut answers, matches) = tokio::join!(calls.run(&view), self.search_indexes(&view, &query.text));
         let filter = CompiledFilter::new(Filter { text: None, ..filter_of(query) });
         let of_indexes = index::rankings(matches, &view, &filter, &mut answers);
         let of_lists = ranking::rank_lists(&view, &query.text, &filter, &mut answers).await;

@@ -34,8 +34,12 @@ fn open(folder: &Path) -> TantivyIndex {
     TantivyIndex::new(folder.join("team"), Limits::default(), IndexThread::default())
 }
 
+fn uncharged() -> ChargeTime {
+    Box::new(|_| {})
+}
+
 async fn found(index: &TantivyIndex, text: &str) -> String {
-    let matches = index.search(text, 10).await;
+    let matches = index.search(text, 10, uncharged()).await;
     matches.iter().map(|found| found.uri.as_str()).collect::<Vec<_>>().join(" ")
 }
 
@@ -46,7 +50,7 @@ async fn finds_replaces_and_removes() {
     assert_eq!(found(&index, "marmot").await, "", "nothing is created by a search");
     assert!(!folder.path().join("team").exists());
     index.apply(vec![put("a", "1", "A marmot\nwhistles."), put("b", "2", "Crème brûlée")]).await.unwrap();
-    let matches = index.search("Marmot", 10).await;
+    let matches = index.search("Marmot", 10, uncharged()).await;
     assert_eq!(matches.len(), 1, "{matches:?}");
     assert_eq!(
         (matches[0].provider.as_str(), matches[0].title.as_str(), matches[0].excerpt.as_str()),
@@ -62,9 +66,9 @@ async fn finds_replaces_and_removes() {
     );
     // The same URI of another provider is another document.
     index.apply(vec![put("b", "1", "otter otter")]).await.unwrap();
-    assert_eq!(index.search("otter", 10).await.len(), 2);
+    assert_eq!(index.search("otter", 10, uncharged()).await.len(), 2);
     index.apply(vec![Change::Remove(provider("a"), uri("1"))]).await.unwrap();
-    assert_eq!(index.search("otter", 10).await[0].provider, provider("b"));
+    assert_eq!(index.search("otter", 10, uncharged()).await[0].provider, provider("b"));
     index.apply(vec![Change::RemoveProvider(provider("b"))]).await.unwrap();
     assert_eq!((found(&index, "otter brulee").await.as_str(), index.usage().len()), ("", 0));
 }
@@ -108,13 +112,13 @@ async fn any_text_is_a_query() {
         "\u{200D}\u{301}\u{FE0F}",
         "😀",
     ] {
-        index.search(text, 10).await;
+        index.search(text, 10, uncharged()).await;
         assert!(!index.0.is_damaged.load(Ordering::Relaxed), "{text}");
     }
     assert_eq!(found(&index, "京").await, "doc://1");
     assert_eq!(found(&index, "العربية").await, "doc://2");
-    assert_eq!(index.search("otter", 0).await, []);
-    assert_eq!(index.search("otter", usize::MAX).await.len(), 1);
+    assert_eq!(index.search("otter", 0, uncharged()).await, []);
+    assert_eq!(index.search("otter", usize::MAX, uncharged()).await.len(), 1);
 }
 
 #[tokio::test]
@@ -198,7 +202,7 @@ async fn a_damaged_index_is_built_again() {
             std::fs::write(&damaged, bytes).unwrap();
             let index = open(folder.path());
             // It finds something or nothing, but does not fail.
-            index.search("otter", 10).await;
+            index.search("otter", 10, uncharged()).await;
             let known = index.known(&provider("a")).await;
             let is_lock = damaged.file_name().is_some_and(|name| name.to_string_lossy().contains("lock"));
             assert!(matches!(known, Err(IndexError::Damaged(_))) || is_lock, "{damaged:?}: {known:?}");

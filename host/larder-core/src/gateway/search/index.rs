@@ -9,25 +9,40 @@ use super::MAX_RESULTS;
 use super::calls::{Answers, SEARCH_TIME};
 use super::candidate::{Candidate, is_own};
 use crate::catalog::Offer;
+use crate::gateway::Gateway;
 use crate::gateway::filter::CompiledFilter;
 use crate::gateway::view::{TeamCatalog, View};
 use larder_model::resource::{Details, Entry, Rendered};
-use larder_model::text_index::Match;
+use larder_model::text_index::{ChargeTime, Match};
+use larder_runtime::turns::EQUAL_WEIGHT;
 
 /// The matches of each team, in the order of the view. `None` if its index did not answer in time.
 pub(super) type TeamMatches = Vec<Option<Vec<Match>>>;
 
-/// Searches in the indexes of all teams at the same time, as long as a search waits for providers.
-pub(super) async fn search(view: &View, text: &str) -> TeamMatches {
-    let searches = view.teams().iter().map(|team| timeout(SEARCH_TIME, search_team(team, text)));
-    join_all(searches).await.into_iter().map(Result::ok).collect()
-}
+impl Gateway {
+    /// Searches in the indexes of all teams at the same time, as long as a search waits for providers.
+    pub(super) async fn search_indexes(&self, view: &View, text: &str) -> TeamMatches {
+        let searches = view.teams().iter().map(|team| timeout(SEARCH_TIME, self.search_index(team, text)));
+        join_all(searches).await.into_iter().map(|found| found.ok().flatten()).collect()
+    }
 
-/// Searches in the index of one team.
-async fn search_team(team: &TeamCatalog, text: &str) -> Vec<Match> {
-    match team.state.text_index.get() {
-        Some(index) => index.search(text, MAX_RESULTS as usize).await,
-        None => Vec::new(),
+    /// Searches in the index of one team, in a turn of the team. The time is charged as CPU time of the team: if it has
+    /// none left, the search waits. If it waits for too long, the turn ends although the search may still run.
+    async fn search_index(&self, team: &TeamCatalog, text: &str) -> Option<Vec<Match>> {
+        let Some(index) = team.state.text_index.get() else { return Some(Vec::new()) };
+        let name = team.state.reader.team();
+        let quota_usage = self.state.load().quotas.get(name).cloned();
+        while let Some(wait) = quota_usage.as_ref().and_then(|quota_usage| quota_usage.cpu_wait()) {
+            tokio::time::sleep(wait).await;
+        }
+        let weight = quota_usage.as_ref().map_or(EQUAL_WEIGHT, |quota_usage| quota_usage.quota().cpu);
+        let _turn = self.search_turns.take(name, weight).await?;
+        let charge: ChargeTime = Box::new(move |time| {
+            if let Some(quota_usage) = quota_usage {
+                quota_usage.charge_cpu(time);
+            }
+        });
+        Some(index.search(text, MAX_RESULTS as usize, charge).await)
     }
 }
 
