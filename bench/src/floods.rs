@@ -16,6 +16,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::content::DOCUMENTS;
+use crate::heavy::{self, Many};
 use crate::load::{self, Connection, RequestSpec, Times, Window};
 use crate::process::Server;
 use crate::report::median;
@@ -51,10 +52,21 @@ enum Flood {
     Memory,
     /// Responses of 16 MiB.
     LargeAnswers,
+    /// Guests with many memories, which sleep.
+    Memories,
+    /// Guests with many tables, which sleep.
+    Tables,
 }
 
-const FLOODS: [Flood; 5] =
-    [Flood::Connections, Flood::Requests, Flood::Spinning, Flood::Memory, Flood::LargeAnswers];
+const FLOODS: [Flood; 7] = [
+    Flood::Connections,
+    Flood::Requests,
+    Flood::Spinning,
+    Flood::Memory,
+    Flood::LargeAnswers,
+    Flood::Memories,
+    Flood::Tables,
+];
 
 impl Flood {
     fn name(self) -> &'static str {
@@ -64,6 +76,8 @@ impl Flood {
             Self::Spinning => "guests that spin",
             Self::Memory => "guests that write to 100 MB",
             Self::LargeAnswers => "answers of 16 MiB",
+            Self::Memories => "guests with 8 memories that sleep",
+            Self::Tables => "guests with 32 tables that sleep",
         }
     }
 
@@ -74,6 +88,8 @@ impl Flood {
             Self::Requests => 32,
             Self::Spinning => 8,
             Self::Memory | Self::LargeAnswers => 4,
+            // As many as the default quota of a team allows.
+            Self::Memories | Self::Tables => 64,
         }
     }
 
@@ -84,6 +100,7 @@ impl Flood {
             Self::Memory => "touch://pages/100",
             // A little less than the limit, which includes the overhead of the content.
             Self::LargeAnswers => "sized://busy/text/16700000",
+            Self::Memories | Self::Tables => "sleep://hour",
         }
     }
 }
@@ -121,7 +138,7 @@ pub(crate) fn measure(setup: &Setup, quick: bool) -> Result<Vec<FloodOutcome>> {
 fn measure_flood(setup: &Setup, flood: Flood, rounds: usize, times: Times) -> Result<FloodOutcome> {
     eprintln!("measuring a quiet team beside a flood of {}", flood.name());
     // Each flood has a server of its own, so that none is measured with what another one left behind.
-    let teams = Teams::start(setup)?;
+    let teams = Teams::start(setup, flood)?;
     let address = teams.server.address;
     let document = DOCUMENTS[0];
     let bytes = wire::read_with_token(address, &teams.quiet, &document.uri("fresh"), None);
@@ -139,8 +156,8 @@ fn measure_flood(setup: &Setup, flood: Flood, rounds: usize, times: Times) -> Re
 
 impl Teams {
     /// Starts a server with the teams `quiet` and `busy`, each with a token. Its limits are the defaults, except that calls
-    /// may last as long as the measurement.
-    fn start(setup: &Setup) -> Result<Self> {
+    /// may last as long as the measurement, and that one provider may use all calls of its team.
+    fn start(setup: &Setup, flood: Flood) -> Result<Self> {
         let dir = setup.scratch.join("floods");
         if dir.exists() {
             fs::remove_dir_all(&dir)?;
@@ -152,13 +169,21 @@ impl Teams {
             fs::create_dir_all(plugins(&dir, team))?;
             fs::write(plugins(&dir, team).join(format!("{component}.wasm")), setup.guest(component)?)?;
         }
+        let mut sleep = setup.guest("sleep")?;
+        match flood {
+            Flood::Memories => heavy::add(&mut sleep, Many::Memories),
+            Flood::Tables => heavy::add(&mut sleep, Many::Tables),
+            Flood::Connections | Flood::Requests | Flood::Spinning | Flood::Memory | Flood::LargeAnswers => {}
+        }
+        fs::write(plugins(&dir, "busy").join("sleep.wasm"), sleep)?;
         let long = "cpu_time = \"1h\"\ntimeout = \"1h\"\n";
         let config = format!(
             "state_dir = \"state\"\n[server.log]\nfilter = \"warn\"\n[admin]\nlisten = \"off\"\n[compiler]\n\
              cache_dir = {:?}\n{quiet_config}{busy_config}\
              [team.quiet.provider.sized.settings]\nauthority = \"fresh\"\n\
              [team.busy.provider.sized.settings]\nauthority = \"busy\"\n\
-             [team.busy.provider.spin.limits]\n{long}",
+             [team.busy.provider.spin.limits]\n{long}\
+             [team.busy.provider.sleep.limits]\n{long}concurrency = 64\n",
             setup.scratch.join("cache").display().to_string()
         );
         fs::write(dir.join("larder.toml"), config)?;

@@ -6,6 +6,7 @@ mod baseline;
 mod compilation;
 mod content;
 mod floods;
+mod heavy;
 mod languages;
 mod lifecycle;
 mod load;
