@@ -218,24 +218,24 @@ impl AuditLog {
 
 /// A part of the share of a team.
 enum Share {
-    /// The caller has no team with a share.
+    /// The caller's first team has no share.
     Unlimited,
     Taken(Taken),
-    /// All shares of the caller's teams are used up. This is the share of the first.
+    /// The share of the caller's first team, which is used up.
     UsedUp(TeamShares),
 }
 
 type Reservation = (OwnedPermit<QueuedLine>, Option<Taken>);
 
 impl Inner {
-    /// Takes a part of the share of the first of these teams that has some left.
+    /// Takes a part of the share of the first of these teams.
     fn share(&self, teams: Option<&Teams>) -> Share {
         let shares = self.shares.load();
-        let own = || teams.into_iter().flat_map(Teams::iter).filter_map(|team| shares.get(team));
-        match (own().find_map(|share| share.try_take(Resource::AuditLines, 1)), own().next()) {
-            (Some(taken), _) => Share::Taken(taken),
-            (None, Some(first)) => Share::UsedUp(first.clone()),
-            (None, None) => Share::Unlimited,
+        let own = teams.and_then(Teams::first).and_then(|team| shares.get(team));
+        let Some(own) = own else { return Share::Unlimited };
+        match own.try_take(Resource::AuditLines, 1) {
+            Some(taken) => Share::Taken(taken),
+            None => Share::UsedUp(own.clone()),
         }
     }
 

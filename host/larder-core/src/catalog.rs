@@ -3,6 +3,7 @@
 
 mod cell;
 mod content_state;
+mod covered;
 mod definitions;
 mod header_parameters;
 mod index;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 pub use self::cell::{Notifier, Reader, Writer, catalog, watch};
 pub use self::content_state::{ContentFingerprint, ContentState};
+pub use self::covered::Covered;
 pub(crate) use self::definitions::tool_digest;
 pub use self::definitions::{Definitions, OfferedPrompt, OfferedTool};
 pub use self::header_parameters::HeaderParameter;
@@ -31,7 +33,7 @@ use self::list_expiry::ListExpiry;
 pub use self::notice::{Collision, PendingApproval, RejectedComponent, WithheldTool};
 pub use self::offer::Offer;
 pub use self::resource_tools::{ResourceArguments, ResourceTool};
-pub use self::route::{Route, RouteRank};
+pub use self::route::Route;
 use self::seen_lists::SeenLists;
 pub(crate) use self::update_queue::UpdateHints;
 pub use self::updates::LogicalTime;
@@ -183,6 +185,11 @@ impl Catalog {
         self.index.template(text).map(|(offer, template)| (&self.offers[offer], template))
     }
 
+    /// Whether clients know a tool under this name.
+    fn has_tool_name(&self, name: &str) -> bool {
+        self.tool(name).is_some()
+    }
+
     /// Returns the offer that owns the tool with this name, and the tool.
     pub(crate) fn tool(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedTool>)> {
         let (offer, tool) = self.index.tool(name)?;
@@ -217,12 +224,26 @@ impl Catalog {
         })
     }
 
-    /// Returns whether this provider may report updates of this URI.
-    pub fn owns(&self, provider: &ProviderName, uri: &Uri) -> bool {
+    /// Returns whether a template of any provider matches this URI.
+    fn matches_template(&self, uri: &Uri, budget: &mut MatchBudget) -> bool {
+        self.index.templates_for(uri.as_str()).any(|(offer, template)| {
+            let uri_template = &self.offers[offer].templates[template].uri_template;
+            uri_template.matches_within(uri.as_str(), budget).is_some()
+        })
+    }
+
+    /// Returns whether this provider has a route to this URI that is no guess.
+    fn has_owned_route(&self, provider: &ProviderName, uri: &Uri) -> bool {
         let is_own = |offer: &Arc<Offer>| offer.name() == provider;
         self.by_uri(uri.as_str()).is_some_and(is_own)
             || self.has_matching_template(provider, uri)
             || self.by_claim(uri.as_str()).any(is_own)
+    }
+
+    /// Returns whether this provider may report updates of this URI.
+    pub fn owns(&self, provider: &ProviderName, uri: &Uri) -> bool {
+        let is_own = |offer: &Arc<Offer>| offer.name() == provider;
+        self.has_owned_route(provider, uri)
             // Nobody lists the URI, so it may be one of the entries that the catalog does not hold.
             || (self.by_uri(uri.as_str()).is_none() && self.with_unlisted_entries(uri).any(is_own))
     }
@@ -252,7 +273,8 @@ impl Catalog {
     fn changed_lists(&self, other: &Self) -> Lists {
         let (own, before) = (SeenLists::of(&[self]), SeenLists::of(&[other]));
         Lists {
-            resources: self.visible_lists() != other.visible_lists(),
+            // What is claimed here is not in the lists of callers who have this team before others.
+            resources: self.visible_lists() != other.visible_lists() || !self.claims().eq(other.claims()),
             tools: own.tools != before.tools,
             prompts: own.prompts != before.prompts,
         }
@@ -268,6 +290,10 @@ impl Catalog {
         let seen = self.offers.iter().filter(|offer| self.is_visible(offer));
         seen.map(|offer| (offer.name(), offer.list_digest, lost.remove(offer.name()).unwrap_or_default()))
             .collect()
+    }
+
+    fn claims(&self) -> impl Iterator<Item = &String> {
+        self.offers.iter().flat_map(|offer| &offer.claims)
     }
 
     fn is_visible(&self, offer: &Arc<Offer>) -> bool {

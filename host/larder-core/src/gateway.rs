@@ -13,6 +13,7 @@ mod list;
 mod prompts;
 mod read;
 mod search;
+mod team_collisions;
 mod tools;
 mod view;
 
@@ -29,11 +30,12 @@ pub use self::error::Error;
 pub use self::filter::Filter;
 pub use self::prompts::PromptCall;
 pub use self::search::{Found, SearchPage};
+pub use self::team_collisions::{CatalogVersions, TeamCollision};
 pub use self::tools::{Answered, ToolRequest};
 use self::view::View;
 use crate::audit::AuditLog;
 use crate::catalog::{self, Reader, Watch};
-use larder_model::name::TeamName;
+use larder_model::name::{TeamName, Teams};
 use larder_model::policy::{Quota, QuotaUsage};
 use larder_model::resource::{Caller, Freshness};
 use larder_model::text_index::TextIndex;
@@ -58,6 +60,8 @@ pub struct Config {
     /// Whether clients may cache responses for their own caller only. True where there are teams or
     /// credentials.
     pub private: bool,
+    /// The teams of callers who have several, in the order in which they take precedence.
+    pub shared_teams: Vec<Teams>,
 }
 
 /// Maximum number of items on one page of each list; 0 for no limit.

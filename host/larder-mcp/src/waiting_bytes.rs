@@ -39,7 +39,7 @@ impl WaitingBytes {
         self.part.used()
     }
 
-    /// Charges a response to the first team of the caller that has room for it.
+    /// Charges a response to the first team of the caller.
     pub(super) fn charge(&self, caller: &Caller, bytes: usize) -> Result<MemoryCharge, Refused> {
         charge_to_first(&self.part, MemoryUse::Responses, caller, bytes)
     }
@@ -60,21 +60,15 @@ impl WaitingBytes {
     }
 }
 
-/// Charges the first team of the caller that has room for the bytes.
+/// Charges the first team of the caller, which pays for all of its requests.
 pub(super) fn charge_to_first(
     budget: &MemoryBudget,
     what: MemoryUse,
     caller: &Caller,
     bytes: usize,
 ) -> Result<MemoryCharge, Refused> {
-    let mut refused = Refused::Full;
-    for team in caller.teams.iter() {
-        match budget.team(team).charge(what, Some(caller), bytes as u64) {
-            Ok(charge) => return Ok(charge),
-            Err(why) => refused = why,
-        }
-    }
-    Err(refused)
+    let first = caller.teams.first().ok_or(Refused::Full)?;
+    budget.team(first).charge(what, Some(caller), bytes as u64)
 }
 
 /// A response with the charge for it. It is not charged if it is small.
@@ -213,14 +207,16 @@ mod tests {
     use larder_model::name::Teams;
 
     #[test]
-    fn a_member_of_two_teams_is_charged_to_the_one_with_room() {
+    fn the_first_team_of_a_caller_is_charged() {
         let waiting = WaitingBytes::new(&MemoryBudget::new(1_000), 100);
         waiting.set_team_count(2);
-        let teams = ["a", "c"].map(|team| larder_model::name::TeamName::parse(team).unwrap());
-        let caller = Caller { subject: None, issuer: None, teams: Teams::of(teams).unwrap(), scopes: vec![] };
+        let [a, c] = ["a", "c"].map(|team| larder_model::name::TeamName::parse(team).unwrap());
+        let of = |teams| Caller { subject: None, issuer: None, teams, scopes: vec![] };
+        let caller = of(Teams::of([c.clone(), a.clone()]).unwrap());
         let first = waiting.charge(&caller, 50).unwrap();
-        let second = waiting.charge(&caller, 25).unwrap();
         assert_eq!(waiting.charge(&caller, 1).unwrap_err(), Refused::Full);
+        assert_eq!(waiting.charge(&of(c.into()), 1).unwrap_err(), Refused::Full);
+        let second = waiting.charge(&of(a.into()), 25).unwrap();
         assert_eq!(waiting.charge(&caller, 51).unwrap_err(), Refused::AboveLimit(50));
         let kept = waiting.charge_kept(&caller, 200).unwrap();
         assert_eq!((waiting.total(), waiting.whole.used()), (75, 275));

@@ -1,6 +1,5 @@
 //! Names of providers and teams, and SHA-256 digests. A value of these types is always valid.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -70,28 +69,52 @@ impl TeamName {
     }
 }
 
-/// The teams of a caller: a sorted set with at least one team.
+/// The teams of a caller, each once, with at least one team. What two of them have belongs to the earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Teams(Arc<[TeamName]>);
 
 impl Teams {
-    /// Creates the set of these teams. `None` if there are none: a caller without a team may request nothing.
+    /// Creates the list of these teams, in this order and without duplicates. `None` if there are none: a caller
+    /// without a team may request nothing.
     pub fn of(teams: impl IntoIterator<Item = TeamName>) -> Option<Self> {
-        let teams: BTreeSet<_> = teams.into_iter().collect();
-        (!teams.is_empty()).then(|| Self(teams.into_iter().collect()))
+        let mut once: Vec<TeamName> = Vec::new();
+        for team in teams {
+            if !once.contains(&team) {
+                once.push(team);
+            }
+        }
+        (!once.is_empty()).then(|| Self(once.into()))
     }
 
-    /// The set of only the default team.
+    /// Returns the same teams, with those in `order` first. The others keep their order.
+    pub fn ordered_by(&self, order: &Self) -> Self {
+        let mut teams = self.0.to_vec();
+        // The sort is stable.
+        teams.sort_by_key(|team| order.position(team));
+        Self(teams.into())
+    }
+
+    /// Returns the position of a team; of one that is not listed, the position after the last one.
+    pub fn position(&self, team: &TeamName) -> usize {
+        self.0.iter().position(|other| other == team).unwrap_or(self.0.len())
+    }
+
+    /// The list of only the default team.
     pub fn default_team() -> Self {
         TeamName::default_team().into()
     }
 
-    /// Whether this team is in the set.
+    /// Whether this team is one of them.
     pub fn has(&self, team: &TeamName) -> bool {
-        self.0.binary_search(team).is_ok()
+        self.0.contains(team)
     }
 
-    /// Iterates over the teams in the order of their names.
+    /// Returns the first team, which pays for the requests of the caller.
+    pub fn first(&self) -> Option<&TeamName> {
+        self.0.first()
+    }
+
+    /// Iterates over the teams, the one that takes precedence first.
     pub fn iter(&self) -> impl Iterator<Item = &TeamName> {
         self.0.iter()
     }
@@ -194,13 +217,18 @@ mod tests {
     }
 
     #[test]
-    fn teams_are_a_sorted_set() {
+    fn teams_keep_their_order() {
         let name = |text: &str| TeamName::parse(text).unwrap();
         let of = |texts: &[&str]| Teams::of(texts.iter().map(|text| name(text)));
         assert_eq!(of(&[]), None);
         let both = of(&["b", "a", "b"]).unwrap();
-        assert_eq!(both.iter().map(TeamName::as_str).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(Some(both.clone()), of(&["b", "a"]));
+        assert_ne!(Some(both.clone()), of(&["a", "b"]));
+        assert_eq!(both.first(), Some(&name("b")));
         assert!(both.has(&name("a")) && both.has(&name("b")) && !both.has(&name("c")));
+        let order = of(&["c", "a"]).unwrap();
+        assert_eq!(Some(both.ordered_by(&order)), of(&["a", "b"]));
+        assert_eq!(Some(of(&["d", "b", "a", "c"]).unwrap().ordered_by(&order)), of(&["c", "a", "d", "b"]));
         assert_eq!(Some(Teams::from(name("a"))), of(&["a"]));
     }
 

@@ -17,6 +17,11 @@ impl MatchBudget {
         Self((STEPS_PER_LOOKUP / providers.max(1)).clamp(MIN_STEPS_PER_PROVIDER, MAX_STEPS_PER_PROVIDER))
     }
 
+    /// Returns the number of remaining steps.
+    pub fn steps_left(&self) -> usize {
+        self.0
+    }
+
     /// Returns how many of the remaining steps one template may take, at most `most`.
     pub(super) fn steps(&self, most: usize) -> usize {
         self.0.min(most)

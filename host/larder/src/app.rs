@@ -21,6 +21,7 @@ mod service_manager;
 mod sessions;
 mod signal;
 mod team;
+mod team_collisions;
 mod teams;
 mod wiring;
 #[cfg(not(feature = "cluster"))]

@@ -143,7 +143,8 @@ pub(crate) fn sandbox_config() -> sandbox::Config {
 pub(crate) fn shared_gateway(servers: &[&TestServer], page_size: u32) -> Gateway {
     let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
     let page_size = same_page_size(page_size);
-    let config = gateway::Config { page_size, instructions: None, cache, private: true };
+    let config =
+        gateway::Config { page_size, instructions: None, cache, private: true, shared_teams: vec![] };
     let quotas =
         servers.iter().filter_map(|server| Some((server.reader.team().clone(), server.quota_usage.clone()?)));
     Gateway::new(config, servers.iter().map(|server| (server.reader.clone(), server.signals.clone())))

@@ -1,5 +1,6 @@
-//! The routes of a URI: the exact entry first, then templates, then claims, then lists that the catalog holds
-//! in part.
+//! The routes of a URI: the exact entry first, then templates, then claims, then lists that the catalog holds in part.
+//! A provider with such a list is asked last if it has templates or claims, and the URI is none of theirs: that it has
+//! the URI is a guess then.
 
 use std::sync::Arc;
 
@@ -23,58 +24,76 @@ pub enum Route<'a> {
     Refused(String),
 }
 
-/// The order of routes other than the exact one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RouteRank {
-    /// A template matches the URI.
-    Template,
-    /// A claimed prefix covers the URI.
-    Claim,
-    /// A list that the catalog holds in part may contain the URI.
-    PartialList,
-}
-
 impl Catalog {
     /// Returns all routes of a URI, the best first. Each provider has one route only.
     pub fn routes<'a>(&'a self, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> + Send {
+        self.owned_routes(uri).chain(std::iter::once_with(move || self.guessed_routes(uri)).flatten())
+    }
+
+    /// Returns all routes but the guesses.
+    pub(crate) fn owned_routes<'a>(&'a self, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> + Send {
         // Most reads are of listed URIs. The other routes are computed only if the first one does not
         // suffice.
-        let others = std::iter::once_with(move || self.other_routes(uri)).flatten().map(|(_, route)| route);
-        self.exact_route(uri).into_iter().chain(others)
+        let others = std::iter::once_with(move || self.other_routes(uri)).flatten();
+        self.by_uri(uri.as_str()).map(Route::Listed).into_iter().chain(others)
     }
 
-    /// Returns the route to the provider that lists the URI.
-    pub(crate) fn exact_route<'a>(&'a self, uri: &Uri) -> Option<Route<'a>> {
-        self.by_uri(uri.as_str()).map(Route::Listed)
-    }
-
-    /// Returns all other routes, the best first.
-    pub(crate) fn other_routes<'a>(&'a self, uri: &Uri) -> Vec<(RouteRank, Route<'a>)> {
+    fn other_routes<'a>(&'a self, uri: &Uri) -> Vec<Route<'a>> {
         let exact = self.by_uri(uri.as_str());
         let mut seen: Vec<_> = exact.into_iter().map(|offer| offer.name()).collect();
         let mut routes = Vec::new();
         for (offer, template, captures) in self.by_template(uri) {
             if !seen.contains(&offer.name()) {
                 seen.push(offer.name());
-                routes.push((RouteRank::Template, checked_route(offer, template, captures)));
+                routes.push(checked_route(offer, template, captures));
             }
         }
-        let claimed = self.by_claim(uri.as_str()).map(|offer| (offer, true));
-        let listed = self.with_unlisted_entries(uri).map(|offer| (offer, false));
-        for (offer, by_claim) in claimed.chain(listed) {
+        let claimed = self.by_claim(uri.as_str()).map(|offer| (offer, Route::Claimed(offer)));
+        let undeclared = self.with_unlisted_entries(uri).filter(|offer| !offer.declares_uris());
+        let listed = undeclared.map(|offer| (offer, Route::Matched(offer, None)));
+        for (offer, route) in claimed.chain(listed) {
             if !seen.contains(&offer.name()) {
                 seen.push(offer.name());
-                routes.push(match by_claim {
-                    true => (RouteRank::Claim, Route::Claimed(offer)),
-                    false => (RouteRank::PartialList, Route::Matched(offer, None)),
-                });
+                routes.push(route);
             }
         }
         routes
     }
+
+    /// Returns the routes to providers with templates or claims whose lists may contain the URI nevertheless.
+    pub(crate) fn guessed_routes<'a>(&'a self, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> + Send {
+        let declaring = self.with_unlisted_entries(uri).filter(|offer| offer.declares_uris());
+        declaring
+            .filter(move |offer| !self.has_owned_route(offer.name(), uri))
+            .map(|offer| Route::Matched(offer, None))
+    }
+
+    /// Whether a read of this URI tries one of these providers before those of later teams. Adds the steps that this
+    /// took. A URI that takes too many is covered.
+    pub(crate) fn covers(&self, uri: &Uri, steps: &mut usize) -> bool {
+        let mut budget = MatchBudget::default();
+        let all = budget.steps_left();
+        let is_covered = self.by_uri(uri.as_str()).is_some()
+            || self.covers_prefix(uri.as_str())
+            || self.with_unlisted_entries(uri).any(|offer| !offer.declares_uris())
+            || self.matches_template(uri, &mut budget)
+            || budget.steps_left() == 0;
+        *steps += all - budget.steps_left();
+        is_covered
+    }
+
+    /// Whether a provider claims everything that begins with this text.
+    pub(crate) fn covers_prefix(&self, text: &str) -> bool {
+        self.by_claim(text).next().is_some()
+    }
 }
 
 impl Offer {
+    /// Whether templates or claims describe which URIs the provider has.
+    fn declares_uris(&self) -> bool {
+        !self.templates.is_empty() || !self.claims.is_empty()
+    }
+
     /// Matches a URI that the provider lists against its own templates. The provider listed the URI itself,
     /// so unsafe values do not refuse it; they are only not passed on.
     pub(crate) fn own_match(&self, uri: &Uri) -> Option<Match> {

@@ -1,5 +1,5 @@
-//! Admission of requests by the quotas of the caller's teams. Without teams there are no quotas. The cost of
-//! a response is charged to the team of its provider.
+//! Admission of requests by the quota of the caller's first team. Without teams there are no quotas. The cost of a
+//! response is charged to the team of its provider.
 
 use std::sync::Arc;
 
@@ -11,21 +11,20 @@ use larder_model::resource::Caller;
 use larder_runtime::metrics::{ComputedFamily, Metrics};
 
 impl Gateway {
-    /// Admits a request, or rejects it at once. A caller in several teams is charged to the first team with
-    /// quota left, so that a team that exhausted its quota does not block those who belong to another team as
-    /// well.
+    /// Admits a request, or rejects it at once. The first team of a caller pays for all of its requests. When its quota
+    /// is used up, no other team pays, because its other members would be refused then.
     pub fn admit(&self, caller: &Caller) -> Result<(), QuotaExceeded> {
-        self.first_with_quota(caller, QuotaUsage::admit_request).map(drop)
+        self.from_quota(caller, QuotaUsage::admit_request).map(drop)
     }
 
     /// Acquires a permit for a request in flight.
     pub fn request_permit(&self, caller: &Caller) -> Result<Option<OwnedSemaphorePermit>, QuotaExceeded> {
-        self.first_with_quota(caller, QuotaUsage::request_permit)
+        self.from_quota(caller, QuotaUsage::request_permit)
     }
 
     /// Acquires a permit for a notification stream.
     pub fn stream_permit(&self, caller: &Caller) -> Result<Option<OwnedSemaphorePermit>, QuotaExceeded> {
-        self.first_with_quota(caller, QuotaUsage::stream_permit)
+        self.from_quota(caller, QuotaUsage::stream_permit)
     }
 
     /// Registers the number of rejected requests, by team.
@@ -40,33 +39,23 @@ impl Gateway {
         metrics.register("larder_quota_refusals", help, refusals);
     }
 
-    fn first_with_quota<T>(
+    fn from_quota<T>(
         &self,
         caller: &Caller,
         acquire: impl Fn(&QuotaUsage) -> Result<T, QuotaExceeded>,
     ) -> Result<Option<T>, QuotaExceeded> {
         let state = self.state.load();
-        let mut rejected = None;
-        for quota in self.quotas_of(&state, caller) {
-            match acquire(quota) {
-                Ok(permit) => return Ok(Some(permit)),
-                Err(exceeded) => rejected = rejected.or(Some((quota, exceeded))),
-            }
-        }
-        let Some((quota, exceeded)) = rejected else { return Ok(None) };
-        quota.count_refusal();
-        Err(exceeded)
+        let Some(quota) = self.quota_of(&state, caller) else { return Ok(None) };
+        acquire(quota).map(Some).inspect_err(|_| quota.count_refusal())
     }
 
-    /// If there are quotas, callers without a team that has one share the default quota.
-    fn quotas_of<'a>(
-        &'a self,
-        state: &'a State,
-        caller: &'a Caller,
-    ) -> impl Iterator<Item = &'a Arc<QuotaUsage>> {
-        let quotas = &state.quotas;
-        let own = caller.teams.iter().filter_map(|team| quotas.get(team));
-        let has_no_quota = !quotas.is_empty() && !caller.teams.iter().any(|team| quotas.contains_key(team));
-        own.chain(has_no_quota.then_some(&self.default_quota))
+    /// If there are quotas, callers whose team has none share the default quota.
+    fn quota_of<'a>(&'a self, state: &'a State, caller: &Caller) -> Option<&'a QuotaUsage> {
+        let own = caller.teams.first().and_then(|team| state.quotas.get(team));
+        match own {
+            Some(own) => Some(own),
+            None if state.quotas.is_empty() => None,
+            None => Some(&self.default_quota),
+        }
     }
 }

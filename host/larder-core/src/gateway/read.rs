@@ -67,7 +67,7 @@ impl Gateway {
     /// Returns the catalog's entry for a listed URI.
     pub fn listed_entry(&self, call: &Arc<Call>, uri: &Uri) -> Option<Arc<Entry>> {
         let view = self.view(call.caller.as_ref());
-        let offer = view.by_uri(uri.as_str())?;
+        let offer = view.by_uri(uri)?;
         Permit::for_team(call, offer.provider.team()).ok()?;
         let at = offer.entries.binary_search_by(|entry| entry.uri.cmp(uri)).ok()?;
         offer.entries.get(at).cloned()

@@ -1,6 +1,7 @@
 //! The catalogs that one caller can see: one snapshot for each team of the caller, taken once per request.
 //! The catalogs of other teams are not accessed, so that neither responses nor response times reveal anything
-//! about them.
+//! about them. What two teams of the caller have belongs to the earlier one: a read tries all routes of a team before
+//! those of the next one, and what an earlier team covers is not listed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +10,12 @@ use smallvec::SmallVec;
 
 use super::cursor::Cursor;
 use super::{Config, Error, Gateway, TeamState};
-use crate::catalog::{Catalog, Offer, OfferedPrompt, OfferedTool, Route, RouteRank};
+use crate::catalog::{Catalog, Offer, OfferedPrompt, OfferedTool, Route};
 use larder_model::name::TeamName;
 use larder_model::resource::{Caller, Freshness, Scope};
 use larder_model::uri::Uri;
 
-/// The catalogs of a caller's teams, ordered by team name.
+/// The catalogs of a caller's teams, in the order in which they take precedence.
 pub(super) struct View {
     /// Most callers belong to one team.
     teams: SmallVec<[TeamCatalog; 1]>,
@@ -26,6 +27,15 @@ pub(super) struct View {
 pub(super) struct TeamCatalog {
     pub(super) state: Arc<TeamState>,
     pub(super) catalog: Arc<Catalog>,
+}
+
+/// Decides which URIs a caller reads from one offer.
+#[derive(Clone, Copy)]
+pub(super) struct Ownership<'a> {
+    offer: &'a Arc<Offer>,
+    team: &'a TeamCatalog,
+    /// The teams that take precedence over that of the offer.
+    earlier: &'a [TeamCatalog],
 }
 
 /// Freshness of an empty list: it may change at any moment.
@@ -94,20 +104,28 @@ impl View {
         Ok(first.iter().chain(others.iter().flat_map(TeamCatalog::offers)))
     }
 
-    /// Whether every URI and template in the catalogs is offered by one provider only.
-    pub(super) fn has_no_collisions(&self) -> bool {
-        matches!(&self.teams[..], [team] if team.catalog.collisions().is_empty())
+    /// Returns what decides which URIs the caller reads from this offer. `None` if it is not in this view.
+    pub(super) fn ownership<'a>(&'a self, offer: &'a Arc<Offer>) -> Option<Ownership<'a>> {
+        let at = self.team_rank(offer.provider.team())?;
+        Some(Ownership { offer, team: &self.teams[at], earlier: &self.teams[..at] })
     }
 
-    /// Returns the offer that owns this listed URI: that of the first team that lists it.
-    pub(super) fn by_uri(&self, uri: &str) -> Option<&Arc<Offer>> {
-        self.teams.iter().find_map(|team| team.catalog.by_uri(uri))
+    /// Returns the offer that lists this URI, and from which the caller reads it.
+    pub(super) fn by_uri(&self, uri: &Uri) -> Option<&Arc<Offer>> {
+        let mut listed = self.teams.iter().map(|team| team.catalog.by_uri(uri.as_str())).enumerate();
+        let (at, offer) = listed.find_map(|(at, offer)| Some((at, offer?)))?;
+        let is_covered = self.teams[..at].iter().any(|team| team.catalog.covers(uri, &mut 0));
+        (!is_covered).then_some(offer)
     }
 
     /// Returns the offer that owns this template, and the template's index: that of the first team that has
-    /// it.
+    /// it, unless an earlier team claims all of its URIs.
     pub(super) fn template(&self, text: &str) -> Option<(&Arc<Offer>, usize)> {
-        self.teams.iter().find_map(|team| team.catalog.template(text))
+        let mut listed = self.teams.iter().map(|team| team.catalog.template(text)).enumerate();
+        let (at, (offer, index)) = listed.find_map(|(at, found)| Some((at, found?)))?;
+        let prefix = offer.templates[index].uri_template.literal_prefix();
+        let is_covered = self.teams[..at].iter().any(|team| team.catalog.covers_prefix(prefix));
+        (!is_covered).then_some((offer, index))
     }
 
     /// Returns the tool with this name and its offer: that of the first team that has one.
@@ -141,7 +159,7 @@ impl View {
         self.teams.iter().any(|team| team.catalog.has_resource_tools())
     }
 
-    /// Returns the position of a team among those of the caller, which are ordered by name.
+    /// Returns the position of a team among those of the caller.
     pub(super) fn team_rank(&self, name: &TeamName) -> Option<usize> {
         self.team_rank_of(name.as_str())
     }
@@ -151,27 +169,21 @@ impl View {
         self.teams.iter().position(|team| team.state.reader.team().as_str() == name)
     }
 
-    /// Returns all routes for a URI, the best first: exact matches before templates before claims, over all
-    /// teams; among routes of the same rank, those of the first team come first.
+    /// Returns all routes for a URI, the best first: all of the first team, then all of the next one, and the guesses of
+    /// all teams at last.
     pub(super) fn routes<'a>(
         &'a self,
         uri: &'a Uri,
     ) -> impl Iterator<Item = (&'a TeamCatalog, Route<'a>)> + Send + use<'a> {
-        let exact = self.teams.iter().filter_map(move |team| Some((team, team.catalog.exact_route(uri)?)));
-        exact.chain(std::iter::once_with(move || self.unlisted(uri)).flatten())
-    }
-
-    fn unlisted<'a>(
-        &'a self,
-        uri: &Uri,
-    ) -> impl Iterator<Item = (&'a TeamCatalog, Route<'a>)> + Send + use<'a> {
-        let of = |team: &'a TeamCatalog| {
-            team.catalog.other_routes(uri).into_iter().map(move |(rank, route)| (rank, team, route))
-        };
-        let mut all: Vec<(RouteRank, _, _)> = self.teams.iter().flat_map(of).collect();
-        // The sort is stable: teams stay in order.
-        all.sort_by_key(|(rank, ..)| *rank);
-        all.into_iter().map(|(_, team, route)| (team, route))
+        let owned = self.teams.iter().flat_map(move |team| {
+            let routes = team.catalog.owned_routes(uri);
+            routes.map(move |route| (team, route))
+        });
+        let guessed = self.teams.iter().flat_map(move |team| {
+            let routes = team.catalog.guessed_routes(uri);
+            routes.map(move |route| (team, route))
+        });
+        owned.chain(guessed)
     }
 
     /// Returns one freshness for all pages of a list: the strictest of those that `of` returns for the
@@ -186,5 +198,19 @@ impl View {
 impl TeamCatalog {
     pub(super) fn offers(&self) -> &[Arc<Offer>] {
         self.catalog.offers()
+    }
+}
+
+impl Ownership<'_> {
+    /// Whether the caller reads everything that the offer lists from it.
+    pub(super) fn has_no_collisions(&self) -> bool {
+        self.earlier.is_empty() && self.team.catalog.collisions().is_empty()
+    }
+
+    /// Whether the caller reads this URI from the offer, if the offer has it. Adds the steps that this took.
+    pub(super) fn includes(&self, uri: &Uri, steps: &mut usize) -> bool {
+        let owner = self.team.catalog.by_uri(uri.as_str());
+        owner.is_none_or(|owner| Arc::ptr_eq(owner, self.offer))
+            && !self.earlier.iter().any(|team| team.catalog.covers(uri, steps))
     }
 }

@@ -2,7 +2,7 @@
 //! after all checks have passed.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
@@ -53,8 +53,9 @@ pub enum Membership {
     Claim {
         /// The name of the claim, or a JSON pointer to it.
         claim: String,
-        /// The team for each value of the claim.
-        teams: BTreeMap<String, TeamName>,
+        /// The team for each value of the claim, in the order in which they take precedence. The order of the
+        /// values in a token does not matter.
+        teams: Vec<(String, TeamName)>,
     },
 }
 
@@ -256,9 +257,9 @@ impl Issuer {
         let teams = match &self.config.membership {
             Membership::All(teams) => teams.clone(),
             Membership::Claim { claim, teams } => {
-                let values = claims.values(claim);
-                let found = values.iter().filter_map(|value| teams.get(*value)).cloned();
-                Teams::of(found).ok_or(AuthError::NoTeam)?
+                let values: HashSet<&str> = claims.values(claim).into_iter().collect();
+                let found = teams.iter().filter(|(value, _)| values.contains(value.as_str()));
+                Teams::of(found.map(|(_, team)| team.clone())).ok_or(AuthError::NoTeam)?
             }
         };
         Ok(Caller {

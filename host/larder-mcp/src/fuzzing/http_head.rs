@@ -111,8 +111,10 @@ fn endpoint(tokens: Vec<Token>) -> Endpoint {
     let authenticator = Authenticator::new(auth.clone(), caller(), drain.clone());
     let cache = gateway::CacheConfig { bytes: 0, entries: 0 };
     let page_size = PageSize { resources: 10, templates: 10 };
-    let gateway =
-        Gateway::new(gateway::Config { page_size, instructions: None, cache, private: false }, None);
+    let gateway = Gateway::new(
+        gateway::Config { page_size, instructions: None, cache, private: false, shared_teams: vec![] },
+        None,
+    );
     let observers = (Metrics::default(), Telemetry::default());
     Endpoint::new(config(auth), authenticator, gateway, drain, observers)
 }

@@ -8,6 +8,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::critical_tasks::CriticalTasks;
 use super::file_watcher::{ReloadRequest, WatchedFile};
+use super::team_collisions;
 use super::teams::{RunningTeams, TeamChanges};
 use crate::config::{self, Config, ConfigReload};
 use larder_admin::Reloaded;
@@ -108,9 +109,11 @@ impl Reloader {
         self.running.borrow().shutdown_grace
     }
 
-    /// Starts to watch the file, if one is used.
+    /// Starts to watch the file, if one is used, and to report collisions between teams.
     pub(super) fn start(self: Arc<Self>, persists_state: bool) {
         _ = self.persists_state.set(persists_state);
+        let ReloadableParts { gateway, health, drain, .. } = &self.parts;
+        drain.spawn(team_collisions::report(gateway.clone(), health.clone(), drain.clone()));
         let this = self.clone();
         self.watch("credentials", &self.credentials, move || {
             this.audited("reload-credentials", || this.reload_auth())

@@ -88,6 +88,7 @@ pub(super) fn convert(
     let cluster = conversion.cluster(file.cluster, &file.server, &global.secrets, &teams);
     #[cfg(not(feature = "cluster"))]
     let cluster = None;
+    conversion.set_team_order(file.server.team_order.as_ref());
     let anonymous_teams = conversion.teams_or_implied(file.server.teams.as_ref());
     let stdio_teams = conversion.teams_or_implied(file.stdio.teams.as_ref());
     let team = overrides.team.clone().filter(|team| teams.contains_key(team));
@@ -117,6 +118,7 @@ pub(super) fn convert(
                 entries: file.cache.entries.unwrap_or(10_000) as usize,
             },
             private,
+            shared_teams: auth::shared_teams(&auth, [&anonymous_teams, &local_teams]),
         },
         watched_uris: count(*watched_uris, 1_000) as usize,
         change_detector: change_detector(&file.watch),
@@ -252,6 +254,8 @@ struct Conversion<'a> {
     env: &'a Env,
     /// The names of all configured teams.
     team_names: BTreeSet<TeamName>,
+    /// The order of teams for all callers; none if the order of each caller's teams decides.
+    team_order: Option<Teams>,
     source: &'a Source<'a>,
     diagnostics: &'a mut Vec<Diagnostic>,
     /// What is unusual, but no error.
@@ -267,8 +271,8 @@ impl<'a> Conversion<'a> {
         source: &'a Source<'a>,
         diagnostics: &'a mut Vec<Diagnostic>,
     ) -> Self {
-        let (team_names, warnings, own_files) = Default::default();
-        Self { context, env, team_names, source, diagnostics, warnings, own_files }
+        let (team_names, team_order, warnings, own_files) = Default::default();
+        Self { context, env, team_names, team_order, source, diagnostics, warnings, own_files }
     }
 }
 

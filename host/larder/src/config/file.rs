@@ -147,6 +147,7 @@ pub(super) struct Server {
     pub(super) socket_mode: Option<SocketMode>,
     pub(super) unauthenticated: Option<Spanned<bool>>,
     pub(super) teams: Option<Spanned<Vec<Spanned<String>>>>,
+    pub(super) team_order: Option<Spanned<Vec<Spanned<String>>>>,
     pub(super) hosts: Option<Vec<ServerName>>,
     pub(super) origins: Option<Vec<Origin>>,
     pub(super) title: Option<String>,

@@ -202,6 +202,7 @@ impl TestServerBuilder {
             instructions: self.instructions,
             cache: self.cache,
             private: false,
+            shared_teams: Vec::new(),
         };
         let quotas = quota_usage.clone().into_iter().map(|usage| (reader.team().clone(), usage));
         let gateway =

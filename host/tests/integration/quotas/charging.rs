@@ -171,6 +171,24 @@ async fn bytes_are_charged_to_the_team_of_the_provider() {
 }
 
 #[tokio::test]
+async fn the_first_team_of_a_caller_pays_for_its_requests() {
+    let two_requests = Quota { requests: 1, watchers: 1, ..Quota::default() };
+    let (alpha, beta) =
+        (server_of("alpha", "echo", two_requests).await, server_of("beta", "echo", two_requests).await);
+    let gateway = shared_gateway(&[&alpha, &beta], 100);
+    let [both, reverse] = [["beta", "alpha"], ["alpha", "beta"]].map(|teams| member(&teams));
+    let admitted = |caller: &Caller| (0..100).take_while(|_| gateway.admit(caller).is_ok()).count();
+    assert!((1..100).contains(&admitted(&both)), "beta pays");
+    let streams: Vec<_> = (0..100).map_while(|_| gateway.stream_permit(&both).ok()).collect();
+    assert!((1..100).contains(&streams.len()));
+    assert!(gateway.admit(&both).is_err() && gateway.admit(&member(&["beta"])).is_err());
+    // Neither members of alpha nor callers that pay with alpha are refused.
+    assert!(gateway.admit(&member(&["alpha"])).is_ok() && gateway.stream_permit(&reverse).is_ok());
+    let refusals = |server: &TestServer| server.quota_usage.as_ref().unwrap().refusals();
+    assert!(refusals(&beta) > 0 && refusals(&alpha) == 0);
+}
+
+#[tokio::test]
 async fn callers_without_a_served_team_are_limited_too() {
     let alpha = server_of("alpha", "echo", Quota::default()).await;
     let gateway = shared_gateway(&[&alpha], 100);

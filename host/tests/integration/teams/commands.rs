@@ -52,6 +52,27 @@ fn a_command_runs_for_one_team() {
 }
 
 #[test]
+fn collisions_between_teams_with_common_callers_are_reported() {
+    let work_dir = two_teams();
+    let both = format!("{TWO_TEAMS}[server]\nteams = ['beta', 'alpha']\n[admin]\nlisten = '127.0.0.1:0'\n");
+    fs::write(work_dir.path("two.toml"), both).unwrap();
+    let mut server = work_dir.start("serve --listen 127.0.0.1:0 --config two.toml");
+    let line = server.wait_for_stderr("serving /livez");
+    let admin = line.trim().rsplit("url=").next().unwrap().to_owned();
+    let line = server.wait_for_stderr("serves http://");
+    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
+    // One for each order that a caller has: that of [stdio], and that of [server].
+    let why = "do not see it, because";
+    let stdio = server.wait_for_stderr(&format!("callers of `alpha` and `beta` {why} `alpha` covers it"));
+    let http = server.wait_for_stderr(&format!("callers of `beta` and `alpha` {why} `beta` covers it"));
+    assert!(stdio.contains("of `beta/wiki`") && http.contains("of `alpha/wiki`"), "{stdio}{http}");
+    let status = work_dir.larder(&format!("status --admin {admin}")).stdout;
+    assert!(status.contains("problem: ") && status.contains("callers of `beta` and `alpha`"), "{status}");
+    assert!(work_dir.larder(&format!("read echo://hello --url {url}")).expect_success().contains("of beta"));
+    server.signal("KILL");
+}
+
+#[test]
 fn links_into_the_folder_of_another_team_are_not_followed() {
     use std::os::unix::fs::symlink;
     let work_dir = two_teams();

@@ -4,10 +4,16 @@
 use larder_core::catalog::{Change, Lists};
 use larder_core::gateway::Filter;
 use larder_model::policy::ToolGrant;
+use larder_model::search::SearchQuery;
 use larder_model::uri::Uri;
 
 use super::{TwoTeams, call_by, caller};
+use crate::harness::{component_path, parse_uri};
 use crate::revision::{NOW, revision, text};
+
+fn component(guest: &str) -> Vec<u8> {
+    std::fs::read(component_path(guest)).unwrap()
+}
 
 /// Starts two teams with different revisions of the same component.
 async fn different_revisions(page_size: u32) -> TwoTeams {
@@ -73,17 +79,119 @@ async fn reads_come_from_the_team_that_lists_the_uri() {
 }
 
 #[tokio::test]
-async fn a_listed_uri_wins_over_the_template_of_an_earlier_team() {
+async fn the_order_of_the_teams_decides_and_not_their_names() {
+    let two = different_revisions(2).await;
+    assert_eq!(two.text("alpha beta", NOW).await, text(1));
+    assert_eq!(two.text("beta alpha", NOW).await, text(2));
+    let (of_beta, of_both) = (two.uris("beta").await, two.uris("beta alpha").await);
+    assert_eq!(of_both[..of_beta.len()], of_beta);
+    assert_eq!(of_both.last().unwrap(), &format!("revision://only/{}", text(1)));
+}
+
+#[tokio::test]
+async fn a_template_of_an_earlier_team_comes_before_an_entry_of_a_later_one() {
     // Only beta lists the URI. The template of alpha matches it and every other one, so only alpha gets its path.
     let two = TwoTeams::start("maze", 100, |team, builder| match team {
         "alpha" => builder,
         _ => builder.setting("maze", "ways", "1").setting("maze", "long", "1"),
     })
     .await;
-    for (teams, expected) in [("alpha", "6 bytes"), ("beta", "0 bytes"), ("alpha beta", "0 bytes")] {
-        assert_eq!(two.text(teams, "maze://long/0").await, expected, "{teams}");
+    let (listed, everything) = ("maze://long/0", Filter::default());
+    for (teams, expected, lists) in [
+        ("alpha", "6 bytes", false),
+        ("beta", "0 bytes", true),
+        ("alpha beta", "6 bytes", false),
+        ("beta alpha", "0 bytes", true),
+    ] {
+        assert_eq!(two.text(teams, listed).await, expected, "{teams}");
+        assert_eq!(two.uris(teams).await.contains(&listed.to_owned()), lists, "{teams}");
+        let entry = two.gateway.listed_entry(&call_by(teams), &parse_uri(listed));
+        assert_eq!(entry.is_some(), lists, "{teams}");
+        let query = SearchQuery { text: "long".into(), limit: 100, ..SearchQuery::default() };
+        let found = two.gateway.search(&call_by(teams), &query, None).await.unwrap().results;
+        assert_eq!(found.len(), usize::from(lists), "{teams}");
+        let readable = two.gateway.templates(&call_by(teams), None, &everything).await.unwrap().items;
+        let is_first = |team: &str| teams.starts_with(team);
+        assert_eq!(readable[0].uri_template.as_str() == "maze://{+path}", is_first("alpha"), "{teams}");
     }
     assert_eq!(two.text("alpha beta", "maze://long/1").await, "6 bytes", "nobody lists it");
+}
+
+#[tokio::test]
+async fn a_prefix_of_an_earlier_team_comes_before_an_entry_of_a_later_one() {
+    // `keys` claims this scheme and decides that it does not have the URI, which is then read from beta.
+    let two = TwoTeams::start("", 100, |team, builder| match team {
+        "alpha" => builder.file("p.wasm", &component("keys")),
+        _ => builder.file("p.wasm", &component("searchable")).setting("p", "scheme", "keys"),
+    })
+    .await;
+    assert_eq!(two.uris("beta alpha").await, ["keys:one", "keys:two"]);
+    assert!(two.uris("alpha beta").await.is_empty());
+    for teams in ["beta", "beta alpha", "alpha beta"] {
+        assert_eq!(two.text(teams, "keys:one").await, "the text of keys:one", "{teams}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_depends_on_the_caller_comes_before_a_later_team() {
+    // `personal` has neither templates nor claims, and shows nothing to the server, so any URI may be its own.
+    let two = TwoTeams::start("", 100, |team, builder| match team {
+        "alpha" => builder.file("p.wasm", &component("personal")),
+        _ => builder.file("p.wasm", &component("searchable")).setting("p", "scheme", "other"),
+    })
+    .await;
+    let own = ["personal://ann/b", "personal://ann/a"];
+    assert_eq!(two.uris("alpha beta").await, own);
+    assert_eq!(two.uris("beta alpha").await, [["other:one", "other:two"], own].concat());
+    assert_eq!(
+        two.text("alpha beta", "other:one").await,
+        "the text of other:one",
+        "personal does not have it"
+    );
+}
+
+#[tokio::test]
+async fn a_provider_that_declares_its_uris_does_not_hide_others_of_its_scheme() {
+    // `shelf` has templates, and more entries than the catalog holds.
+    let two = TwoTeams::start("", 100, |team, builder| match team {
+        "alpha" => builder.file("p.wasm", &component("shelf")),
+        _ => builder.file("p.wasm", &component("searchable")).setting("p", "scheme", "shelf"),
+    })
+    .await;
+    let uris = two.uris("alpha beta").await;
+    assert_eq!(uris[uris.len() - 2..], ["shelf:one", "shelf:two"]);
+    assert_eq!(two.text("alpha beta", "shelf:one").await, "the text of shelf:one");
+}
+
+#[tokio::test]
+async fn tools_and_prompts_come_from_the_first_team() {
+    let two = TwoTeams::start("defined", 100, |team, builder| {
+        builder
+            .setting("defined", "description", team)
+            .provider("defined", |grant, _| (grant.tools, grant.prompts) = (ToolGrant::All, true))
+    })
+    .await;
+    for (teams, first) in [("alpha beta", "alpha"), ("beta alpha", "beta")] {
+        let tools = two.gateway.tools(&call_by(teams), None).await.unwrap().items;
+        assert_eq!(tools.len(), 1, "{teams}");
+        assert_eq!(tools[0].tool.description.as_deref(), Some(first));
+    }
+}
+
+#[tokio::test]
+async fn a_new_claim_of_an_earlier_team_is_a_change_of_the_list() {
+    let mut two = TwoTeams::start("", 100, |team, builder| match team {
+        "alpha" => builder,
+        _ => builder.file("p.wasm", &component("searchable")).setting("p", "scheme", "keys"),
+    })
+    .await;
+    let watch = two.gateway.watch(&caller("alpha beta"));
+    watch.watch_list(true);
+    assert_eq!(two.uris("alpha beta").await, ["keys:one", "keys:two"]);
+    std::fs::write(two.alpha.plugins.join("keys.wasm"), component("keys")).unwrap();
+    two.alpha.reconciler().run_pass().await;
+    assert_eq!(two.uris("alpha beta").await, two.uris("alpha").await);
+    assert_eq!(watch.take(), [Change::List]);
 }
 
 #[tokio::test]

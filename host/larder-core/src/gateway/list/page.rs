@@ -18,7 +18,7 @@ pub(super) struct PageBuilder<'s, T> {
     bytes: usize,
     pub(super) filter: &'s CompiledFilter,
     pub(super) freshness: Freshness,
-    /// Bytes of the items that were checked and did not pass the filter.
+    /// Bytes of the items that were checked and are not on the page, and steps to decide which team has an item.
     pub(super) skipped_bytes: usize,
     /// Number of calls to providers for this page.
     pub(super) calls: u32,
@@ -139,10 +139,15 @@ impl PageBuilder<'_, Arc<Entry>> {
             "" => 0,
             after => offer.entries.partition_point(|entry| entry.uri.as_str() <= after),
         };
-        let (has_no_collisions, entries) = (view.has_no_collisions(), &offer.entries[begin..]);
-        for entry in owned_entries(view, offer, entries, has_no_collisions) {
-            let matched = self.filter.matches(entry).then(|| entry.wire_size());
-            if matched.is_some_and(|bytes| !self.has_room_for(bytes)) || self.has_scanned_enough() {
+        let Some(ownership) = view.ownership(offer) else { return Some(None) };
+        let (has_no_collisions, entries) = (ownership.has_no_collisions(), &offer.entries[begin..]);
+        for (at, entry) in entries.iter().enumerate() {
+            let is_full = self.has_scanned_enough();
+            let is_owned = !is_full
+                && (has_no_collisions
+                    || is_first(entries, at) && ownership.includes(&entry.uri, &mut self.skipped_bytes));
+            let matched = (is_owned && self.filter.matches(entry)).then(|| entry.wire_size());
+            if is_full || matched.is_some_and(|bytes| !self.has_room_for(bytes)) {
                 self.end_after(ListKind::Entries, offer, after);
                 return None;
             }
@@ -180,7 +185,11 @@ impl PageBuilder<'_, Arc<Entry>> {
 
     pub(super) fn add_fetched(&mut self, view: &View, offer: &Arc<Offer>, entries: &[Arc<Entry>]) {
         let mut cost = CostGuard { offer, bytes: 0 };
-        for entry in owned_entries(view, offer, entries, false) {
+        let Some(ownership) = view.ownership(offer) else { return };
+        for (at, entry) in entries.iter().enumerate() {
+            if !is_first(entries, at) || !ownership.includes(&entry.uri, &mut self.skipped_bytes) {
+                continue;
+            }
             match self.filter.matches(entry) {
                 true => {
                     let bytes = entry.wire_size();
@@ -266,20 +275,7 @@ impl<T> PageBuilder<'_, T> {
     }
 }
 
-/// Returns the entries that this offer owns, without duplicate URIs. Without collisions in the catalogs, that
-/// is all of them.
-fn owned_entries<'a>(
-    view: &'a View,
-    offer: &'a Arc<Offer>,
-    entries: &'a [Arc<Entry>],
-    has_no_collisions: bool,
-) -> impl Iterator<Item = &'a Arc<Entry>> {
-    entries.iter().enumerate().filter_map(move |(at, entry)| {
-        if has_no_collisions {
-            return Some(entry);
-        }
-        let is_owned = view.by_uri(entry.uri.as_str()).is_none_or(|owner| Arc::ptr_eq(owner, offer));
-        let is_first = at == 0 || entries[at - 1].uri != entry.uri;
-        (is_owned && is_first).then_some(entry)
-    })
+/// Whether an entry is the first one with its URI.
+fn is_first(entries: &[Arc<Entry>], at: usize) -> bool {
+    at == 0 || entries[at - 1].uri != entries[at].uri
 }

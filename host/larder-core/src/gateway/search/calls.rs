@@ -124,7 +124,7 @@ impl<'a> SearchCalls<'a> {
             if bytes > MAX_PAGE_BYTES {
                 break;
             }
-            if is_own(view, team, offer, &candidate.entry.uri) {
+            if is_own(view, team, offer, &candidate.entry.uri, &mut 0) {
                 candidates.push(candidate);
             }
         }

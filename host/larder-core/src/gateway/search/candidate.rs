@@ -23,10 +23,15 @@ impl Candidate<'_> {
     }
 }
 
-/// Whether a read of this URI reaches this provider. What another one lists is not its own.
-pub(super) fn is_own(view: &View, team: &TeamCatalog, offer: &Arc<Offer>, uri: &Uri) -> bool {
-    match view.by_uri(uri.as_str()) {
-        Some(owner) => Arc::ptr_eq(owner, offer),
-        None => team.catalog.owns(offer.name(), uri),
-    }
+/// Whether a read of this URI reaches this provider. What another one lists is not its own. Adds the steps that this
+/// took.
+pub(super) fn is_own(
+    view: &View,
+    team: &TeamCatalog,
+    offer: &Arc<Offer>,
+    uri: &Uri,
+    steps: &mut usize,
+) -> bool {
+    let ownership = view.ownership(offer);
+    ownership.is_some_and(|ownership| ownership.includes(uri, steps)) && team.catalog.owns(offer.name(), uri)
 }

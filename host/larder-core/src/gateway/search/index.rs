@@ -74,7 +74,7 @@ fn ranking<'a>(
         let at = offers.binary_search_by(|offer| offer.name().cmp(&found.provider)).ok()?;
         let offer = &offers[at];
         let entry = readable_entry(offer, &found, answers)?;
-        let is_shown = filter.matches(&entry) && is_own(view, team, offer, &found.uri);
+        let is_shown = filter.matches(&entry) && is_own(view, team, offer, &found.uri, &mut 0);
         is_shown.then(|| Candidate { entry, excerpt: Some(found.excerpt), offer })
     });
     candidates.collect()

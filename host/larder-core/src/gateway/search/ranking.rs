@@ -60,7 +60,7 @@ pub(super) async fn rank_lists<'a>(
             }
             let weight = if filter.matches(entry) { words.weight(entry) } else { None };
             if let Some(weight) = weight
-                && is_own(view, team, offer, &entry.uri)
+                && is_own(view, team, offer, &entry.uri, &mut compared)
             {
                 best.add(weight, entry, offer);
             }

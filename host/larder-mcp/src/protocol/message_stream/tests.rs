@@ -39,6 +39,7 @@ fn endpoint(drain: &Drain) -> Endpoint {
         instructions: None,
         cache: CacheConfig { bytes: 0, entries: 0 },
         private: false,
+        shared_teams: vec![],
     };
     let config = crate::Config {
         listen: std::net::SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into(),

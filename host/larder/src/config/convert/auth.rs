@@ -44,6 +44,19 @@ pub(crate) fn validate_scope(scope: &str) -> Result<(), String> {
     }
 }
 
+/// Returns the teams of all callers who have several.
+pub(super) fn shared_teams(config: &Config, others: [&Teams; 2]) -> Vec<Teams> {
+    let of_tokens = config.tokens.iter().map(|token| token.caller.teams.clone());
+    let of_issuer = config.oauth.iter().filter_map(|oauth| match &oauth.membership {
+        Membership::All(teams) => Some(teams.clone()),
+        // A caller may have any of them.
+        Membership::Claim { teams, .. } => Teams::of(teams.iter().map(|(_, team)| team.clone())),
+    });
+    let all = of_tokens.chain(of_issuer).chain(others.into_iter().cloned());
+    let mut seen = HashSet::new();
+    all.filter(|teams| teams.iter().nth(1).is_some() && seen.insert(teams.clone())).collect()
+}
+
 impl Conversion<'_> {
     pub(super) fn auth(&mut self, raw: file::Auth) -> Config {
         let mut seen = HashSet::new();
@@ -120,9 +133,15 @@ impl Conversion<'_> {
         claim: Option<Spanned<String>>,
         raw: BTreeMap<String, Spanned<String>>,
     ) -> Option<Membership> {
-        let mut teams = BTreeMap::new();
+        let mut raw: Vec<_> = raw.into_iter().collect();
+        // The order in the file decides, not that of the values.
+        raw.sort_by_key(|(_, name)| name.span().start);
+        let mut teams = Vec::new();
         for (value, name) in raw {
-            teams.insert(value, self.known_team(&name)?);
+            teams.push((value, self.known_team(&name)?));
+        }
+        if let Some(order) = &self.team_order {
+            teams.sort_by_key(|(_, team)| order.position(team));
         }
         match claim {
             Some(claim) if teams.is_empty() => {

@@ -280,13 +280,23 @@ impl Conversion<'_> {
         }
     }
 
+    /// Sets the order of teams that overrides those of all callers.
+    pub(super) fn set_team_order(&mut self, raw: Option<&Spanned<Vec<Spanned<String>>>>) {
+        let Some(raw) = raw else { return };
+        let teams: Option<Vec<_>> = raw.get_ref().iter().map(|name| self.known_team(name)).collect();
+        self.team_order = teams.and_then(Teams::of);
+    }
+
     pub(super) fn known_teams(&mut self, at: &Range<usize>, raw: &[Spanned<String>]) -> Option<Teams> {
         let teams: Option<Vec<_>> = raw.iter().map(|name| self.known_team(name)).collect();
-        let teams = Teams::of(teams?);
-        if teams.is_none() {
+        let Some(teams) = Teams::of(teams?) else {
             self.error(at, "is empty: a caller without a team has no access");
+            return None;
+        };
+        match &self.team_order {
+            Some(order) => Some(teams.ordered_by(order)),
+            None => Some(teams),
         }
-        teams
     }
 
     pub(super) fn known_team(&mut self, raw: &Spanned<String>) -> Option<TeamName> {

@@ -211,5 +211,6 @@ fn merge_gateway(running: &gateway::Config, fresh: gateway::Config) -> gateway::
         cache: fresh.cache,
         // A server that requires credentials never stops requiring them.
         private: running.private || fresh.private,
+        shared_teams: fresh.shared_teams,
     }
 }

@@ -93,7 +93,12 @@ fn callers_belong_to_the_configured_else_the_default_else_the_only_team() {
     check("", "default", "default");
     check("[team.a]\nplugins = 'plugins'", "a", "a");
     check("[team.a]\nplugins = 'plugins'\n[team.default]\nplugins = 'cache'", "default", "default");
-    check(&format!("{TWO}[server]\nteams = ['b', 'a']\n[stdio]\nteams = ['b']"), "a b", "b");
+    check(&format!("{TWO}[server]\nteams = ['b', 'a', 'b']\n[stdio]\nteams = ['b']"), "b a", "b");
+    check(
+        &format!("{TWO}[server]\nteams = ['b', 'a']\nteam_order = ['a']"),
+        "a b",
+        "stdio.teams: there are several teams (a, b): specify to which of them this client belongs, or use `--team NAME`",
+    );
     check(
         TWO,
         "server.teams: there are several teams (a, b): specify to which of them requests without credentials belong",
@@ -102,6 +107,31 @@ fn callers_belong_to_the_configured_else_the_default_else_the_only_team() {
     let overrides = Overrides { team: Some(name("b")), ..Overrides::default() };
     let named = folder.read_with(TWO, &[], &overrides).unwrap().over_stdio().unwrap();
     assert_eq!(teams(&named.endpoint.caller), "b");
+}
+
+#[test]
+fn the_order_in_the_file_decides_which_team_is_the_first() {
+    let folder = Folder::new();
+    let digest = |n: u8| format!("sha256:{}", format!("{n:02x}").repeat(32));
+    let tokens = |order: &str| {
+        let text = format!(
+            "{TWO}[server]\n{order}\n\
+             [[auth.tokens]]\nname = 'x'\ndigest = '{}'\nteams = ['b', 'a']\n\
+             [auth.oauth]\nissuer = 'https://id.example'\naudience = 'https://x.example'\nteam_claim = 'g'\n\
+             teams = {{ z = 'b', y = 'a', x = 'b' }}\n",
+            digest(1)
+        );
+        let auth = folder.read(&text).endpoint.auth;
+        let Membership::Claim { teams, .. } = auth.oauth.unwrap().membership else { panic!("no claim") };
+        let claimed: Vec<_> = teams.iter().map(|(value, team)| format!("{value}={team}")).collect();
+        let own: Vec<_> = auth.tokens[0].caller.teams.iter().map(ToString::to_string).collect();
+        (own.join(" "), claimed.join(" "))
+    };
+    assert_eq!(tokens(""), ("b a".into(), "z=b y=a x=b".into()));
+    assert_eq!(tokens("team_order = ['a', 'b']"), ("a b".into(), "y=a z=b x=b".into()));
+    let unknown = format!("{TWO}[server]\nteam_order = ['c']");
+    let unknown = folder.read_with(&unknown, &[], &Overrides::default()).unwrap_err().to_string();
+    assert!(unknown.contains("server.team_order[0]: there is no team `c`"), "{unknown}");
 }
 
 #[test]
