@@ -1,6 +1,7 @@
 //! Converts WIT types to types of the host. Invalid items are omitted and counted, so that one of them does
 //! not affect the others. Every count and every size is limited.
 
+mod client_request;
 mod content;
 mod description;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -91,13 +91,15 @@ fn everything(arguments: String) -> ToolResult {
     ToolResult { structured: Some(arguments), is_error: true, ..result(content) }
 }
 
-/// Asks for a name, and returns the answer with the state.
+const QUESTION: &str = r#"{ "message": "Who are you?", "requestedSchema": { "type": "object", "properties": { "name": { "type": "string" } } } }"#;
+
+/// Asks for a name, or what the setting `question` says, and returns the answer with the state.
 fn ask(input: Option<ProvidedInput>) -> Result<ToolAnswer, Error> {
     let Some(input) = input else {
         let request = InputRequest {
             key: "name".to_owned(),
             method: "elicitation/create".to_owned(),
-            params: "{ \"message\": \"Who are you?\" }".to_owned(),
+            params: host::setting("question").unwrap_or_else(|| QUESTION.to_owned()),
         };
         let state = Some(b"asked".to_vec());
         return Ok(ToolAnswer::InputRequired(InputRequired { requests: vec![request], state }));
@@ -174,14 +176,16 @@ fn greet(arguments: &[(String, String)]) -> Result<PromptAnswer, Error> {
 }
 
 fn interview(input: Option<ProvidedInput>) -> Result<PromptAnswer, Error> {
-    let request = |key: &str, method: &str| InputRequest {
+    let request = |key: &str, method: &str, params: &str| InputRequest {
         key: key.to_owned(),
         method: method.to_owned(),
-        params: "{}".to_owned(),
+        params: params.to_owned(),
     };
+    let sampling = r#"{ "messages": [{ "role": "user", "content": { "type": "text", "text": "Hello" } }], "maxTokens": 9 }"#;
     match input {
         None => {
-            let requests = vec![request("roots", "roots/list"), request("model", "sampling/createMessage")];
+            let requests =
+                vec![request("roots", "roots/list", "{}"), request("model", "sampling/createMessage", sampling)];
             Ok(PromptAnswer::InputRequired(InputRequired { requests, state: None }))
         }
         Some(input) => Err(Error::Failed(format!("{} answers", input.responses.len()))),

@@ -24,7 +24,10 @@ async fn a_modern_client_calls_again_with_the_answers() {
     assert_eq!(question["resultType"], "input_required", "{asked}");
     assert_eq!(
         question["inputRequests"],
-        json!({ "name": { "method": "elicitation/create", "params": { "message": "Who are you?" } } })
+        json!({ "name": { "method": "elicitation/create", "params": {
+            "message": "Who are you?",
+            "requestedSchema": { "type": "object", "properties": { "name": { "type": "string" } } },
+        } } })
     );
     let state = question["requestState"].as_str().unwrap();
     assert!(!state.contains("asked"), "the state is encrypted");
@@ -60,6 +63,30 @@ async fn answers_without_a_state_serve_the_first_question() {
     let no_capability = json!({ "name": "ask", "arguments": {}, "inputResponses": { "name": answer } });
     let refused = server.modern("tools/call", no_capability).await.json();
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
+}
+
+#[tokio::test]
+async fn what_a_client_must_not_follow_is_an_error_of_the_provider() {
+    let schema = json!({ "type": "object", "properties": { "a": { "type": "object" } } });
+    let page = |url: &str| json!({ "mode": "url", "message": "Open this.", "url": url });
+    for bad in [
+        page("javascript:alert(1)"),
+        page("file:///etc/passwd"),
+        page("http://127.0.0.1:7879/"),
+        page(&format!("https://example.com/{}", "x".repeat(100_000))),
+        json!({ "message": "Who?", "requestedSchema": schema }),
+        json!({}),
+    ] {
+        let builder = granted("interactive").setting("interactive", "question", &bad.to_string());
+        let server = HttpTestServer::from_builder(builder).await;
+        let url = json!({ "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {}, "url": {} } } });
+        let refused = ask(&server, json!({ "_meta": url })).await.to_string();
+        assert!(!refused.contains("inputRequests") && refused.contains("error"), "{refused}");
+        assert!(!refused.contains("javascript") && !refused.contains("xxxx"), "{refused}");
+        let provider = server.server.reader.snapshot().offers()[0].provider.clone();
+        let fault = provider.metrics().last_error().unwrap();
+        assert!(fault.message.contains("the request `name` to the client: "), "{}", fault.message);
+    }
 }
 
 #[tokio::test]

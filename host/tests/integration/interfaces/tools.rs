@@ -71,7 +71,10 @@ async fn a_tool_asks_for_input_and_is_called_again() {
     };
     let request = &required.requests[0];
     assert_eq!((request.key.as_str(), request.method.as_str()), ("name", "elicitation/create"));
-    assert_eq!(request.params.get(), r#"{"message":"Who are you?"}"#);
+    assert_eq!(
+        request.params.get(),
+        r#"{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}"#
+    );
     let response = |key: &str, outcome| InputResponse { key: key.into(), outcome };
     let responses = vec![response("name", Ok("{}".into())), response("other", Err("{\"code\":1}".into()))];
     let input = ProvidedInput { responses, state: required.state };

@@ -1,6 +1,7 @@
 //! Converts requests to the client and its answers.
 
 use super::check_result_count;
+use super::client_request;
 use super::json;
 use super::names::{WORD_RULE, is_word, quoted};
 use super::pace::Pace;
@@ -72,6 +73,10 @@ fn input_request(request: wit::InputRequest, omissions: &Omissions<'_>) -> Resul
     let params = json::object(&params).ok_or_else(|| {
         failed(&format!("the parameters of the request `{key}` are not a JSON object"), omissions)
     })?;
+    // A JSON object is always read.
+    let members = serde_json::from_str(params.get()).unwrap_or_default();
+    client_request::check(method, &members)
+        .map_err(|why| failed(&format!("the request `{key}` to the client: {why}"), omissions))?;
     Ok(InputRequest { key, method, params })
 }
 
@@ -122,8 +127,20 @@ mod tests {
     #[tokio::test]
     async fn checks_requests_to_the_client() {
         let roots = |key: &str| request(key, "roots/list", "{ }");
-        check(vec![request("a", "elicitation/create", "{ \"b\": 1 }")], MAX_STATE, expect![[r#"a {"b":1}"#]])
-            .await;
+        check(
+            vec![request("a", "roots/list", "{ \"_meta\": { \"b\": 1 } }")],
+            MAX_STATE,
+            expect![[r#"a {"_meta":{"b":1}}"#]],
+        )
+        .await;
+        check(
+            vec![request("a", "elicitation/create", "{ \"b\": 1 }")],
+            0,
+            expect![
+                "the request `a` to the client: its `message` is missing, too long or has control characters"
+            ],
+        )
+        .await;
         check(vec![], 0, expect!["it requires input from the client, but has no request"]).await;
         check(vec![roots("a"); 17], 0, expect!["it returned 17 requests to the client; the limit is 16"])
             .await;
