@@ -25,8 +25,8 @@ use std::sync::Arc;
 pub use self::cell::{Notifier, Reader, Writer, catalog, watch};
 pub use self::content_state::{ContentFingerprint, ContentState};
 pub use self::covered::Covered;
-pub(crate) use self::definitions::tool_digest;
 pub use self::definitions::{Definitions, OfferedPrompt, OfferedTool};
+pub(crate) use self::definitions::{tool_digest, tool_json};
 pub use self::header_parameters::HeaderParameter;
 use self::index::Index;
 use self::list_expiry::ListExpiry;
@@ -40,6 +40,7 @@ pub use self::updates::LogicalTime;
 pub use self::watch::{Change, Lists, Watch, WatchEvents};
 use larder_model::name::{Digest, ProviderName};
 use larder_model::resource::Freshness;
+use larder_model::tool::ToolName;
 use larder_model::uri::Uri;
 use larder_uri_template::{Captures, MatchBudget};
 
@@ -54,6 +55,24 @@ pub struct Catalog {
     list_expiry: ListExpiry,
     /// Whether the server offers its own tools.
     has_resource_tools: bool,
+}
+
+/// What the name of a tool stands for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum NamedTool<'a> {
+    /// A tool of this offer.
+    Offered(&'a Arc<Offer>, &'a Arc<OfferedTool>),
+    /// A tool that waits for approval, and was offered before.
+    Reserved,
+}
+
+impl<'a> NamedTool<'a> {
+    pub(crate) fn offered(self) -> Option<(&'a Arc<Offer>, &'a Arc<OfferedTool>)> {
+        match self {
+            Self::Offered(offer, tool) => Some((offer, tool)),
+            Self::Reserved => None,
+        }
+    }
 }
 
 impl Catalog {
@@ -89,6 +108,7 @@ impl Catalog {
                 what: format!("tool {name}"),
                 owner: None,
                 loser: offer.name().clone(),
+                is_reserved: false,
             }));
             self.index.remove_tool(name);
         }
@@ -185,15 +205,24 @@ impl Catalog {
         self.index.template(text).map(|(offer, template)| (&self.offers[offer], template))
     }
 
-    /// Whether clients know a tool under this name.
-    fn has_tool_name(&self, name: &str) -> bool {
-        self.tool(name).is_some()
+    /// Returns what this name of a tool stands for.
+    pub(crate) fn named_tool(&self, name: &str) -> Option<NamedTool<'_>> {
+        let (offer, tool) = self.index.tool(name)?;
+        let offer = &self.offers[offer];
+        Some(match tool {
+            Some(tool) => NamedTool::Offered(offer, &offer.definitions.tools[tool]),
+            None => NamedTool::Reserved,
+        })
     }
 
     /// Returns the offer that owns the tool with this name, and the tool.
-    pub(crate) fn tool(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedTool>)> {
-        let (offer, tool) = self.index.tool(name)?;
-        Some((&self.offers[offer], &self.offers[offer].definitions.tools[tool]))
+    fn tool(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedTool>)> {
+        self.named_tool(name)?.offered()
+    }
+
+    /// Returns the names of tools that wait for approval.
+    fn reserved_tools(&self) -> impl Iterator<Item = &str> {
+        self.offers.iter().flat_map(|offer| offer.definitions.reserved.iter().map(ToolName::as_str))
     }
 
     /// Returns the offer that owns the prompt with this name, and the prompt.

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 pub use self::approvals::{
-    ApprovalScope, Approvals, ApprovalsError, Imports, PendingApprovalRecord, RejectedRequest,
+    ApprovalScope, Approvals, ApprovalsError, Imports, PendingApprovalRecord, RejectedRequest, ToolChange,
 };
 pub use self::components::{ComponentReport, Components, RevisionRecord, RevisionState};
 pub use self::config::{Config, ConfigHandle, ProviderConfig};
@@ -357,6 +357,7 @@ impl Reconciler {
                 approval.digest,
                 approval.lines.clone(),
             )
+            .with_tools(&approval.tools)
         });
         self.state_writer.save(PersistedState { pending: pending.collect(), served: self.state.imports() });
     }

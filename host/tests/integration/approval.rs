@@ -205,6 +205,7 @@ fn approve_can_be_limited_to_one_component() {
     let (team, echo) = (TeamName::default_team(), ProviderName::parse("echo").unwrap());
     let digest = Digest::of(&std::fs::read(work_dir.path("plugins/echo.wasm")).unwrap());
     let record = PendingApprovalRecord::new(&team, &echo, digest, ["variable HOME".to_owned()].into());
+    let id = record.id();
     approvals.set_pending(vec![record]).unwrap();
     let wrong = work_dir.larder("approve echo --yes --digest 000000000000");
     assert_eq!(wrong.code, Some(1), "{}", wrong.stderr);
@@ -212,12 +213,44 @@ fn approve_can_be_limited_to_one_component() {
     assert!(
         work_dir.larder("approve echo --yes --digest 0000").expect_exit(64).contains("hexadecimal digits")
     );
-    work_dir.larder(&format!("approve echo --yes --digest sha256:{digest}")).expect_success();
+    work_dir.larder(&format!("approve echo --yes --id {id} --digest sha256:{digest}")).expect_success();
     let approved =
         |work_dir: &WorkDir| work_dir.larder("check --json").json()["grants"][0]["approved"].clone();
     assert_eq!(approved(&work_dir), json!(["variable HOME"]));
     std::fs::copy(component_path("keys"), work_dir.path("plugins/echo.wasm")).unwrap();
     assert_eq!(approved(&work_dir), json!([]));
+}
+
+#[test]
+fn an_approval_is_for_what_was_listed() {
+    let work_dir = WorkDir::with_guests("echo");
+    let approvals = Approvals::new(&work_dir.path("state/larder"), &work_dir.path("plugins"));
+    let (team, echo) = (TeamName::default_team(), ProviderName::parse("echo").unwrap());
+    let digest = Digest::of(b"the component stays");
+    let requests = |line: &str| {
+        let lines = [line.to_owned()].into();
+        approvals.set_pending(vec![PendingApprovalRecord::new(&team, &echo, digest, lines)]).unwrap();
+    };
+    requests("http GET api.example.com");
+    let listed = work_dir.larder("approve").expect_success();
+    let id = listed.lines().find_map(|line| line.trim().strip_prefix("id ")).unwrap().to_owned();
+    requests("http * evil.example.com");
+    let evil = ["http * evil.example.com".to_owned()].into();
+    for args in ["--yes".to_owned(), format!("--yes --digest {digest}")] {
+        let refused = work_dir.larder(&format!("approve echo {args}"));
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert!(refused.stderr.contains("--yes needs --id"), "{}", refused.stderr);
+    }
+    let refused = work_dir.larder(&format!("approve echo --yes --digest {digest} --id {id}"));
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    let expected = "the component is the same, but what it requests or a definition of a tool changed";
+    assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+    assert!(refused.stderr.contains("+ http * evil.example.com"), "{}", refused.stderr);
+    assert_eq!(approvals.unapproved(&team, &echo, &evil).unwrap(), evil);
+    requests("http GET api.example.com");
+    work_dir.larder(&format!("approve echo --yes --id {id}")).expect_success();
+    assert_eq!(approvals.unapproved(&team, &echo, &evil).unwrap(), evil);
+    assert!(approvals.pending().unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -330,11 +330,11 @@ fn approve_shows_and_approves_pending_requests() {
     assert_eq!(unconfirmed.code, Some(1), "{}", unconfirmed.stderr);
     let lines = ["variable HOME".to_owned()].into();
     assert_eq!(approvals.unapproved(&team, &wiki, &lines).unwrap(), lines);
-    assert!(work_dir.larder("approve wiki --yes").expect_success().contains("+ variable HOME"));
+    assert!(work_dir.approve("wiki", "").expect_success().contains("+ variable HOME"));
     assert!(approvals.unapproved(&team, &wiki, &lines).unwrap().is_empty());
     std::fs::write(approvals.file(), "{").unwrap();
     approvals.set_pending(vec![PendingApprovalRecord::new(&team, &wiki, Digest::of(b"y"), lines)]).unwrap();
-    assert!(work_dir.larder("approve wiki --yes").stderr.contains("is damaged"));
+    assert!(work_dir.approve("wiki", "").stderr.contains("is damaged"));
 }
 
 #[cfg(unix)]

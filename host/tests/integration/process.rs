@@ -101,6 +101,16 @@ impl WorkDir {
         process.wait()
     }
 
+    /// Approves what is pending for a provider, as the list shows it now.
+    pub(crate) fn approve(&self, name: &str, args: &str) -> ProcessOutput {
+        let listed = self.larder(&format!("approve --json {args}"));
+        let pending = listed.json()["pending_approval"].clone();
+        let of_name =
+            pending.as_array().and_then(|all| all.iter().find(|one| one["provider"] == name).cloned());
+        let id = of_name.unwrap_or_default()["id"].as_str().unwrap_or(&"0".repeat(64)).to_owned();
+        self.larder(&format!("approve {name} --yes --id {id} {args}"))
+    }
+
     /// Starts a server on a free port, and returns the URL of its endpoint.
     pub(crate) fn serve(&self, args: &str) -> (RunningProcess, String) {
         let mut server = self.start(&format!("serve --listen 127.0.0.1:0 {args}"));

@@ -32,7 +32,7 @@ impl Catalog {
             (steps < MAX_STEPS).then_some((is_covered, offer, entry.uri.to_string()))
         });
         let entries = compared.filter(|(is_covered, ..)| *is_covered).map(|(_, offer, uri)| (offer, uri));
-        let tools = self.tools().filter(|(_, tool)| earlier.has_tool_name(tool.name.as_str()));
+        let tools = self.tools().filter(|(_, tool)| earlier.named_tool(tool.name.as_str()).is_some());
         let tools = tools.map(|(offer, tool)| (offer, format!("tool {}", tool.name)));
         let prompts = self.prompts().filter(|(_, prompt)| earlier.prompt(&prompt.name).is_some());
         let prompts = prompts.map(|(offer, prompt)| (offer, format!("prompt {}", prompt.name)));

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::header_parameters::HeaderParameter;
 use larder_json_schema::{Effort, JsonSchema, SchemaError, pattern};
@@ -20,6 +20,9 @@ pub struct Definitions {
     pub tools: Vec<Arc<OfferedTool>>,
     /// The prompts, sorted by name.
     pub prompts: Vec<Arc<OfferedPrompt>>,
+    /// The names of tools that were offered before, and whose definitions now wait for approval. No other provider's
+    /// tool is offered under such a name.
+    pub reserved: Vec<ToolName>,
 }
 
 /// A tool that clients can call.
@@ -59,6 +62,7 @@ impl Definitions {
         Self {
             tools: tools.into_iter().map(Arc::new).collect(),
             prompts: prompts.into_iter().map(Arc::new).collect(),
+            reserved: Vec::new(),
         }
     }
 }
@@ -129,6 +133,22 @@ pub(crate) fn tool_digest(tool: &Tool) -> Digest {
         [read_only, destructive, idempotent, open_world, long_running],
         (icon_fields(icons), metadata_fields(metadata)),
     ))
+}
+
+/// Returns everything that the digest of a tool covers, as JSON.
+pub(crate) fn tool_json(tool: &Tool) -> String {
+    let Tool { name, title, description, input_schema, output_schema, hints, icons, metadata } = tool;
+    let Hints { read_only, destructive, idempotent, open_world, long_running } = hints;
+    let hints = json!({
+        "read_only": read_only, "destructive": destructive, "idempotent": idempotent, "open_world": open_world,
+        "long_running": long_running,
+    });
+    let whole = json!({
+        "name": name.as_str(), "title": title, "description": description, "input_schema": input_schema,
+        "output_schema": output_schema, "hints": hints, "icons": icon_fields(icons),
+        "metadata": metadata_fields(metadata),
+    });
+    whole.to_string()
 }
 
 fn prompt_digest(prompt: &Prompt) -> Digest {

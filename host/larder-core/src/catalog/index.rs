@@ -11,6 +11,8 @@ use larder_model::uri::Uri;
 type TemplateRef = (usize, usize);
 /// The index of an offer in the catalog, and of a tool or prompt in the offer.
 type DefinitionRef = (usize, usize);
+/// The index of an offer in the catalog, and of a tool in the offer; none if the name is only reserved.
+type ToolRef = (usize, Option<usize>);
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -18,7 +20,7 @@ pub(super) struct Index {
     templates_by_text: HashMap<Box<str>, TemplateRef>,
     templates_by_prefix: PrefixMap<TemplateRef>,
     claims_by_prefix: PrefixMap<usize>,
-    tools: HashMap<Box<str>, DefinitionRef>,
+    tools: HashMap<Box<str>, ToolRef>,
     prompts: HashMap<Box<str>, DefinitionRef>,
 }
 
@@ -47,6 +49,7 @@ impl Index {
                 what: what.to_owned(),
                 owner: Some(offers[owner].name().clone()),
                 loser: offer.name().clone(),
+                is_reserved: false,
             });
         };
         for entry in &offer.entries {
@@ -71,21 +74,35 @@ impl Index {
         for claim in &offer.claims {
             self.claims_by_prefix.add(claim, at);
         }
-        for (position, tool) in offer.definitions.tools.iter().enumerate() {
-            let owner = *self.tools.entry(tool.name.as_str().into()).or_insert((at, position));
-            if owner != (at, position) {
-                collide(&format!("tool {}", tool.name), owner.0);
-            }
-        }
         for (position, prompt) in offer.definitions.prompts.iter().enumerate() {
             let owner = *self.prompts.entry(prompt.name.as_str().into()).or_insert((at, position));
             if owner != (at, position) {
                 collide(&format!("prompt {}", prompt.name), owner.0);
             }
         }
+        self.add_tools(at, offers, collisions);
     }
 
-    pub(super) fn tool(&self, name: &str) -> Option<DefinitionRef> {
+    fn add_tools(&mut self, at: usize, offers: &[Arc<Offer>], collisions: &mut Vec<Collision>) {
+        let offer = &offers[at];
+        for (position, tool) in offer.definitions.tools.iter().enumerate() {
+            let own = (at, Some(position));
+            let owner = *self.tools.entry(tool.name.as_str().into()).or_insert(own);
+            if owner != own {
+                collisions.push(Collision {
+                    what: format!("tool {}", tool.name),
+                    owner: Some(offers[owner.0].name().clone()),
+                    loser: offer.name().clone(),
+                    is_reserved: owner.1.is_none(),
+                });
+            }
+        }
+        for name in &offer.definitions.reserved {
+            self.tools.entry(name.as_str().into()).or_insert((at, None));
+        }
+    }
+
+    pub(super) fn tool(&self, name: &str) -> Option<ToolRef> {
         self.tools.get(name).copied()
     }
 

@@ -76,6 +76,8 @@ pub struct Collision {
     pub owner: Option<ProviderName>,
     /// The other provider.
     pub loser: ProviderName,
+    /// Whether it is not served at all, because the tool of the owner waits for approval.
+    pub is_reserved: bool,
 }
 
 impl fmt::Display for PendingApproval {
@@ -94,7 +96,7 @@ impl fmt::Display for PendingApproval {
 
 impl fmt::Display for Collision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, owner, loser } = self;
+        let Self { what, owner, loser, is_reserved } = self;
         let Some(owner) = owner else {
             return write!(
                 f,
@@ -105,6 +107,12 @@ impl fmt::Display for Collision {
         if owner == loser {
             return write!(f, "`{owner}` lists `{what}` twice; the first one is served");
         }
+        if *is_reserved {
+            return write!(
+                f,
+                "`{what}` of `{loser}` is not offered: `{owner}` has a tool of this name that waits for approval"
+            );
+        }
         write!(f, "`{what}` is offered by both `{owner}` and `{loser}`; it is served from `{owner}`")
     }
 }
@@ -114,14 +122,15 @@ impl Collision {
     pub fn summarize(collisions: &[Self]) -> Vec<String> {
         let mut pairs = BTreeMap::<_, Vec<_>>::new();
         for collision in collisions {
-            pairs.entry((&collision.owner, &collision.loser)).or_default().push(collision);
+            let pair = (&collision.owner, &collision.loser, collision.is_reserved);
+            pairs.entry(pair).or_default().push(collision);
         }
         let sentences = pairs.into_values().map(|of_pair| Self::summarize_pair(&of_pair));
         shorten(sentences, MAX_SENTENCES, "pairs of providers that offer the same")
     }
 
     fn summarize_pair(collisions: &[&Self]) -> String {
-        let (Self { what, owner, loser }, count) = match collisions {
+        let (Self { what, owner, loser, is_reserved }, count) = match collisions {
             [] => return String::new(),
             [only] => return only.to_string(),
             [first, ..] => (first, collisions.len()),
@@ -135,6 +144,12 @@ impl Collision {
         if owner == loser {
             return format!(
                 "`{owner}` lists {count} URIs twice, such as `{what}`; the first ones are served"
+            );
+        }
+        if *is_reserved {
+            return format!(
+                "{count} tools of `{loser}`, such as `{what}`, are not offered: `{owner}` has tools of these names that \
+                 wait for approval"
             );
         }
         format!(
@@ -216,8 +231,12 @@ mod tests {
 
     fn collisions(count: usize, owner: &str, loser: &str) -> Vec<Collision> {
         let name = |name| ProviderName::parse(name).unwrap();
-        let collision =
-            |n| Collision { what: format!("x:{n}"), owner: Some(name(owner)), loser: name(loser) };
+        let collision = |n| Collision {
+            what: format!("x:{n}"),
+            owner: Some(name(owner)),
+            loser: name(loser),
+            is_reserved: false,
+        };
         (0..count).map(collision).collect()
     }
 

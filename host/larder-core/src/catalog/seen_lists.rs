@@ -17,10 +17,16 @@ impl SeenLists {
     /// The lists of these catalogs, of which an earlier one takes precedence.
     pub(super) fn of(catalogs: &[&Catalog]) -> Self {
         let own_tools = catalogs.iter().any(|catalog| catalog.has_resource_tools());
-        let tools = catalogs.iter().flat_map(|catalog| catalog.tools());
+        let mut reserved = HashSet::new();
+        let mut tools = Vec::new();
+        for catalog in catalogs {
+            let all = catalog.tools().filter(|(_, tool)| !reserved.contains(tool.name.as_str()));
+            tools.extend(all.map(|(_, tool)| (tool.name.as_str(), tool.digest)));
+            reserved.extend(catalog.reserved_tools());
+        }
         let prompts = catalogs.iter().flat_map(|catalog| catalog.prompts());
         Self {
-            tools: digest(own_tools, tools.map(|(_, tool)| (tool.name.as_str(), tool.digest))),
+            tools: digest(own_tools, tools.into_iter()),
             prompts: digest(false, prompts.map(|(_, prompt)| (prompt.name.as_str(), prompt.digest))),
         }
     }

@@ -128,9 +128,10 @@ impl View {
         (!is_covered).then_some((offer, index))
     }
 
-    /// Returns the tool with this name and its offer: that of the first team that has one.
+    /// Returns the tool with this name and its offer: that of the first team that has the name. None if it waits for
+    /// approval there.
     pub(super) fn tool(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedTool>)> {
-        self.teams.iter().find_map(|team| team.catalog.tool(name))
+        self.teams.iter().find_map(|team| team.catalog.named_tool(name))?.offered()
     }
 
     /// Returns the prompt with this name and its offer: that of the first team that has one.

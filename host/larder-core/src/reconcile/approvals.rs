@@ -10,6 +10,7 @@
 
 mod rejections;
 mod store;
+mod tool_change;
 mod tool_pins;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::rejections::RejectedRequest;
 use self::store::JsonStore;
+pub use self::tool_change::ToolChange;
 pub(in crate::reconcile) use self::tool_pins::ToolPins;
+use crate::catalog::WithheldTool;
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_runtime::private_files::Untrusted;
 
@@ -74,17 +77,32 @@ pub struct PendingApprovalRecord {
     pub digest: String,
     /// The grant request lines that are not approved.
     pub lines: BTreeSet<String>,
+    /// The tools whose definitions are among the lines, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolChange>,
 }
 
 impl PendingApprovalRecord {
     /// Creates a record for a revision that waits for the approval of these lines.
     pub fn new(team: &TeamName, provider: &ProviderName, digest: Digest, lines: BTreeSet<String>) -> Self {
-        Self { team: team.to_string(), provider: provider.to_string(), digest: digest.to_string(), lines }
+        let (team, provider, digest) = (team.to_string(), provider.to_string(), digest.to_string());
+        Self { team, provider, digest, lines, tools: Vec::new() }
+    }
+
+    /// Adds the definitions of the tools that wait.
+    pub(crate) fn with_tools(self, withheld: &[WithheldTool]) -> Self {
+        Self { tools: ToolChange::all(withheld), ..self }
+    }
+
+    /// Whether both are the same request. What they show of it does not matter.
+    fn is_same(&self, other: &Self) -> bool {
+        self.id() == other.id()
     }
 
     /// Identifies what an operator decides about: the component, and all lines that are not approved.
     pub fn id(&self) -> Digest {
-        let Self { team, provider, digest, lines } = self;
+        // The lines contain the digests of the definitions of tools.
+        let Self { team, provider, digest, lines, tools: _ } = self;
         // Texts and lists are always written.
         Digest::of(&serde_json::to_vec(&(team, provider, digest, lines)).unwrap_or_default())
     }
@@ -201,7 +219,7 @@ impl Approvals {
             }
         })?;
         self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
-            all.entry(self.plugins.clone()).or_default().retain(|one| one != record);
+            all.entry(self.plugins.clone()).or_default().retain(|one| !one.is_same(record));
         })?;
         self.withdraw_rejection(record)
     }

@@ -1,5 +1,6 @@
 //! `larder approve`: lists, approves and rejects pending grant requests.
 
+mod difference;
 mod remote;
 
 use std::collections::BTreeSet;
@@ -21,6 +22,8 @@ use larder_model::name::TeamName;
 
 /// The number of digits of a shortened digest.
 const SHORT_DIGEST: usize = 12;
+/// The number of digits of a shortened id. Whoever writes `NAME.toml` must not find a request with the same digits.
+const SHORT_ID: usize = 32;
 
 /// Approve the pending grant requests of a component, or list all that are pending
 ///
@@ -34,10 +37,14 @@ pub(super) struct Approve {
     /// Approve only the component with this digest, or its first 12 digits: a later one needs a new approval
     #[arg(long, value_name = "DIGEST", requires = "name", value_parser = parse_digest)]
     digest: Option<String>,
+    /// Approve or reject only the request with this id, as the list shows it. It covers the component, what it requests
+    /// and the definitions of its tools
+    #[arg(long, value_name = "ID", requires = "name", value_parser = parse_id)]
+    id: Option<String>,
     /// Reject the requests: the component is not pending any more, and what is served stays
     #[arg(long, requires = "name")]
     reject: bool,
-    /// Approve or reject without confirmation
+    /// Approve or reject without confirmation; needs --id
     #[arg(long, requires = "name")]
     yes: bool,
     /// The folder with the components [default: plugins]
@@ -80,19 +87,18 @@ impl Approve {
         if pending.is_empty() && !self.reject {
             pending = rejected(&approvals, name)?;
         }
-        let described: Vec<_> =
-            pending.iter().map(|(_, one)| (Some(one.team.as_str()), one.digest.as_str())).collect();
+        let described: Vec<_> = pending.iter().map(|(_, one)| Described::of(one)).collect();
         if let Some(why) = self.not_applicable(name, &described) {
             out::note(&why);
             return Ok(Outcome::Negative);
         }
-        pending.retain(|(_, one)| self.is_digest(&one.digest));
+        pending.retain(|(_, one)| self.is_meant(&Described::of(one)));
         self.decide_here(&pending, &audit)
     }
 
-    /// Says why the command cannot be applied to these requests, each with its team and digest. `None` if it can.
-    fn not_applicable(&self, name: &str, pending: &[(Option<&str>, &str)]) -> Option<String> {
-        let teams: BTreeSet<_> = pending.iter().map(|(team, _)| team.unwrap_or("default")).collect();
+    /// Says why the command cannot be applied to these requests. `None` if it can.
+    fn not_applicable(&self, name: &str, pending: &[Described<'_>]) -> Option<String> {
+        let teams: BTreeSet<_> = pending.iter().map(|one| one.team).collect();
         if teams.len() > 1 {
             let teams = teams.into_iter().collect::<Vec<_>>().join(", ");
             return Some(format!(
@@ -104,11 +110,28 @@ impl Approve {
                 "larder: nothing is pending approval for {name}; requests are recorded by a running server"
             ));
         }
-        let digests = || pending.iter().map(|(_, digest)| short(digest)).collect::<Vec<_>>().join(", ");
-        (!pending.iter().any(|(_, digest)| self.is_digest(digest))).then(|| {
-            let (done, found) = (self.done(), digests());
-            format!("larder: not {done}: the component that is pending has the digest {found}")
-        })
+        let done = self.done();
+        if !pending.iter().any(|one| self.is_digest(one.digest)) {
+            let found = pending.iter().map(|one| short(one.digest)).collect::<Vec<_>>().join(", ");
+            return Some(format!("larder: not {done}: the component that is pending has the digest {found}"));
+        }
+        let shown = || pending.iter().map(|one| one.shown.as_str()).collect::<String>();
+        if self.yes && self.id.is_none() {
+            return Some(format!(
+                "larder: not {done}: --yes needs --id, so that it applies to nothing else than what you saw; now\n{}",
+                shown()
+            ));
+        }
+        if !pending.iter().any(|one| self.is_meant(one)) {
+            let changed = match self.digest {
+                Some(_) => {
+                    "the component is the same, but what it requests or a definition of a tool changed"
+                }
+                None => "the component, what it requests or a definition of a tool changed",
+            };
+            return Some(format!("larder: not {done}: {changed} since you saw it; now\n{}", shown()));
+        }
+        None
     }
 
     fn decide_here(
@@ -166,6 +189,26 @@ impl Approve {
     fn is_digest(&self, digest: &str) -> bool {
         self.digest.as_ref().is_none_or(|wanted| digest.starts_with(wanted))
     }
+
+    fn is_meant(&self, one: &Described<'_>) -> bool {
+        self.is_digest(one.digest) && self.id.as_ref().is_none_or(|wanted| one.id.starts_with(wanted))
+    }
+}
+
+/// What decides whether the command applies to a request.
+struct Described<'a> {
+    team: &'a str,
+    digest: &'a str,
+    id: String,
+    /// The request as the list shows it.
+    shown: String,
+}
+
+impl<'a> Described<'a> {
+    fn of(record: &'a PendingApprovalRecord) -> Self {
+        let PendingApprovalRecord { team, digest, .. } = record;
+        Self { team, digest, id: record.id().to_string(), shown: show(record) }
+    }
 }
 
 /// Returns what was rejected of a provider, which can still be approved.
@@ -202,7 +245,14 @@ fn record(
 
 fn list(pending: &[PendingApprovalRecord], json: bool) -> io::Result<()> {
     match json {
-        true => out::json(&json!({ "pending_approval": pending })),
+        true => {
+            let with_id = |record: &PendingApprovalRecord| {
+                let mut shown = json!(record);
+                shown["id"] = record.id().to_string().into();
+                shown
+            };
+            out::json(&json!({ "pending_approval": pending.iter().map(with_id).collect::<Vec<_>>() }))
+        }
         false if pending.is_empty() => {
             out::note("nothing is pending approval");
             Ok(())
@@ -221,7 +271,14 @@ fn show(record: &PendingApprovalRecord) -> String {
     for line in &record.lines {
         shown += &format!("  + {}\n", sanitize::line(line));
     }
-    shown
+    for tool in &record.tools {
+        shown += &difference::of_tool(&tool.name, tool.before.as_deref(), tool.after.as_deref());
+    }
+    shown + &id_line(&record.id().to_string())
+}
+
+fn id_line(id: &str) -> String {
+    format!("  id {}\n", id.chars().take(SHORT_ID).collect::<String>())
 }
 
 fn short(digest: &str) -> String {
@@ -230,10 +287,17 @@ fn short(digest: &str) -> String {
 
 /// Accepts a digest as other commands print it, also a shortened one.
 fn parse_digest(text: &str) -> Result<String, String> {
-    let digits = text.strip_prefix("sha256:").unwrap_or(text).to_ascii_lowercase();
-    let is_digest =
-        (SHORT_DIGEST..=64).contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_hexdigit());
-    is_digest.then_some(digits).ok_or_else(|| format!("write {SHORT_DIGEST} to 64 hexadecimal digits"))
+    parse_digits(text.strip_prefix("sha256:").unwrap_or(text), SHORT_DIGEST)
+}
+
+fn parse_id(text: &str) -> Result<String, String> {
+    parse_digits(text, SHORT_ID)
+}
+
+fn parse_digits(text: &str, least: usize) -> Result<String, String> {
+    let digits = text.to_ascii_lowercase();
+    let are_valid = (least..=64).contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_hexdigit());
+    are_valid.then_some(digits).ok_or_else(|| format!("write {least} to 64 hexadecimal digits"))
 }
 
 #[cfg(test)]
@@ -247,10 +311,9 @@ mod tests {
             provider: "wiki".into(),
             digest: "0123456789abcdef".into(),
             lines: ["variable HOME".to_owned(), "http x\u{202e}\n\x1b[2J".to_owned()].into(),
+            tools: Vec::new(),
         };
-        assert_eq!(
-            show(&record),
-            "wiki (0123456789ab) requests\n  + http x\\u202e \\u001b[2J\n  + variable HOME\n"
-        );
+        let lines = "wiki (0123456789ab) requests\n  + http x\\u202e \\u001b[2J\n  + variable HOME\n";
+        assert_eq!(show(&record), format!("{lines}  id {}\n", &record.id().to_string()[..32]));
     }
 }

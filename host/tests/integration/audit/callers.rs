@@ -97,7 +97,7 @@ async fn reloads_components_approvals_and_refusals_have_lines() {
     assert!(pending["details"][0].as_str().unwrap().starts_with("echo "), "{pending}");
     // The server records the request in its state folder after the audit line.
     eventually_within(SLOW_WAIT, "the request can be approved", async || {
-        work_dir.larder("approve echo --yes --config larder.toml").code == Some(0)
+        work_dir.approve("echo", "--config larder.toml").code == Some(0)
     })
     .await;
     let approval = has("approve", "ok").unwrap();

@@ -51,7 +51,11 @@ fn approves_over_the_network() {
     assert!(api.audited("approve").is_empty());
 
     let digest = pending["digest"].as_str().unwrap();
-    let approve = format!("{approve} --digest {digest} --json");
+    let id = pending["id"].as_str().unwrap();
+    let stale =
+        client.larder(&format!("{approve} --token-file token --id {}", "0".repeat(64))).expect_exit(1);
+    assert!(stale.contains("changed since you saw it") && stale.contains(&id[..32]), "{stale}");
+    let approve = format!("{approve} --digest {digest} --id {id} --json");
     let process = client.start_with(&[("LARDER_ADMIN_TOKEN", "secret")], &approve);
     let approved = process.wait();
     assert_eq!(approved.code, Some(0), "{}", approved.stderr);
@@ -69,8 +73,10 @@ fn approves_over_the_network() {
 fn rejects_over_the_network_and_approves_on_the_machine() {
     let (api, client) = (requesting(), elsewhere());
     let admin = api.url();
-    wait_for_pending(&client, &admin);
-    let rejected = client.larder(&format!("approve wiki --reject --yes --admin {admin} --token-file token"));
+    let pending = wait_for_pending(&client, &admin);
+    let id = pending["id"].as_str().unwrap();
+    let reject = format!("approve wiki --reject --yes --id {id}");
+    let rejected = client.larder(&format!("{reject} --admin {admin} --token-file token"));
     assert!(rejected.code == Some(0) && rejected.stderr.contains("larder: rejected"), "{}", rejected.stderr);
     eventually_blocking(SLOW_WAIT, "it is not pending", || {
         client
@@ -81,7 +87,7 @@ fn rejects_over_the_network_and_approves_on_the_machine() {
     let status = client.larder(&format!("status --admin {admin} --token-file token")).expect_success();
     assert!(status.contains("rejected: wiki.wasm: admin.token rejected at "), "{status}");
     // On the machine of the server, no token is necessary.
-    let approved = api.work_dir.larder("approve wiki --yes");
+    let approved = api.work_dir.larder(&format!("approve wiki --yes --id {id}"));
     assert_eq!(approved.code, Some(0), "{}", approved.stderr);
     assert!(approved.stderr.contains("admin.token rejected this at "), "{}", approved.stderr);
     let read = format!("read echo://hello --url {}", api.endpoint);
@@ -95,7 +101,9 @@ fn rejects_on_the_machine() {
     eventually_blocking(SLOW_WAIT, "the request is recorded", || {
         api.work_dir.larder("approve --json").json()["pending_approval"][0].is_object()
     });
-    let rejected = api.work_dir.larder("approve wiki --reject --yes --json");
+    let pending = api.work_dir.larder("approve --json").json()["pending_approval"][0].clone();
+    let id = pending["id"].as_str().unwrap();
+    let rejected = api.work_dir.larder(&format!("approve wiki --reject --yes --id {id} --json"));
     assert_eq!(rejected.json()["decided"][0]["decision"], "reject", "{}", rejected.stderr);
     eventually_blocking(SLOW_WAIT, "it is rejected", || {
         let status =
@@ -116,7 +124,7 @@ fn without_a_token_the_network_cannot_approve() {
         let list = client.larder(&format!("approve --json --admin {admin}")).json();
         list["pending_approval"][0].is_object()
     });
-    let refused = client.larder(&format!("approve wiki --yes --admin {admin}"));
+    let refused = client.approve("wiki", &format!("--admin {admin}"));
     assert!(
         refused.code == Some(1) && refused.stderr.contains("configure `admin.token`"),
         "{}",

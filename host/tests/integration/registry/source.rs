@@ -22,7 +22,9 @@ fn a_moved_tag_waits_until_it_is_approved() {
     assert!(shown.contains(&format!("to {second}")) && shown.contains("larder approve revision"), "{shown}");
     assert!(server.read(NOW).unwrap().contains(&text(1)), "the served revision stays");
     assert_eq!(server.status()["teams"][0]["pending_approval"][0]["provider"], "revision");
-    workplace.run("approve revision --yes").expect_success();
+    let pending = workplace.run("approve --json").json()["pending_approval"][0].clone();
+    let id = pending["id"].as_str().unwrap();
+    workplace.run(&format!("approve revision --yes --id {id}")).expect_success();
     server.wait_for(2);
     server.wait_for_status("nothing waits any more", |shown| !shown.contains("pending approval"));
 

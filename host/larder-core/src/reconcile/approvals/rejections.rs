@@ -53,17 +53,18 @@ impl Approvals {
     /// Rejects exactly the recorded lines for this component. It is not pending any more.
     pub fn reject(&self, record: &PendingApprovalRecord, by: &str) -> Result<(), ApprovalsError> {
         let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let rejected = RejectedRequest { record: record.clone(), at, by: by.to_owned() };
+        let record_alone = PendingApprovalRecord { tools: Vec::new(), ..record.clone() };
+        let rejected = RejectedRequest { record: record_alone, at, by: by.to_owned() };
         self.store.change(REJECTIONS_FILE, |all: &mut RejectionsByFolder| {
             let rejections = all.entry(self.plugins.clone()).or_default();
-            rejections.retain(|one| one.record != *record);
+            rejections.retain(|one| !one.record.is_same(record));
             if rejections.len() >= MAX_REJECTIONS {
                 rejections.remove(0);
             }
             rejections.push(rejected);
         })?;
         self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
-            all.entry(self.plugins.clone()).or_default().retain(|one| one != record);
+            all.entry(self.plugins.clone()).or_default().retain(|one| !one.is_same(record));
         })?;
         // Servers compare this file with the one that they read last.
         self.store.change(APPROVALS_FILE, |_: &mut ApprovalsByFolder| {})
@@ -71,11 +72,11 @@ impl Approvals {
 
     /// Forgets that a request was rejected, because it is approved.
     pub(super) fn withdraw_rejection(&self, record: &PendingApprovalRecord) -> Result<(), ApprovalsError> {
-        if self.rejected()?.iter().all(|one| one.record != *record) {
+        if !self.rejected()?.iter().any(|one| one.record.is_same(record)) {
             return Ok(());
         }
         self.store.change(REJECTIONS_FILE, |all: &mut RejectionsByFolder| {
-            all.entry(self.plugins.clone()).or_default().retain(|one| one.record != *record);
+            all.entry(self.plugins.clone()).or_default().retain(|one| !one.record.is_same(record));
         })
     }
 

@@ -12,7 +12,7 @@ use larder_json_schema::pattern;
 use larder_model::name::ProviderName;
 use larder_model::policy::{ApprovalMode, Grant};
 use larder_model::prompt::Prompt;
-use larder_model::tool::Tool;
+use larder_model::tool::{Tool, ToolName};
 use larder_sandbox::provider::{LoadError, ProbeResult, Provider};
 
 /// Tools by whether clients can use them.
@@ -25,6 +25,8 @@ struct SelectedTools {
     lines: BTreeSet<String>,
     /// Those whose definitions an operator rejected, as sentences.
     rejected: Vec<String>,
+    /// The names of the tools that were offered before, and are not any more.
+    reserved: BTreeSet<String>,
 }
 
 impl Loader {
@@ -37,12 +39,14 @@ impl Loader {
         requests: BTreeSet<String>,
     ) -> Result<Outcome, LoadError> {
         let (tools, prompts) = (std::mem::take(&mut probed.tools), std::mem::take(&mut probed.prompts));
-        let SelectedTools { offered, withheld, lines, rejected: mut notes } =
+        let SelectedTools { offered, withheld, lines, rejected: mut notes, reserved } =
             self.select_tools(provider.name(), tools, revision).await?;
         let (grant, is_incomplete) = (revision.config.grant.clone(), !(lines.is_empty() && notes.is_empty()));
         let compile = self.threads.run(move || {
             let withheld = withheld.into_iter().filter_map(|tool| withheld_tool(tool, &grant)).collect();
-            let definitions = definitions(&grant, offered, prompts, &mut notes);
+            let mut definitions = definitions(&grant, offered, prompts, &mut notes);
+            let names = reserved.iter().map(|name| format!("{}{name}", grant.name_prefix));
+            definitions.reserved = names.filter_map(|name| ToolName::parse(&name).ok()).collect();
             (definitions, withheld, notes)
         });
         let (definitions, tools, notes) =
@@ -70,7 +74,9 @@ impl Loader {
         tools: Vec<Tool>,
         revision: &Revision,
     ) -> Result<SelectedTools, LoadError> {
-        if tools.is_empty() || revision.config.approval_mode == ApprovalMode::Always {
+        // That it has no tools is pinned as well, so that a later one is a new one.
+        let has_none = tools.is_empty() && revision.config.grant.tools.is_none();
+        if has_none || revision.config.approval_mode == ApprovalMode::Always {
             return Ok(SelectedTools { offered: tools, ..SelectedTools::default() });
         }
         let (provider, grant, digest) = (name.clone(), revision.config.grant.clone(), revision.digest);
@@ -88,12 +94,15 @@ impl Loader {
                 tools.into_iter().partition(|tool| has_line(tool, &lines));
             let now = offered.iter().map(|tool| (tool.name.to_string(), tool_digest(tool).to_string()));
             approvals.pin_tools(team, &provider, &now.collect())?;
+            let is_pinned = |name: &str| pins.as_ref().is_some_and(|pins| pins.contains_key(name));
+            let reserved = withheld.iter().map(|tool| tool.name.to_string()).filter(|name| is_pinned(name));
+            let reserved = reserved.collect();
             let rejections = approvals.rejections(team, provider.as_str(), digest)?;
             lines.retain(|line| !rejections.iter().any(|rejection| rejection.record.lines.contains(line)));
             let rejected = withheld.extract_if(.., |tool| !has_line(tool, &lines));
             let rejected = rejected.map(|tool| format!("the tool `{}`: an operator rejected it", tool.name));
             let rejected = rejected.collect();
-            Ok(SelectedTools { offered, withheld, lines, rejected })
+            Ok(SelectedTools { offered, withheld, lines, rejected, reserved })
         })
         .await
     }

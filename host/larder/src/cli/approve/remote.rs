@@ -9,7 +9,7 @@ use super::super::confirm::confirm;
 use super::super::error::CommandError;
 use super::super::server_address::ServerAddress;
 use super::super::{Outcome, out, sanitize};
-use super::{Approve, short};
+use super::{Approve, Described, difference, id_line, short};
 
 /// A request that waits for an operator, or was rejected. The provider has its full name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -20,6 +20,8 @@ struct Request {
     digest: String,
     id: String,
     changes: Vec<Change>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<ToolChange>,
     /// What else the server knows about it.
     #[serde(flatten)]
     rest: serde_json::Map<String, Value>,
@@ -29,6 +31,18 @@ struct Request {
 struct Change {
     kind: String,
     line: String,
+}
+
+/// A tool that waits, with its definitions as clients see them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct ToolChange {
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after: Option<Value>,
+    #[serde(flatten)]
+    rest: serde_json::Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -54,13 +68,12 @@ impl Approve {
                 one.has_name(name) && self.is_of_team(one.team.as_deref().unwrap_or("default"))
             });
         }
-        let described: Vec<_> =
-            pending.iter().map(|one| (one.team.as_deref(), one.digest.as_str())).collect();
+        let described: Vec<_> = pending.iter().map(Request::described).collect();
         if let Some(why) = self.not_applicable(name, &described) {
             out::note(&why);
             return Ok(Outcome::Negative);
         }
-        pending.retain(|one| self.is_digest(&one.digest));
+        pending.retain(|one| self.is_meant(&one.described()));
         let mut decided = Vec::new();
         for one in pending {
             let verb = self.verb();
@@ -136,6 +149,11 @@ impl Request {
         name == self.provider || name == self.name()
     }
 
+    fn described(&self) -> Described<'_> {
+        let team = self.team.as_deref().unwrap_or("default");
+        Described { team, digest: &self.digest, id: self.id.clone(), shown: self.show() }
+    }
+
     /// Shows the request as a comparison with what was approved.
     fn show(&self) -> String {
         let team = self.team.as_ref().map(|team| format!(" of team {}", sanitize::line(team)));
@@ -149,7 +167,11 @@ impl Request {
             };
             shown += &format!("  {sign} {}\n", sanitize::line(line));
         }
-        shown
+        for ToolChange { name, before, after, .. } in &self.tools {
+            let [before, after] = [before, after].map(|json| json.as_ref().map(Value::to_string));
+            shown += &difference::of_tool(name, before.as_deref(), after.as_deref());
+        }
+        shown + &id_line(&self.id)
     }
 }
 
@@ -164,16 +186,17 @@ mod tests {
             provider: "docs/wiki".into(),
             team: Some("docs".into()),
             digest: "0123456789abcdef".into(),
-            id: String::new(),
+            id: "ab".repeat(32),
             changes: vec![
                 change("added", "http x\x1b[2J"),
                 change("removed", "env A"),
                 change("same", "env B"),
             ],
+            tools: Vec::new(),
             rest: serde_json::Map::new(),
         };
-        let expected =
-            "wiki of team docs (0123456789ab) requests\n  + http x\\u001b[2J\n  - env A\n    env B\n";
+        let lines = "wiki of team docs (0123456789ab) requests\n  + http x\\u001b[2J\n  - env A\n    env B\n";
+        let expected = format!("{lines}  id {}\n", "ab".repeat(16));
         assert_eq!(request.show(), expected);
         assert_eq!(encode("a b/ü\0"), "a%20b%2F%C3%BC%00");
     }
