@@ -26,7 +26,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 pub use self::approvals::{
-    ApprovalScope, Approvals, ApprovalsError, Imports, PendingApprovalRecord, RejectedRequest, ToolChange,
+    ApprovalScope, Approvals, ApprovalsError, Imports, PendingApprovalRecord, RejectedRequest, StoredState,
+    ToolChange,
 };
 pub use self::components::{ComponentReport, Components, RevisionRecord, RevisionState};
 pub use self::config::{Config, ConfigHandle, ProviderConfig};

@@ -1,5 +1,6 @@
 //! The file of the database: opened when it is first needed, closed after an error, and moved aside if it is damaged.
 
+use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -12,6 +13,7 @@ use redb::backends::FileBackend;
 use redb::{Builder, Database};
 
 use super::error::{Failed, KeyValueError};
+use super::tables::{Usage, usage};
 use larder_model::name::TeamName;
 use larder_runtime::health::{Health, Impact};
 use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
@@ -148,6 +150,23 @@ impl DatabaseFile {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Checks a database that exists, and returns what each provider stores in it. Unlike a store, it does not move a damaged
+/// file. Blocks the calling thread.
+pub fn verify_database(path: &Path) -> Result<BTreeMap<String, Usage>, KeyValueError> {
+    let unavailable = |why: String| KeyValueError::Unavailable(why);
+    let database = open(path).map_err(|error| match error {
+        OpenError::InUse => KeyValueError::InUse,
+        OpenError::Damaged(why) => unavailable(format!("it is damaged: {why}")),
+        OpenError::Other(why) => unavailable(format!("it {why}")),
+    })?;
+    match catch_unwind(AssertUnwindSafe(|| usage(&database))) {
+        Ok(Ok(usage)) => Ok(usage),
+        Ok(Err(Failed::Refused(error))) => Err(error),
+        Ok(Err(Failed::Storage(error))) => Err(unavailable(error.to_string())),
+        Err(_) => Err(unavailable("it is damaged".into())),
     }
 }
 

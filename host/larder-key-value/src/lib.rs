@@ -14,9 +14,10 @@ mod tables;
 
 pub use self::bucket::{BucketName, MAX_KEY, MAX_VALUE};
 pub use self::change::{ENTRY_OVERHEAD, Write};
+pub use self::database::verify_database;
 pub use self::error::KeyValueError;
 pub use self::group_commit::ChargeCpu;
-pub use self::location::database_path;
+pub use self::location::{all_databases, copy_database, database_path, move_database};
 pub use self::read::{KeyPage, MAX_PAGE};
 pub use self::store::KeyValueStore;
 pub use self::tables::Usage;

@@ -14,6 +14,7 @@ pub mod search;
 pub mod settings;
 pub mod signature;
 pub mod size;
+pub mod state_key;
 pub mod text_index;
 pub mod toml_depth;
 pub mod tool;

@@ -56,6 +56,11 @@ name! {
     TeamName
 }
 
+name! {
+    /// The name of what is stored in the state folder for one configuration.
+    StateName
+}
+
 impl TeamName {
     /// The team that exists if no teams are configured.
     pub fn default_team() -> Self {

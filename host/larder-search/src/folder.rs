@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::damage::Failure;
 use crate::schema;
-use larder_model::name::{Digest, TeamName};
+use larder_model::name::TeamName;
+use larder_model::state_key::StateKey;
 use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
 
 /// The lock of the process that changes the index.
@@ -26,12 +27,9 @@ pub(crate) struct FolderLock {
 /// The folder for the indexes of all servers that use the same state folder.
 const ALL: &str = "search";
 
-/// Returns the folder of the index of a team. Two servers of one user share the state folder but have different plugins
-/// folders, which may hold providers of the same name. Blocks the calling thread.
-pub fn folder_of(state: &Path, plugins: &Path, team: &TeamName) -> PathBuf {
-    let canonical = plugins.canonicalize().unwrap_or_else(|_| plugins.to_owned());
-    let plugins = Digest::of(canonical.as_os_str().as_encoded_bytes()).short();
-    state.join(ALL).join(plugins).join(team.as_str())
+/// Returns the folder of the index of a team.
+pub fn folder_of(state: &Path, key: &StateKey, team: &TeamName) -> PathBuf {
+    state.join(ALL).join(key.file_name()).join(team.as_str())
 }
 
 /// Returns the folder with the files of tantivy.

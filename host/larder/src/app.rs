@@ -20,6 +20,7 @@ mod served;
 mod service_manager;
 mod sessions;
 mod signal;
+mod stored_state;
 mod team;
 mod team_collisions;
 mod teams;
@@ -55,6 +56,7 @@ pub use interfaces::{Argument, Hints, Interfaces, Prompt, Setting, Tool};
 pub use served::{Provider, Rejected, Served};
 use signal::HangupSignals;
 pub(crate) use signal::ShutdownSignals;
+pub(crate) use stored_state::{missing_state, move_index, use_stored_keys};
 
 /// The buffer size, in bytes, between an in-process client and the endpoint.
 const DUPLEX_BUFFER: usize = 64 << 10;
@@ -108,7 +110,11 @@ impl View {
 impl App {
     /// Builds all parts and loads all components, for a single command: without audit log, traces, admin
     /// address and other replicas.
-    pub async fn build(config: Config) -> Result<Self, RunError> {
+    pub async fn build(mut config: Config) -> Result<Self, RunError> {
+        use_stored_keys(&mut config);
+        for team in config.teams.values_mut() {
+            team.reconcile.approvals = team.reconcile.approvals.clone().read_only();
+        }
         Self::build_with_admin(config, None).await
     }
 

@@ -40,6 +40,7 @@ mod sdk;
 mod search;
 mod serve;
 mod server_address;
+mod state;
 mod status;
 mod table;
 mod team;
@@ -101,6 +102,7 @@ enum Command {
     Connect(connect::Connect),
     Approve(approve::Approve),
     Forget(forget::Forget),
+    State(state::State),
     Token(token::Token),
     New(new::New),
     Sdk(sdk::Sdk),
@@ -226,6 +228,7 @@ impl Command {
             Self::Connect(connect) => connect.run(),
             Self::Approve(approve) => approve.run().await,
             Self::Forget(forget) => forget.run().await,
+            Self::State(state) => state.run(),
             Self::Token(token) => token.run(),
             Self::New(new) => new.run(),
             Self::Sdk(sdk) => sdk.run(),

@@ -19,7 +19,7 @@ mod value;
 mod without_registry;
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -245,11 +245,18 @@ fn load_with(overrides: &Overrides, auth_active: bool) -> Result<Config, ConfigE
 
 /// Returns the path of the configuration file, and what its text refers to.
 fn location(overrides: &Overrides, auth_active: bool) -> Result<(PathBuf, ParseContext), ConfigError> {
-    let working_dir =
-        std::env::current_dir().map_err(|error| ConfigError::Unreadable { path: ".".into(), error })?;
+    let working_dir = working_dir().map_err(|error| ConfigError::Unreadable { path: ".".into(), error })?;
     let path = overrides.config.clone().unwrap_or_else(|| DEFAULT_FILE.into());
     let folder = path.parent().map_or_else(|| working_dir.clone(), |folder| working_dir.join(folder));
     Ok((path.clone(), ParseContext { file: Some(path), folder, working_dir, auth_active }))
+}
+
+/// Returns the working directory as the shell shows it, with its links: they are part of the paths that the state belongs
+/// to.
+fn working_dir() -> io::Result<PathBuf> {
+    let real = std::env::current_dir()?;
+    let shown = variable("PWD").map(PathBuf::from).filter(|path| path.is_absolute());
+    Ok(shown.filter(|path| path.canonicalize().is_ok_and(|path| path == real)).unwrap_or(real))
 }
 
 /// Checks a text that is about to become the configuration file.

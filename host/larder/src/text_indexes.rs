@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use larder_model::name::TeamName;
+use larder_model::state_key::StateKey;
 use larder_model::text_index::TextIndex;
 
 /// What the indexes of all teams share.
@@ -19,10 +20,10 @@ impl TextIndexes {
     pub(crate) fn of_team(
         &self,
         state: &Path,
-        plugins: &Path,
+        key: &StateKey,
         team: &TeamName,
     ) -> Option<Arc<dyn TextIndex>> {
-        let folder = larder_search::folder_of(state, plugins, team);
+        let folder = larder_search::folder_of(state, key, team);
         let limits = larder_model::text_index::Limits::default();
         Some(Arc::new(larder_search::TantivyIndex::new(folder, limits, self.thread.clone())))
     }
@@ -31,7 +32,7 @@ impl TextIndexes {
     pub(crate) fn of_team(
         &self,
         _state: &Path,
-        _plugins: &Path,
+        _key: &StateKey,
         _team: &TeamName,
     ) -> Option<Arc<dyn TextIndex>> {
         None

@@ -86,6 +86,7 @@ mod signatures;
 mod slow_lists;
 mod stalled;
 mod stdio;
+mod stored_state;
 mod subscriptions;
 mod tcp;
 mod teams;

@@ -8,6 +8,7 @@
 //! [`Approvals::approve`]. [`Approvals::record_served`] stores what was served, so that a restart does not
 //! bypass an approval.
 
+mod keys;
 mod rejections;
 mod store;
 mod tool_change;
@@ -20,21 +21,23 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::keys::StoredState;
 pub use self::rejections::RejectedRequest;
 use self::store::JsonStore;
 pub use self::tool_change::ToolChange;
 pub(in crate::reconcile) use self::tool_pins::ToolPins;
 use crate::catalog::WithheldTool;
 use larder_model::name::{Digest, ProviderName, TeamName};
+use larder_model::state_key::StateKey;
 use larder_runtime::private_files::Untrusted;
 
-/// The approvals for one plugins folder.
+/// What is stored for one plugins folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approvals {
     store: JsonStore,
-    /// The canonical path of the folder. Two servers of one user share the state directory but have different
-    /// folders, which may hold providers of the same name.
-    plugins: String,
+    /// Two servers of one user share the state directory but have different folders, which may hold providers of
+    /// the same name.
+    key: StateKey,
 }
 
 /// Why approvals cannot be read or written.
@@ -55,6 +58,14 @@ pub enum ApprovalsError {
         path: PathBuf,
         /// Why it is not trusted.
         why: Untrusted,
+    },
+    /// There are the pins of too many providers.
+    #[error("{} has the tools of {MAX_REMEMBERED_PROVIDERS} providers of team {team}: remove those that do not exist", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// The team.
+        team: TeamName,
     },
     /// An I/O error.
     #[error("cannot access {}: {error}", path.display())]
@@ -128,13 +139,15 @@ pub enum ApprovalScope {
     Digest,
 }
 
-/// Keys: folder, team, provider, grant request line.
-type ApprovalsByFolder = BTreeMap<String, BTreeMap<String, BTreeMap<String, BTreeMap<String, Approval>>>>;
+/// Keys: folder, team, provider.
+type ByProvider<T> = BTreeMap<String, BTreeMap<String, BTreeMap<String, T>>>;
+/// By provider, the approvals by grant request line.
+type ApprovalsByFolder = ByProvider<BTreeMap<String, Approval>>;
 /// Key: folder.
 type PendingByFolder = BTreeMap<String, Vec<PendingApprovalRecord>>;
 
-/// Keys: folder, team.
-type ServedByFolder = BTreeMap<String, BTreeMap<String, Imports>>;
+/// By provider, its imports.
+type ServedByFolder = ByProvider<BTreeSet<String>>;
 /// By provider, the imports of the last served revision that reach outside the sandbox.
 pub type Imports = BTreeMap<String, BTreeSet<String>>;
 
@@ -148,9 +161,19 @@ const SERVED_FILE: &str = "served.json";
 impl Approvals {
     /// Creates the store for this plugins folder in this state directory. Does not read or create anything
     /// yet.
-    pub fn new(state: &Path, plugins: &Path) -> Self {
-        let canonical = plugins.canonicalize().unwrap_or_else(|_| plugins.to_owned());
-        Self { store: JsonStore::new(state), plugins: canonical.to_string_lossy().into_owned() }
+    pub fn new(state: &Path, key: impl Into<StateKey>) -> Self {
+        Self { store: JsonStore::new(state), key: key.into() }
+    }
+
+    /// Omits all changes, for a command that loads components without serving them. What it loads is not served for the
+    /// first time.
+    pub fn read_only(self) -> Self {
+        Self { store: self.store.read_only(), ..self }
+    }
+
+    /// Returns the key of everything that is stored for the plugins folder.
+    pub fn key(&self) -> &StateKey {
+        &self.key
     }
 
     /// Returns the path of the approvals file. It changes with each approval, so it is the file to watch.
@@ -178,7 +201,7 @@ impl Approvals {
             return Ok(BTreeSet::new());
         }
         let all: ApprovalsByFolder = self.store.read(APPROVALS_FILE)?;
-        let approved = all.get(&self.plugins).and_then(|teams| teams.get(team.as_str()));
+        let approved = all.get(self.key.as_str()).and_then(|teams| teams.get(team.as_str()));
         let approved = approved.and_then(|providers| providers.get(provider.as_str()));
         let digest = digest.map(|digest| digest.to_string());
         let is_unapproved = |line: &&String| {
@@ -202,7 +225,7 @@ impl Approvals {
     ) -> Result<(), ApprovalsError> {
         let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         self.store.change(APPROVALS_FILE, |all: &mut ApprovalsByFolder| {
-            let teams = all.entry(self.plugins.clone()).or_default();
+            let teams = all.entry(self.key.to_string()).or_default();
             let providers = teams.entry(record.team.clone()).or_default();
             let lines = providers.entry(record.provider.clone()).or_default();
             for line in &record.lines {
@@ -219,7 +242,7 @@ impl Approvals {
             }
         })?;
         self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
-            all.entry(self.plugins.clone()).or_default().retain(|one| !one.is_same(record));
+            all.entry(self.key.to_string()).or_default().retain(|one| !one.is_same(record));
         })?;
         self.withdraw_rejection(record)
     }
@@ -231,20 +254,20 @@ impl Approvals {
             return Ok(());
         }
         self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
-            all.insert(self.plugins.clone(), pending);
+            all.insert(self.key.to_string(), pending);
         })
     }
 
     /// Records the imports of the providers that are served. Records of other providers stay.
     pub(crate) fn record_served(&self, team: &TeamName, imports: &Imports) -> Result<(), ApprovalsError> {
         let all: ServedByFolder = self.store.read(SERVED_FILE)?;
-        let known = all.get(&self.plugins).and_then(|teams| teams.get(team.as_str()));
+        let known = all.get(self.key.as_str()).and_then(|teams| teams.get(team.as_str()));
         if imports.iter().all(|(provider, lines)| known.and_then(|known| known.get(provider)) == Some(lines))
         {
             return Ok(());
         }
         self.store.change(SERVED_FILE, |all: &mut ServedByFolder| {
-            let known = all.entry(self.plugins.clone()).or_default().entry(team.to_string()).or_default();
+            let known = all.entry(self.key.to_string()).or_default().entry(team.to_string()).or_default();
             known.extend(imports.clone());
             let mut remaining = MAX_REMEMBERED_PROVIDERS.saturating_sub(imports.len());
             known.retain(|provider, _| {
@@ -255,21 +278,39 @@ impl Approvals {
         })
     }
 
-    /// Returns the imports of the revision that was served last, or `None` if the provider was never served.
+    /// Returns the imports of the revision that was served last, or `None` if the provider was never served. If only
+    /// providers of its name in other folders were, the imports of these.
     pub fn last_served(
         &self,
         team: &TeamName,
         provider: &ProviderName,
     ) -> Result<Option<BTreeSet<String>>, ApprovalsError> {
-        let mut all: ServedByFolder = self.store.read(SERVED_FILE)?;
-        let known = all.get_mut(&self.plugins).and_then(|teams| teams.get_mut(team.as_str()));
-        Ok(known.and_then(|known| known.remove(provider.as_str())))
+        let all: ServedByFolder = self.store.read(SERVED_FILE)?;
+        let known = self.of_provider(&all, team, provider);
+        Ok((!known.is_empty()).then(|| known.into_iter().flatten().cloned().collect()))
+    }
+
+    /// Returns what is stored for a provider. If that is nothing, what is stored for providers of its name in other
+    /// folders: their folder may have been renamed, so this provider is not served for the first time.
+    fn of_provider<'a, T>(
+        &self,
+        all: &'a ByProvider<T>,
+        team: &TeamName,
+        provider: &ProviderName,
+    ) -> Vec<&'a T> {
+        let of_team = |teams: &'a BTreeMap<String, BTreeMap<String, T>>| {
+            teams.get(team.as_str()).and_then(|providers| providers.get(provider.as_str()))
+        };
+        match all.get(self.key.as_str()).and_then(of_team) {
+            Some(own) => vec![own],
+            None => all.values().filter_map(of_team).collect(),
+        }
     }
 
     /// Returns the pending approvals that the server recorded last.
     pub fn pending(&self) -> Result<Vec<PendingApprovalRecord>, ApprovalsError> {
         let mut all: PendingByFolder = self.store.read(PENDING_FILE)?;
-        Ok(all.remove(&self.plugins).unwrap_or_default())
+        Ok(all.remove(self.key.as_str()).unwrap_or_default())
     }
 }
 

@@ -12,6 +12,7 @@ use tracing::Instrument as _;
 use super::critical_tasks::CriticalTasks;
 use super::registry::{RegistryHandle, TeamSources};
 use super::replicas::Replicas;
+use super::stored_state;
 use crate::config;
 use crate::text_indexes::TextIndexes;
 use larder_core::audit::AuditLog;
@@ -63,6 +64,8 @@ pub(super) struct SharedServices {
     pub(super) change_detector: change_detector::Config,
     /// The folder with the values that providers store, and with the full-text indexes.
     pub(super) state_dir: PathBuf,
+    /// Whether this is a server, and not a single command.
+    pub(super) is_server: bool,
     pub(super) text_indexes: TextIndexes,
 }
 
@@ -78,13 +81,17 @@ impl Team {
             Some(_) => tracing::error_span!("team", %name),
             None => tracing::Span::none(),
         };
+        if services.is_server {
+            stored_state::take_over(&config, state_dir, &health);
+        }
+        let key = config.reconcile.approvals.key();
+        let values = database_path(state_dir, key, &name);
+        let index = services.text_indexes.of_team(state_dir, key, &name);
+        let index_progress = IndexProgress::new(index);
         let folder = match config.quota {
             Some(_) => Folder::new(config.plugins).without_links_to_outside(),
             None => Folder::new(config.plugins),
         };
-        let values = database_path(state_dir, &config.reconcile.relative_to, &name);
-        let index = services.text_indexes.of_team(state_dir, &config.reconcile.relative_to, &name);
-        let index_progress = IndexProgress::new(index);
         let key_value = KeyValueStore::new(values, &name, health.clone(), &drain);
         let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
         let replicas: Arc<dyn TeamReplicas> = match &services.replicas {

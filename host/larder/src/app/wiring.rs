@@ -64,6 +64,7 @@ impl App {
             watched_uris: config.watched_uris,
             change_detector: config.change_detector.clone(),
             state_dir: config.state_dir.clone(),
+            is_server: limits.is_some(),
             text_indexes: TextIndexes::default(),
         }));
         let mut teams_to_run = teams.set(&config.teams).added;

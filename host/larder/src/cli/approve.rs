@@ -15,6 +15,7 @@ use super::confirm::confirm;
 use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize};
+use crate::app::use_stored_keys;
 use crate::config::{self, Overrides};
 use larder_core::audit::{self, AuditEvent, AuditLog};
 use larder_core::reconcile::{ApprovalScope, Approvals, PendingApprovalRecord, RejectedRequest};
@@ -70,7 +71,8 @@ impl Approve {
             team: self.team.team.clone(),
             ..Overrides::default()
         };
-        let config = config::load(&overrides)?;
+        let mut config = config::load(&overrides)?;
+        use_stored_keys(&mut config);
         let (audit, teams) = (config.audit, config.teams);
         let of_teams = teams.into_iter().filter(|(name, _)| self.is_of_team(name.as_str()));
         let approvals: Vec<_> = of_teams.map(|(_, team)| team.reconcile.approvals).collect();

@@ -18,7 +18,7 @@ use super::error::CommandError;
 use super::table::Table;
 use super::team::TeamArg;
 use super::{Outcome, guest_stderr, log, out, sanitize};
-use crate::app::{App, Provider, Served};
+use crate::app::{App, Provider, Served, missing_state, use_stored_keys};
 use crate::config::{self, Config, ConfigError, Overrides, Team};
 use larder_core::reconcile;
 use larder_mcp::ListenAddress;
@@ -106,6 +106,7 @@ async fn examine(
     if let Some(only) = config.overrides.team.clone() {
         config.teams.retain(|team, _| *team == only);
     }
+    use_stored_keys(&mut config);
     let mut grants = Vec::new();
     for team in config.teams.values() {
         grants.extend(grants::of_team(team)?);
@@ -124,6 +125,7 @@ async fn examine(
     let file = config.overrides.config.clone().unwrap_or_else(|| config::DEFAULT_FILE.into());
     let mut warnings: Vec<_> = config.warnings.iter().map(|warning| warning.in_file(Some(&file))).collect();
     warnings.extend(addresses.warnings);
+    warnings.extend(config.teams.values().filter_map(|team| missing_state(team, &config.state_dir)));
     faults.extend(addresses.faults);
     let app = App::build(config).await?;
     let served = app.served();

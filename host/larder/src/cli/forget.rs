@@ -11,6 +11,7 @@ use super::error::CommandError;
 use super::server_address::ServerAddress;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize};
+use crate::app::use_stored_keys;
 use crate::config::{self, Config, Overrides, Team};
 use crate::text_indexes::TextIndexes;
 use larder_admin::Forgotten;
@@ -70,10 +71,11 @@ impl Forget {
             team: self.team.team.clone(),
             ..Overrides::default()
         };
-        let config = config::load(&overrides)?;
+        let mut config = config::load(&overrides)?;
+        use_stored_keys(&mut config);
         let (audit, state_dir) = (config.audit.clone(), config.state_dir.clone());
-        let (team, folder) = match self.team(config) {
-            Ok((name, team)) => (name, team.reconcile.relative_to),
+        let (team, key) = match self.team(config) {
+            Ok((name, team)) => (name, team.reconcile.approvals.key().clone()),
             Err(message) => {
                 out::note(&message);
                 return Ok(Outcome::Negative);
@@ -82,9 +84,9 @@ impl Forget {
         if self.admin.admin.is_some() {
             return self.forget_in_server(&team).await;
         }
-        let path = database_path(&state_dir, &folder, &team);
+        let path = database_path(&state_dir, &key, &team);
         let store = KeyValueStore::new(path, &team, Health::default(), &Drain::new());
-        let index = IndexProgress::new(TextIndexes::default().of_team(&state_dir, &folder, &team));
+        let index = IndexProgress::new(TextIndexes::default().of_team(&state_dir, &key, &team));
         match (store.load().await, index.stored(&self.name).await) {
             (Err(KeyValueError::InUse), _) | (_, Err(IndexError::InUse(_))) => {
                 self.forget_in_server(&team).await

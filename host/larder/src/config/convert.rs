@@ -46,7 +46,7 @@ use super::{Config, Diagnostic, Env, Log, LogFormat, Overrides, ParseContext};
 use larder_core::change_detector;
 use larder_core::gateway;
 use larder_mcp::{self as endpoint, ListenAddress};
-use larder_model::name::{TeamName, Teams};
+use larder_model::name::{StateName, TeamName, Teams};
 use larder_model::policy::{GrantRequest, Limits, OwnFiles};
 use larder_model::resource::Caller;
 use larder_sandbox as sandbox;
@@ -76,6 +76,7 @@ pub(super) fn convert(
         registries: conversion.registries(file.registries, &secrets, overrides),
         secrets,
         state_dir: file.state_dir,
+        state_name: file.state_name.and_then(|name| conversion.parse_value(&name, StateName::parse)),
         scan_interval: time(file.watch.scan_interval, 2),
         missing_source_grace: missing_folder_grace(&file.watch),
         resource_tools: overrides.resource_tools || file.server.resource_tools.unwrap_or(false),

@@ -43,6 +43,7 @@ pub(super) type Cluster = serde::de::IgnoredAny;
 pub(super) struct File {
     pub(super) plugins: Option<Spanned<PathBuf>>,
     pub(super) state_dir: Option<Spanned<PathBuf>>,
+    pub(super) state_name: Option<Spanned<String>>,
     pub(super) approve: Option<Approval>,
     pub(super) trust: Trust,
     pub(super) registries: Registries,

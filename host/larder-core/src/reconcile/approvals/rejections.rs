@@ -26,9 +26,9 @@ pub struct RejectedRequest {
 }
 
 /// Key: folder.
-type RejectionsByFolder = BTreeMap<String, Vec<RejectedRequest>>;
+pub(super) type RejectionsByFolder = BTreeMap<String, Vec<RejectedRequest>>;
 
-const REJECTIONS_FILE: &str = "rejections.json";
+pub(super) const REJECTIONS_FILE: &str = "rejections.json";
 /// Maximum number of rejected requests that are remembered for one folder. A request that is forgotten is pending again.
 const MAX_REJECTIONS: usize = 1_000;
 
@@ -56,7 +56,7 @@ impl Approvals {
         let record_alone = PendingApprovalRecord { tools: Vec::new(), ..record.clone() };
         let rejected = RejectedRequest { record: record_alone, at, by: by.to_owned() };
         self.store.change(REJECTIONS_FILE, |all: &mut RejectionsByFolder| {
-            let rejections = all.entry(self.plugins.clone()).or_default();
+            let rejections = all.entry(self.key.to_string()).or_default();
             rejections.retain(|one| !one.record.is_same(record));
             if rejections.len() >= MAX_REJECTIONS {
                 rejections.remove(0);
@@ -64,7 +64,7 @@ impl Approvals {
             rejections.push(rejected);
         })?;
         self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
-            all.entry(self.plugins.clone()).or_default().retain(|one| !one.is_same(record));
+            all.entry(self.key.to_string()).or_default().retain(|one| !one.is_same(record));
         })?;
         // Servers compare this file with the one that they read last.
         self.store.change(APPROVALS_FILE, |_: &mut ApprovalsByFolder| {})
@@ -76,14 +76,14 @@ impl Approvals {
             return Ok(());
         }
         self.store.change(REJECTIONS_FILE, |all: &mut RejectionsByFolder| {
-            all.entry(self.plugins.clone()).or_default().retain(|one| !one.record.is_same(record));
+            all.entry(self.key.to_string()).or_default().retain(|one| !one.record.is_same(record));
         })
     }
 
     /// Returns what was rejected, the oldest first.
     pub fn rejected(&self) -> Result<Vec<RejectedRequest>, ApprovalsError> {
         let mut all: RejectionsByFolder = self.store.read(REJECTIONS_FILE)?;
-        Ok(all.remove(&self.plugins).unwrap_or_default())
+        Ok(all.remove(self.key.as_str()).unwrap_or_default())
     }
 
     /// Returns what was rejected of this component.

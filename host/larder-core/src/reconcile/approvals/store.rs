@@ -14,11 +14,17 @@ use larder_runtime::private_files::{self, Untrusted, WRITABLE_BY_OTHERS};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JsonStore {
     folder: PathBuf,
+    is_read_only: bool,
 }
 
 impl JsonStore {
     pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned() }
+        Self { folder: folder.to_owned(), is_read_only: false }
+    }
+
+    /// Omits all changes.
+    pub(super) fn read_only(self) -> Self {
+        Self { is_read_only: true, ..self }
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -45,6 +51,9 @@ impl JsonStore {
         name: &str,
         change: impl FnOnce(&mut T),
     ) -> Result<(), ApprovalsError> {
+        if self.is_read_only {
+            return Ok(());
+        }
         self.create_folder().map_err(self.failed(&self.folder))?;
         private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS).map_err(untrusted(&self.folder))?;
         // The lock is released when the file is dropped, whatever the result.

@@ -67,6 +67,60 @@ fn an_approval_for_a_digest_holds_for_that_component_only() {
 }
 
 #[test]
+fn pins_of_a_provider_of_the_same_name_in_another_folder_count() {
+    let folder = TestFolder::new();
+    let (team, wiki) = (TeamName::default_team(), ProviderName::parse("wiki").unwrap());
+    let pins = |digest: &str| ToolPins::from([("find".to_owned(), digest.to_owned())]);
+    let of = |plugins: &str| folder.approvals(plugins).tool_pins(&team, &wiki).unwrap();
+    assert_eq!(of("/p"), None, "nobody knows the provider");
+    folder.approvals("/p").pin_tools(&team, &wiki, &pins("1")).unwrap();
+    assert_eq!(of("/q"), Some(pins("1")), "the folder may have been renamed");
+    folder.approvals("/q").pin_tools(&team, &wiki, &pins("2")).unwrap();
+    assert_eq!((of("/p"), of("/q")), (Some(pins("1")), Some(pins("2"))));
+    // A definition that two folders pin differently is not known.
+    assert_eq!(of("/r"), Some(pins("")));
+    assert_eq!(folder.approvals("/r").tool_pins(&TeamName::parse("other").unwrap(), &wiki).unwrap(), None);
+    let served = Imports::from([("wiki".to_owned(), lines(&["import wasi:http"]))]);
+    folder.approvals("/p").record_served(&team, &served).unwrap();
+    assert_eq!(folder.approvals("/q").last_served(&team, &wiki).unwrap(), Some(lines(&["import wasi:http"])));
+}
+
+#[test]
+fn pins_are_never_removed_for_those_of_other_providers() {
+    let folder = TestFolder::new();
+    let approvals = folder.approvals("/p");
+    let (team, pins) = (TeamName::default_team(), ToolPins::new());
+    let providers: BTreeMap<_, _> =
+        (0..MAX_REMEMBERED_PROVIDERS).map(|n| (n.to_string(), ToolPins::new())).collect();
+    let full = BTreeMap::from([("/p", BTreeMap::from([("default", providers)]))]);
+    approvals.set_pending(vec![pending("wiki", &["a"])]).unwrap();
+    std::fs::write(approvals.store.path("tools.json"), serde_json::to_vec(&full).unwrap()).unwrap();
+    let error = approvals.pin_tools(&team, &ProviderName::parse("wiki").unwrap(), &pins).unwrap_err();
+    assert!(matches!(error, ApprovalsError::Full { .. }), "{error}");
+    approvals.pin_tools(&team, &ProviderName::parse("0").unwrap(), &pins).unwrap();
+}
+
+#[test]
+fn what_a_key_has_stays_when_it_takes_over_from_another() {
+    let folder = TestFolder::new();
+    let (p, q) = (folder.approvals("/p"), folder.approvals("/q"));
+    p.approve(&pending("wiki", &["a", "b"]), "me").unwrap();
+    p.set_pending(vec![pending("docs", &["c"])]).unwrap();
+    q.approve_for(ApprovalScope::Digest, &pending("wiki", &["a"]), "you").unwrap();
+    assert_eq!(q.used_instead([StateKey::from_text("/p")]).unwrap(), None, "it has something itself");
+    let r = folder.approvals("/r");
+    let used = r.used_instead(["/none", "/p"].map(StateKey::from_text)).unwrap();
+    assert_eq!(used, Some(StateKey::from_text("/p")));
+    r.take_over(used.as_ref()).unwrap();
+    assert!(r.is_known().unwrap() && unapproved(&r, "wiki", &["a", "b"]).unwrap().is_empty());
+    assert_eq!(p.pending().unwrap(), r.pending().unwrap());
+    q.move_from(p.key()).unwrap();
+    // Its own approval is for one component only.
+    assert_eq!(unapproved(&q, "wiki", &["a", "b"]).unwrap(), lines(&["a"]));
+    assert_eq!(p.pending().unwrap(), []);
+}
+
+#[test]
 fn pending_returns_the_last_recorded_set() {
     let folder = TestFolder::new();
     let approvals = folder.approvals("/p");

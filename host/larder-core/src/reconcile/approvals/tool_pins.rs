@@ -2,28 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use super::{Approvals, ApprovalsError, MAX_REMEMBERED_PROVIDERS};
+use super::{Approvals, ApprovalsError, ByProvider, MAX_REMEMBERED_PROVIDERS};
 use larder_model::name::{ProviderName, TeamName};
 
 /// The digests of the definitions of one provider, by the name of the tool.
 pub(in crate::reconcile) type ToolPins = BTreeMap<String, String>;
-/// Keys: folder, team, provider.
-type PinsByFolder = BTreeMap<String, BTreeMap<String, BTreeMap<String, ToolPins>>>;
+pub(super) type PinsByFolder = ByProvider<ToolPins>;
 
-const PINS_FILE: &str = "tools.json";
+pub(super) const PINS_FILE: &str = "tools.json";
 /// Maximum number of remembered tools of one provider. Names come and go with its revisions.
 const MAX_PINS: usize = 10_000;
 
 impl Approvals {
-    /// Returns the pinned definitions of a provider's tools, or `None` if none was ever offered.
+    /// Returns the pinned definitions of a provider's tools. `None` if the state folder has none of a provider of its
+    /// name, whatever the folder: only then the tools are accepted as they are. If only providers of its name in other
+    /// folders have pins, these count, and a tool that they pin differently counts as changed.
     pub(in crate::reconcile) fn tool_pins(
         &self,
         team: &TeamName,
         provider: &ProviderName,
     ) -> Result<Option<ToolPins>, ApprovalsError> {
-        let mut all: PinsByFolder = self.store.read(PINS_FILE)?;
-        let providers = all.get_mut(&self.plugins).and_then(|teams| teams.get_mut(team.as_str()));
-        Ok(providers.and_then(|providers| providers.remove(provider.as_str())))
+        let all: PinsByFolder = self.store.read(PINS_FILE)?;
+        let known = self.of_provider(&all, team, provider);
+        let mut pins = ToolPins::new();
+        for (tool, digest) in known.iter().copied().flatten() {
+            let pin = pins.entry(tool.clone()).or_insert_with(|| digest.clone());
+            if pin != digest {
+                // No definition has this digest.
+                pin.clear();
+            }
+        }
+        Ok((!known.is_empty()).then_some(pins))
     }
 
     /// Pins these definitions. Those of other tools stay, so that a tool that comes back unchanged needs no approval.
@@ -33,16 +42,19 @@ impl Approvals {
         provider: &ProviderName,
         pins: &ToolPins,
     ) -> Result<(), ApprovalsError> {
-        let known = self.tool_pins(team, provider)?;
-        if known.is_some_and(|known| pins.iter().all(|(tool, digest)| known.get(tool) == Some(digest))) {
+        let all: PinsByFolder = self.store.read(PINS_FILE)?;
+        let of_team = all.get(self.key.as_str()).and_then(|teams| teams.get(team.as_str()));
+        let own = of_team.and_then(|providers| providers.get(provider.as_str()));
+        if own.is_some_and(|own| pins.iter().all(|(tool, digest)| own.get(tool) == Some(digest))) {
             return Ok(());
         }
+        // Without its pins, a provider would be accepted as if it were new, so none is removed for another one.
+        if own.is_none() && of_team.is_some_and(|providers| providers.len() >= MAX_REMEMBERED_PROVIDERS) {
+            return Err(ApprovalsError::Full { path: self.store.path(PINS_FILE), team: team.clone() });
+        }
         self.store.change(PINS_FILE, |all: &mut PinsByFolder| {
-            let teams = all.entry(self.plugins.clone()).or_default();
+            let teams = all.entry(self.key.to_string()).or_default();
             let providers = teams.entry(team.to_string()).or_default();
-            if providers.len() >= MAX_REMEMBERED_PROVIDERS && !providers.contains_key(provider.as_str()) {
-                providers.pop_first();
-            }
             let known = providers.entry(provider.to_string()).or_default();
             if known.len() + pins.len() > MAX_PINS {
                 known.clear();

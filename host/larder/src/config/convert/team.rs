@@ -16,10 +16,11 @@ use crate::config::file::{self, Provider};
 use crate::config::value::{Access, Approval};
 use crate::config::{Overrides, Team};
 use larder_core::reconcile::{self, Approvals, ProviderConfig};
-use larder_model::name::{TeamName, Teams};
+use larder_model::name::{StateName, TeamName, Teams};
 use larder_model::policy::{
     self, ApprovalMode, Bounds, Ceiling, Dir, Grant, Limits, OwnFile, Quota, Secrets, resolve_existing,
 };
+use larder_model::state_key::StateKey;
 
 /// Top-level settings that apply to all teams.
 pub(super) struct GlobalSettings<'a> {
@@ -29,6 +30,7 @@ pub(super) struct GlobalSettings<'a> {
     pub(super) secrets: Secrets,
     pub(super) registries: RegistrySettings,
     pub(super) state_dir: Option<Spanned<PathBuf>>,
+    pub(super) state_name: Option<StateName>,
     pub(super) scan_interval: std::time::Duration,
     pub(super) missing_source_grace: std::time::Duration,
     pub(super) resource_tools: bool,
@@ -246,6 +248,10 @@ impl Conversion<'_> {
         let access = (team.access, team.has_own_credentials);
         let registry =
             self.registry_config(&global.registries, access, components, (section, &providers), state);
+        let key = match &global.state_name {
+            Some(name) => StateKey::named(name, &team.name),
+            None => StateKey::of_folder(&team.plugins),
+        };
         let reconcile = reconcile::Config {
             providers,
             default: ProviderConfig { grant: Arc::new(grant), priority: 0, approval_mode },
@@ -256,7 +262,7 @@ impl Conversion<'_> {
             parse_grant_request: crate::config::grant_request::parse,
             requires_settings: true,
             relative_to: team.plugins.clone(),
-            approvals: Approvals::new(state, &team.plugins),
+            approvals: Approvals::new(state, &key),
             trust: verifier(&global.trust, team.trust),
             resource_tools: global.resource_tools,
             team: team.name,

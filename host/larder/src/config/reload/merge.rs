@@ -132,7 +132,11 @@ impl Merge {
             // Both belong to the folder, whose change is reported already.
             relative_to: running.relative_to.clone(),
             approvals: match has_same_folder {
-                true => self.keep("state_dir", &running.approvals, fresh.approvals),
+                true => {
+                    let has_same_key = running.approvals.key() == fresh.approvals.key();
+                    let changed = if has_same_key { "state_dir" } else { "state_name" };
+                    self.keep(changed, &running.approvals, fresh.approvals)
+                }
                 false => running.approvals.clone(),
             },
             trust: fresh.trust,

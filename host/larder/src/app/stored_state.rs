@@ -1,0 +1,105 @@
+//! What is stored for a plugins folder, when its key changes: earlier versions resolved the links in the path of the folder,
+//! and a configuration can name the state later. The first start with a new key copies what the earlier key has, so that a
+//! server of an earlier version still finds it.
+
+use std::fs::DirBuilder;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use crate::config::{Config, Team};
+use larder_core::reconcile::Approvals;
+use larder_key_value::{copy_database, database_path};
+use larder_model::state_key::StateKey;
+use larder_runtime::health::{Health, Impact};
+
+/// Maximum number of other keys in a message.
+const MAX_KEYS: usize = 3;
+
+/// Takes over what an earlier version stored for a team, if nothing is stored under its key. Problems are reported to
+/// health: the server works without it, but providers wait for approval. Blocks the calling thread.
+pub(super) fn take_over(team: &Team, state_dir: &Path, health: &Health) {
+    let name = &team.reconcile.team;
+    let problem = missing_state(team, state_dir).or_else(|| try_take_over(team, state_dir).err());
+    if let Some(problem) = problem {
+        tracing::warn!(team = %name, "{problem}");
+        health.report(
+            &format!("stored state of {name}"),
+            format!("team {name}: {problem}"),
+            Impact::OperatorOnly,
+        );
+    }
+}
+
+fn try_take_over(team: &Team, state_dir: &Path) -> Result<(), String> {
+    let (approvals, name) = (&team.reconcile.approvals, &team.reconcile.team);
+    let key = approvals.key();
+    if approvals.is_known().map_err(|error| error.to_string())? {
+        return Ok(());
+    }
+    let from = approvals.used_instead(earlier_keys(team)).map_err(|error| error.to_string())?;
+    if let Some(from) = &from {
+        let of = |key: &StateKey| database_path(state_dir, key, name);
+        copy_database(&of(from), &of(key))
+            .map_err(|error| format!("the values that are stored for {from} cannot be copied: {error}"))?;
+        move_index(team, state_dir, from);
+        tracing::info!(team = %name, "what is stored for {from} is taken over for {key}");
+    }
+    approvals.take_over(from.as_ref()).map_err(|error| error.to_string())
+}
+
+/// Uses the keys under which something is stored, for a command that changes no keys: the server may not have been started
+/// since its key changed.
+pub(crate) fn use_stored_keys(config: &mut Config) {
+    for team in config.teams.values_mut() {
+        let key = team.reconcile.approvals.used_instead(earlier_keys(team));
+        // What cannot be read is reported where it is needed.
+        if let Ok(Some(key)) = key {
+            team.reconcile.approvals = Approvals::new(&config.state_dir, &key);
+        }
+    }
+}
+
+/// Says that nothing is stored for a team, but something for other folders: its folder may have been moved.
+pub(crate) fn missing_state(team: &Team, state_dir: &Path) -> Option<String> {
+    let (approvals, name) = (&team.reconcile.approvals, &team.reconcile.team);
+    let stored = Approvals::stored(state_dir).ok()?;
+    let is_stored = |key: &StateKey| stored.iter().any(|one| one.key == *key);
+    if is_stored(approvals.key()) || earlier_keys(team).iter().any(is_stored) {
+        return None;
+    }
+    let others = stored.iter().filter(|one| one.teams.contains(name)).map(|one| one.key.as_str());
+    let others: Vec<_> = others.take(MAX_KEYS).collect();
+    let first = others.first()?;
+    Some(format!(
+        "nothing is stored for {}, but for {}: if its folder was moved, run `larder state move {first}`",
+        approvals.key(),
+        others.join(", ")
+    ))
+}
+
+/// The keys that the state of a team may have had before.
+fn earlier_keys(team: &Team) -> Vec<StateKey> {
+    let real = team.plugins.canonicalize().ok();
+    let folders = [Some(StateKey::of_folder(&team.plugins)), real.map(|real| StateKey::of_folder(&real))];
+    folders.into_iter().flatten().filter(|key| key != team.reconcile.approvals.key()).collect()
+}
+
+/// Moves the full-text index. It is built again where that fails.
+pub(crate) fn move_index(team: &Team, state_dir: &Path, from: &StateKey) {
+    let of = |key: &StateKey| larder_search::folder_of(state_dir, key, &team.reconcile.team);
+    let from = of(from);
+    let moved = rename_folder(&from, &of(team.reconcile.approvals.key()));
+    if let Err(error) = moved
+        && error.kind() != ErrorKind::NotFound
+    {
+        tracing::warn!(%error, "the full-text index in {} cannot be moved", from.display());
+    }
+}
+
+fn rename_folder(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    std::fs::rename(from, to)
+}
