@@ -15,6 +15,7 @@ mod offer;
 mod resource_tools;
 mod route;
 mod seen_lists;
+mod unavailable;
 mod update_queue;
 mod updates;
 mod watch;
@@ -35,6 +36,7 @@ pub use self::offer::Offer;
 pub use self::resource_tools::{ResourceArguments, ResourceTool};
 pub use self::route::Route;
 use self::seen_lists::SeenLists;
+pub use self::unavailable::{OfferRecord, UnavailableProvider};
 pub(crate) use self::update_queue::UpdateHints;
 pub use self::updates::LogicalTime;
 pub use self::watch::{Change, Lists, Watch, WatchEvents};
@@ -53,6 +55,7 @@ pub struct Catalog {
     collisions: Vec<Collision>,
     index: Index,
     list_expiry: ListExpiry,
+    unavailable: Vec<UnavailableProvider>,
     /// Whether the server offers its own tools.
     has_resource_tools: bool,
 }
@@ -93,8 +96,14 @@ impl Catalog {
             collisions,
             index,
             list_expiry,
+            unavailable: Vec::new(),
             has_resource_tools: false,
         }
+    }
+
+    /// Adds the providers that were served before, and are not now.
+    pub(crate) fn with_unavailable(self, unavailable: Vec<UnavailableProvider>) -> Self {
+        Self { unavailable, ..self }
     }
 
     /// Adds the tools of the server itself. Tools of providers with the same names are not offered any more.
@@ -149,6 +158,11 @@ impl Catalog {
     /// Returns the revisions that wait for approval.
     pub fn pending_approvals(&self) -> &[PendingApproval] {
         &self.pending_approvals
+    }
+
+    /// Returns the providers that were served before, and are not now.
+    pub(crate) fn unavailable(&self) -> &[UnavailableProvider] {
+        &self.unavailable
     }
 
     /// Returns the URIs and templates that two providers offer.

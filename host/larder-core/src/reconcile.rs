@@ -68,6 +68,8 @@ pub struct StartLimits {
     pub total: Duration,
     /// The time for the own calls of the providers, from the moment when their components are compiled.
     pub own_calls: Duration,
+    /// How long the server is not ready while components are not served yet.
+    pub ready: Duration,
 }
 
 /// The reconcile loop of one team.
@@ -88,6 +90,8 @@ pub struct Reconciler {
     /// True until everything that was present at the start is loaded. All of it gets the same generation,
     /// whatever the order in which the loads finish.
     starting: bool,
+    /// Until when the server is not ready while components are not served yet. `None` after that, and once all are.
+    ready_by: Option<tokio::time::Instant>,
     health: Health,
     audit: AuditLog,
     components: Components,
@@ -151,6 +155,7 @@ impl Reconciler {
             config_handle,
             persists_state: true,
             starting: true,
+            ready_by: None,
             health: Health::default(),
             audit: AuditLog::default(),
             components: Components::default(),
@@ -217,6 +222,10 @@ impl Reconciler {
     /// Runs the first pass of a server, before it accepts requests. Components that are not loaded in time are
     /// published when they are.
     pub async fn run_first_pass(&mut self, limits: StartLimits) -> ReconcilePass {
+        self.ready_by = Some(tokio::time::Instant::now() + limits.ready);
+        // What cannot be read cannot be written either, and that is reported.
+        let last_offers = self.loader.with_approvals(|approvals, team| approvals.last_offers(team)).await;
+        self.state.set_last_offers(last_offers.unwrap_or_default());
         self.run_pass_within(Some(limits)).await
     }
 
@@ -270,22 +279,38 @@ impl Reconciler {
 
     /// Determines whether the start goes on, after something was loaded.
     fn update_start(&mut self) {
-        if self.starting {
-            self.starting = self.state.is_loading();
+        let was_starting = self.starting;
+        self.starting &= self.state.is_loading();
+        if was_starting || self.ready_by.is_some() {
             self.report_start();
         }
     }
 
-    /// Reports what is not loaded yet. A team whose sources were never read may serve nothing, so the server may not be
-    /// ready; a provider whose own calls are slow does not make the server unready.
-    fn report_start(&self) {
+    /// Reports what is not loaded yet. For a limited time, the server is not ready because of it. After that, a provider
+    /// that is slow or cannot be loaded does not keep it from the others.
+    fn report_start(&mut self) {
         let part = format!("start of {}", self.team);
-        let (message, impact) = match self.state.loading() {
-            _ if !self.starting => return self.health.resolve(&part),
-            loading if loading.is_empty() => ("its sources have not been read yet".into(), Impact::OneTeam),
-            loading => (format!("not loaded yet: {}", loading.join(", ")), Impact::OperatorOnly),
+        let is_waiting = self.ready_by.is_some_and(|end| tokio::time::Instant::now() < end);
+        let missing = if is_waiting { self.state.awaited() } else { self.state.loading() };
+        let has_read_sources = !self.starting || self.state.knows_components();
+        if has_read_sources && missing.is_empty() || !is_waiting && !self.starting {
+            self.ready_by = None;
+            return self.health.resolve(&part);
+        }
+        let message = match &missing[..] {
+            [] => "its sources have not been read yet".to_owned(),
+            missing => format!("not loaded yet: {}", missing.join(", ")),
         };
+        // A team whose sources were never read may serve nothing.
+        let later = if missing.is_empty() { Impact::OneTeam } else { Impact::OperatorOnly };
+        let impact = if is_waiting { Impact::AllTeams } else { later };
         self.health.report(&part, format!("team {}: {message}", self.team), impact);
+    }
+
+    /// The server is ready from now on, whatever is not served yet.
+    fn end_wait(&mut self) {
+        self.ready_by = None;
+        self.report_start();
     }
 
     /// Compares the sources with what is served. Starts loads for what differs and removes what is missing.
@@ -360,6 +385,7 @@ impl Reconciler {
             )
             .with_tools(&approval.tools)
         });
-        self.state_writer.save(PersistedState { pending: pending.collect(), served: self.state.imports() });
+        let (pending, served, offers) = (pending.collect(), self.state.imports(), self.state.offers());
+        self.state_writer.save(PersistedState { pending, served, offers });
     }
 }

@@ -169,6 +169,10 @@ fn gateway_error(error: &Error, is_modern: bool) -> RpcError {
         Error::Unavailable { provider, message } => {
             provider_failed(provider, "unavailable", "is unavailable at the moment", message)
         }
+        Error::NotLoaded { provider, retry } => {
+            let words = format!("is not loaded at the moment: try again in {} ms", retry.as_millis());
+            retry_later(provider, "unavailable", &words, *retry)
+        }
         Error::Failed { provider, message } => provider_failed(provider, "failed", "failed", message),
         Error::ResponseTooLarge { provider, fault } => {
             // Not an internal error, which clients take for a temporary one and repeat.

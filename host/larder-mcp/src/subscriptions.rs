@@ -10,7 +10,6 @@ use super::Endpoint;
 use super::replay::LoggedEvents;
 use super::rpc_error::{DispatchError, RpcError};
 use larder_core::catalog::{ContentState, Watch};
-use larder_core::gateway::Error;
 use larder_model::resource::{Call, Caller};
 use larder_model::uri::Uri;
 
@@ -211,9 +210,6 @@ impl Endpoint {
     }
 
     async fn check_readable(&self, call: &Arc<Call>, uri: &Uri) -> Result<(), DispatchError> {
-        match self.0.gateway.is_readable(call, uri).await {
-            true => Ok(()),
-            false => Err(Error::NotFound { uri: uri.to_string() }.into()),
-        }
+        Ok(self.0.gateway.check_readable(call, uri).await?)
     }
 }

@@ -127,7 +127,7 @@ impl App {
             tracing::warn!("{}", warning.in_file(config.file.as_deref()));
         }
         let total = if config.teams.len() > 1 { TEAMS_START_TIMEOUT } else { START_TIMEOUT };
-        let limits = StartLimits { total, own_calls: OWN_CALLS_TIMEOUT };
+        let limits = StartLimits { total, own_calls: OWN_CALLS_TIMEOUT, ready: config.ready_timeout };
         let mut app = Self::wire(config, admin, Some(limits)).await?;
         app.keep_running("return of freed memory", memory_return::return_regularly);
         (app.shutdown_signals, app.hangup_signals) =

@@ -92,6 +92,8 @@ pub struct Config {
     pub change_detector: change_detector::Config,
     /// The sandbox: guest slots and the compiler.
     pub sandbox: sandbox::Config,
+    /// How long the server is not ready after its start while components are not served yet.
+    pub ready_timeout: Duration,
     /// How long requests in flight may continue after shutdown begins.
     pub shutdown_grace: Duration,
     /// Which log events are written, and in which format.

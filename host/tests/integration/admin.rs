@@ -17,7 +17,7 @@ const CONFIG: &str = "[admin]\nlisten = \"127.0.0.1:0\"\n";
 /// A client of the admin listener of a running server.
 pub(crate) struct AdminClient {
     pub(crate) process: RunningProcess,
-    url: String,
+    pub(crate) url: String,
     client: reqwest::Client,
 }
 

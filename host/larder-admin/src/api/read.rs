@@ -200,6 +200,7 @@ fn api_error(error: gateway::Error) -> ApiError {
         Error::Denied { .. } => (StatusCode::FORBIDDEN, "denied"),
         Error::NotModified { .. } => (StatusCode::CONFLICT, "not-modified"),
         Error::Unavailable { .. }
+        | Error::NotLoaded { .. }
         | Error::Busy { .. }
         | Error::NoMemory { .. }
         | Error::CircuitOpen { .. } => (StatusCode::SERVICE_UNAVAILABLE, "busy"),

@@ -155,6 +155,7 @@ impl<'a> AuditRecord<'a> {
                 | Error::InvalidArguments { .. }
                 | Error::Replaced { .. },
             ) => Outcome::Invalid.label(),
+            Err(Error::NotLoaded { .. }) => Outcome::Unavailable.label(),
             Err(_) => self.call_error.unwrap_or(Outcome::Failed).label(),
         }
     }

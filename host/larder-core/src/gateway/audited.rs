@@ -67,20 +67,27 @@ impl Gateway {
         result
     }
 
-    /// Whether this caller can read this URI, and thus watch it. The line in the audit log records a
-    /// subscription, because nothing else asks.
+    /// Whether this caller can read this URI, and thus watch it.
     pub async fn is_readable(&self, call: &Arc<Call>, uri: &Uri) -> bool {
-        let Ok(mut record) = self.begin_record("subscribe", call, Some(uri.as_str())).await else {
-            return false;
-        };
+        self.check_readable(call, uri).await.is_ok()
+    }
+
+    /// Fails if this caller cannot read this URI, and thus not watch it. The line in the audit log records a
+    /// subscription, because nothing else asks.
+    pub async fn check_readable(&self, call: &Arc<Call>, uri: &Uri) -> Result<(), Error> {
+        let mut record = self.begin_record("subscribe", call, Some(uri.as_str())).await?;
         // Boxed: the futures of all requests would have room for it, and few of them subscribe.
-        let is_readable = Box::pin(self.find_readable(call, uri, &mut record)).await;
-        written(record.end(if is_readable { "ok" } else { "not-found" })).await.is_ok() && is_readable
+        let result = Box::pin(self.find_readable(call, uri, &mut record)).await;
+        written(record.end(if result.is_ok() { "ok" } else { "not-found" })).await?;
+        result
     }
 
     async fn completion(&self, call: &Arc<Call>, request: CompletionRequest) -> Result<Completion, Error> {
         let view = self.view(call.caller.as_ref());
-        let unknown = || Error::UnknownTemplate { template: request.template.clone() };
+        let unknown = || {
+            let template = request.template.clone();
+            view.unknown_uri(&request.template, Error::UnknownTemplate { template })
+        };
         let (offer, index) = view.template(&request.template).ok_or_else(unknown)?;
         let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
         if !offer.templates[index].uri_template.variables().any(|variable| variable == request.variable) {

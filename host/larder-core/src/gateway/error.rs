@@ -104,6 +104,14 @@ pub enum Error {
         /// The provider's own message.
         message: String,
     },
+    /// The provider was served before, and its component is not loaded now.
+    #[error("`{provider}` is not loaded: try again in {} ms", retry.as_millis())]
+    NotLoaded {
+        /// The provider.
+        provider: ProviderName,
+        /// The time until the next attempt may succeed.
+        retry: Duration,
+    },
     /// The provider failed.
     #[error("`{provider}` failed: {message}")]
     Failed {
@@ -174,6 +182,7 @@ impl Error {
             | Self::Invalid { .. }
             | Self::Denied { .. } => false,
             Self::Unavailable { .. }
+            | Self::NotLoaded { .. }
             | Self::Failed { .. }
             | Self::Fault { .. }
             | Self::ResponseTooLarge { .. }

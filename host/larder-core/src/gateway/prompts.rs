@@ -51,7 +51,7 @@ impl Gateway {
     ) -> Result<Answered<PromptResult>, Error> {
         let view = self.view(call.caller.as_ref());
         let PromptCall { name, arguments, input, asked_by } = request;
-        let unknown = || Error::UnknownPrompt { name: name.clone() };
+        let unknown = || view.unknown_prompt(name);
         let (offer, prompt) = view.prompt(name).ok_or_else(unknown)?;
         let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
         record.set_provider(offer);
@@ -92,7 +92,7 @@ impl Gateway {
         record: &mut AuditRecord<'_>,
     ) -> Result<Completion, Error> {
         let view = self.view(call.caller.as_ref());
-        let unknown = || Error::UnknownPrompt { name: query.prompt.clone() };
+        let unknown = || view.unknown_prompt(&query.prompt);
         let (offer, prompt) = view.prompt(&query.prompt).ok_or_else(unknown)?;
         let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
         if !prompt.prompt.arguments.iter().any(|argument| argument.name == query.argument) {

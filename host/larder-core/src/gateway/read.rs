@@ -56,7 +56,7 @@ impl Gateway {
                 .map(|result| ReadResult { freshness: result.freshness.merge(max_freshness), ..result })
                 .map_err(|error| Error::from_call(offer, uri.as_str(), known_version, error)),
             (None, Some(why)) => Err(Error::Refused { uri: uri.to_string(), why }),
-            (None, None) => Err(Error::NotFound { uri: uri.to_string() }),
+            (None, None) => Err(view.unknown_uri(uri.as_str(), Error::NotFound { uri: uri.to_string() })),
         };
         if let Some(line) = record.end_read(&result) {
             written(Some(line)).await?;
@@ -73,24 +73,24 @@ impl Gateway {
         offer.entries.get(at).cloned()
     }
 
-    /// Whether the caller may watch this URI. What a provider lists for everybody may be watched by everybody who may
+    /// Fails if the caller may not watch this URI. What a provider lists for everybody may be watched by everybody who may
     /// call it; in other cases the provider decides.
     pub(super) async fn find_readable(
         &self,
         call: &Arc<Call>,
         uri: &Uri,
         record: &mut AuditRecord<'_>,
-    ) -> bool {
+    ) -> Result<(), Error> {
         let view = self.view(call.caller.as_ref());
         for (_, route) in view.routes(uri) {
             if let Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) = &route {
                 record.set_provider(offer);
             }
             if may_watch(call, route, uri).await {
-                return true;
+                return Ok(());
             }
         }
-        false
+        Err(view.unknown_uri(uri.as_str(), Error::NotFound { uri: uri.to_string() }))
     }
 }
 

@@ -74,7 +74,7 @@ impl Gateway {
         record: &mut AuditRecord<'_>,
     ) -> Result<Answered<ToolResult>, Error> {
         let view = self.view(call.caller.as_ref());
-        let unknown = || Error::UnknownTool { name: request.name.clone() };
+        let unknown = || view.unknown_tool(&request.name);
         let (offer, tool) = view.tool(&request.name).ok_or_else(unknown)?;
         let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
         record.set_provider(offer);

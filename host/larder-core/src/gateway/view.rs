@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::cursor::Cursor;
 use super::{Config, Error, Gateway, TeamState};
-use crate::catalog::{Catalog, Offer, OfferedPrompt, OfferedTool, Route};
+use crate::catalog::{Catalog, Offer, OfferRecord, OfferedPrompt, OfferedTool, Route};
 use larder_model::name::TeamName;
 use larder_model::resource::{Caller, Freshness, Scope};
 use larder_model::uri::Uri;
@@ -137,6 +137,30 @@ impl View {
     /// Returns the prompt with this name and its offer: that of the first team that has one.
     pub(super) fn prompt(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedPrompt>)> {
         self.teams.iter().find_map(|team| team.catalog.prompt(name))
+    }
+
+    /// Returns the error for a URI that no provider has, or for a template that none offers.
+    pub(super) fn unknown_uri(&self, uri: &str, unknown: Error) -> Error {
+        self.unknown(|record| record.has_uri(uri), unknown)
+    }
+
+    /// Returns the error for a tool that no provider offers.
+    pub(super) fn unknown_tool(&self, name: &str) -> Error {
+        self.unknown(|record| record.has_tool(name), Error::UnknownTool { name: name.to_owned() })
+    }
+
+    /// Returns the error for a prompt that no provider offers.
+    pub(super) fn unknown_prompt(&self, name: &str) -> Error {
+        self.unknown(|record| record.has_prompt(name), Error::UnknownPrompt { name: name.to_owned() })
+    }
+
+    /// Returns another error than `unknown` if a provider had it that is not loaded now.
+    fn unknown(&self, is_recorded: impl Fn(&OfferRecord) -> bool, unknown: Error) -> Error {
+        let mut unavailable = self.teams.iter().flat_map(|team| team.catalog.unavailable());
+        match unavailable.find(|one| is_recorded(&one.record)) {
+            Some(one) => Error::NotLoaded { provider: one.provider.clone(), retry: one.retry() },
+            None => unknown,
+        }
     }
 
     /// Returns all tools that the caller can call, in order.

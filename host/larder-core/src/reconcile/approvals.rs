@@ -19,6 +19,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use self::keys::StoredState;
@@ -26,7 +27,7 @@ pub use self::rejections::RejectedRequest;
 use self::store::JsonStore;
 pub use self::tool_change::ToolChange;
 pub(in crate::reconcile) use self::tool_pins::ToolPins;
-use crate::catalog::WithheldTool;
+use crate::catalog::{OfferRecord, WithheldTool};
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::state_key::StateKey;
 use larder_runtime::private_files::Untrusted;
@@ -150,6 +151,8 @@ type PendingByFolder = BTreeMap<String, Vec<PendingApprovalRecord>>;
 type ServedByFolder = ByProvider<BTreeSet<String>>;
 /// By provider, the imports of the last served revision that reach outside the sandbox.
 pub type Imports = BTreeMap<String, BTreeSet<String>>;
+/// By provider, what the last served revision answered for.
+pub(in crate::reconcile) type OfferRecords = BTreeMap<String, OfferRecord>;
 
 /// Limit of providers that are remembered for one team, because names come and go with files.
 const MAX_REMEMBERED_PROVIDERS: usize = 10_000;
@@ -157,6 +160,7 @@ const MAX_REMEMBERED_PROVIDERS: usize = 10_000;
 const APPROVALS_FILE: &str = "approvals.json";
 const PENDING_FILE: &str = "held.json";
 const SERVED_FILE: &str = "served.json";
+const OFFERS_FILE: &str = "offers.json";
 
 impl Approvals {
     /// Creates the store for this plugins folder in this state directory. Does not read or create anything
@@ -258,24 +262,45 @@ impl Approvals {
         })
     }
 
-    /// Records the imports of the providers that are served. Records of other providers stay.
-    pub(crate) fn record_served(&self, team: &TeamName, imports: &Imports) -> Result<(), ApprovalsError> {
-        let all: ServedByFolder = self.store.read(SERVED_FILE)?;
+    /// Records the imports of the providers that are served, and what they answer for. Records of other providers stay.
+    pub(crate) fn record_served(
+        &self,
+        team: &TeamName,
+        imports: &Imports,
+        offers: &OfferRecords,
+    ) -> Result<(), ApprovalsError> {
+        self.record(SERVED_FILE, team, imports)?;
+        self.record(OFFERS_FILE, team, offers)
+    }
+
+    fn record<T: Clone + PartialEq + Serialize + DeserializeOwned>(
+        &self,
+        file: &'static str,
+        team: &TeamName,
+        now: &BTreeMap<String, T>,
+    ) -> Result<(), ApprovalsError> {
+        let all: ByProvider<T> = self.store.read(file)?;
         let known = all.get(self.key.as_str()).and_then(|teams| teams.get(team.as_str()));
-        if imports.iter().all(|(provider, lines)| known.and_then(|known| known.get(provider)) == Some(lines))
-        {
+        if now.iter().all(|(provider, value)| known.and_then(|known| known.get(provider)) == Some(value)) {
             return Ok(());
         }
-        self.store.change(SERVED_FILE, |all: &mut ServedByFolder| {
+        self.store.change(file, |all: &mut ByProvider<T>| {
             let known = all.entry(self.key.to_string()).or_default().entry(team.to_string()).or_default();
-            known.extend(imports.clone());
-            let mut remaining = MAX_REMEMBERED_PROVIDERS.saturating_sub(imports.len());
+            known.extend(now.clone());
+            let mut remaining = MAX_REMEMBERED_PROVIDERS.saturating_sub(now.len());
             known.retain(|provider, _| {
-                let stays = imports.contains_key(provider) || remaining > 0;
-                remaining = remaining.saturating_sub(usize::from(!imports.contains_key(provider)));
+                let stays = now.contains_key(provider) || remaining > 0;
+                remaining = remaining.saturating_sub(usize::from(!now.contains_key(provider)));
                 stays
             });
         })
+    }
+
+    /// Returns what the revisions answered for that were served last, by provider.
+    pub(in crate::reconcile) fn last_offers(&self, team: &TeamName) -> Result<OfferRecords, ApprovalsError> {
+        let mut all: ByProvider<OfferRecord> = self.store.read(OFFERS_FILE)?;
+        let known = all.get_mut(self.key.as_str()).and_then(|teams| teams.remove(team.as_str()));
+        Ok(known.unwrap_or_default())
     }
 
     /// Returns the imports of the revision that was served last, or `None` if the provider was never served. If only

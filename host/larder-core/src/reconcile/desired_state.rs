@@ -38,6 +38,8 @@ pub(super) struct DesiredComponent {
 #[derive(Default)]
 pub(super) struct DesiredComponents {
     pub(super) components: Vec<DesiredComponent>,
+    /// The names of all components, also of those that a source has not fetched yet.
+    pub(super) names: BTreeSet<String>,
     /// The names whose source cannot be read. They stay as they are.
     pub(super) unknown: BTreeSet<String>,
     /// New artifacts that wait for approval, as their sources report.
@@ -103,6 +105,7 @@ impl DesiredState {
             });
             desired.components.extend(components);
         }
+        desired.names = names;
         desired
     }
 

@@ -25,6 +25,7 @@ impl Reconciler {
             let next_scan = schedule.next_scan_at(self.state.next_load_retry());
             let next_list_refresh =
                 Instant::now() + self.list_refresh_limiter.next_due().min(self.state.next_list_retry());
+            let ready_by = self.ready_by.unwrap_or_else(Instant::now);
             let next_report = Instant::now() + self.replica_reports.next_due();
             tokio::select! {
                 biased;
@@ -39,6 +40,7 @@ impl Reconciler {
                 // refreshes.
                 () = tokio::time::sleep_until(next_list_refresh) => self.refresh_due_lists(),
                 () = tokio::time::sleep_until(next_report) => self.replica_reports.send_due(),
+                () = tokio::time::sleep_until(ready_by), if self.ready_by.is_some() => self.end_wait(),
                 desired = self.scanner.finished() => self.charge_cpu_time(
                     |this| this.scan_finished(desired, &mut schedule)
                 ),
@@ -76,7 +78,7 @@ impl Reconciler {
         schedule.scan_finished(succeeded, rescan_after);
         // Retries a failed write.
         self.state_writer.write_queued();
-        if !pass.is_empty() {
+        if !pass.is_empty() || pass.unavailable_changed {
             self.publish(&pass);
             self.persist_state();
             pass.log();

@@ -34,6 +34,8 @@ pub struct ReconcilePass {
     pub duration: Duration,
     /// Components whose problem is resolved.
     pub(super) resolved: Vec<String>,
+    /// Whether a provider is not awaited any more, because its component is gone.
+    pub(super) unavailable_changed: bool,
     /// Whether a provider's lists were refreshed.
     pub(super) lists_refreshed: bool,
     /// Whether a part of a list that the catalog does not hold may have changed.

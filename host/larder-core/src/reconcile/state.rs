@@ -11,12 +11,12 @@ use tokio::time::Instant;
 
 use self::component::{ComponentState, RunningLoad, Serving};
 use self::retry::time_until_first;
-use super::approvals::Imports;
+use super::approvals::{Imports, OfferRecords};
 use super::components::ComponentReport;
 use super::desired_state::{DesiredComponent, DesiredComponents};
 use super::load::{LoadJob, LoadResult, Loader, Outcome};
 use super::pass::ReconcilePass;
-use crate::catalog::{Catalog, PendingApproval};
+use crate::catalog::{Catalog, OfferRecord, PendingApproval, UnavailableProvider};
 use larder_model::name::ProviderName;
 
 /// The state of all components.
@@ -25,6 +25,11 @@ pub(super) struct State {
     components: BTreeMap<String, ComponentState>,
     /// New artifacts that wait for approval, as their sources report. They are not loaded before that.
     pending_artifacts: Vec<PendingApproval>,
+    /// What the providers answered for that were served before the start, and have not been served since. Without those
+    /// whose component is gone.
+    last_offers: BTreeMap<String, Arc<OfferRecord>>,
+    /// Whether the sources were read since the start, so that it is known which components there are.
+    knows_components: bool,
     generation: u64,
     last_job_id: u64,
 }
@@ -32,6 +37,44 @@ pub(super) struct State {
 impl State {
     pub(super) fn is_loading(&self) -> bool {
         self.components.values().any(|component| component.loading.is_some())
+    }
+
+    /// Sets what the providers answered for that were served before the start.
+    pub(super) fn set_last_offers(&mut self, last_offers: OfferRecords) {
+        self.last_offers = last_offers.into_iter().map(|(name, record)| (name, Arc::new(record))).collect();
+    }
+
+    /// Whether the sources were read since the start.
+    pub(super) fn knows_components(&self) -> bool {
+        self.knows_components
+    }
+
+    /// Returns the origins of the components that are not served yet: those that are loading, and those that failed for the
+    /// moment, if they were served before the start.
+    pub(super) fn awaited(&self) -> Vec<&str> {
+        let is_awaited = |(name, component): &(&String, &ComponentState)| {
+            let is_retried = component.failed.as_ref().is_some_and(|failed| failed.retry.is_some());
+            let is_known = self.last_offers.contains_key(*name);
+            component.serving.is_none() && (component.loading.is_some() || is_retried && is_known)
+        };
+        self.components.iter().filter(is_awaited).map(|(_, component)| component.origin.as_str()).collect()
+    }
+
+    /// Returns the providers that were served before the start and are not served yet.
+    fn unavailable(&self) -> Vec<UnavailableProvider> {
+        let unavailable = |(name, record): (&String, &Arc<OfferRecord>)| {
+            let failed = self.components.get(name).and_then(|component| component.failed.as_ref());
+            let retry_at = failed.and_then(|failed| failed.retry).map(|retry| retry.due_at());
+            let provider = ProviderName::parse(name).ok()?;
+            Some(UnavailableProvider { provider, record: record.clone(), retry_at })
+        };
+        self.last_offers.iter().filter_map(unavailable).collect()
+    }
+
+    /// Returns what the served revisions answer for, by provider.
+    pub(super) fn offers(&self) -> OfferRecords {
+        let serving = self.components.values().filter_map(|component| component.serving.as_ref());
+        serving.map(|serving| (serving.offer.name().to_string(), OfferRecord::of(&serving.offer))).collect()
     }
 
     /// Returns the origins of the components that are loading.
@@ -68,6 +111,12 @@ impl State {
 
     /// Removes the components that are not desired any more.
     pub(super) fn remove_missing(&mut self, desired: &DesiredComponents, pass: &mut ReconcilePass) {
+        if desired.source_error.is_none() && desired.artifact_error.is_none() {
+            self.knows_components = true;
+            let before = self.last_offers.len();
+            self.last_offers.retain(|name, _| desired.names.contains(name));
+            pass.unavailable_changed |= self.last_offers.len() != before;
+        }
         let components = desired.components.iter().map(|desired| &desired.artifact.name);
         let desired: BTreeSet<_> = components.chain(&desired.unknown).collect();
         self.components.retain(|name, component| {
@@ -198,6 +247,7 @@ impl State {
                 pass.resolved.extend(component.resolve_if_serving(&revision).then_some(result.name))
             }
             Outcome::Offer(loaded) => {
+                self.last_offers.remove(&result.name);
                 component.serve(*loaded, is_list_refresh, self.generation, pass);
                 phases.into_iter().for_each(|phases| component.set_phases(phases));
             }
@@ -241,6 +291,7 @@ impl State {
         let withheld = components().filter_map(|component| component.serving.as_ref()?.withheld.clone());
         let withheld = withheld.filter(PendingApproval::is_pending);
         let pending = pending.chain(withheld).chain(self.pending_artifacts.iter().cloned());
-        Catalog::new(offers.collect(), rejected.collect(), pending.collect())
+        let catalog = Catalog::new(offers.collect(), rejected.collect(), pending.collect());
+        catalog.with_unavailable(self.unavailable())
     }
 }

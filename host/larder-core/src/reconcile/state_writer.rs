@@ -5,7 +5,7 @@ use std::future::pending;
 
 use tokio::task::JoinHandle;
 
-use super::approvals::{Approvals, ApprovalsError, Imports, PendingApprovalRecord};
+use super::approvals::{Approvals, ApprovalsError, Imports, OfferRecords, PendingApprovalRecord};
 use larder_model::name::TeamName;
 use larder_runtime::drain::Drain;
 
@@ -14,6 +14,7 @@ use larder_runtime::drain::Drain;
 pub(super) struct PersistedState {
     pub(super) pending: Vec<PendingApprovalRecord>,
     pub(super) served: Imports,
+    pub(super) offers: OfferRecords,
 }
 
 type WriteTask = JoinHandle<Result<(), ApprovalsError>>;
@@ -50,7 +51,8 @@ impl StateWriter {
         let Some(state) = self.queued.take() else { return };
         let (approvals, team, copy) = (self.approvals.clone(), self.team.clone(), state.clone());
         self.start(state, move || {
-            approvals.set_pending(copy.pending).and(approvals.record_served(&team, &copy.served))
+            let recorded = approvals.record_served(&team, &copy.served, &copy.offers);
+            approvals.set_pending(copy.pending).and(recorded)
         });
     }
 
@@ -113,7 +115,8 @@ mod tests {
         let approvals = Approvals::new(&folder.path().join("state"), folder.path());
         let mut writer = StateWriter::new(approvals.clone(), TeamName::default_team(), Drain::new());
         let served = Imports::from([("a".to_owned(), ["import wasi:x".to_owned()].into())]);
-        writer.start(PersistedState { pending: vec![], served }, || panic!("a defect"));
+        let offers = OfferRecords::new();
+        writer.start(PersistedState { pending: vec![], served, offers }, || panic!("a defect"));
         writer.finished().await;
         assert!(writer.queued.is_some());
         writer.flush().await;

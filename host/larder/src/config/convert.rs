@@ -129,6 +129,7 @@ pub(super) fn convert(
             compiler: compiler::compiler(file.compiler, context, env),
         },
         shutdown_grace: time(*shutdown_grace, 10),
+        ready_timeout: ready_timeout(&file.server),
         local_caller: Caller {
             subject: file.stdio.subject,
             issuer: None,
@@ -163,6 +164,10 @@ pub(super) fn credentials(
 
 fn missing_folder_grace(watch: &Watch) -> Duration {
     watch.missing_folder_grace.map_or(Duration::from_secs(30), |time| time.0.unwrap_or_default())
+}
+
+fn ready_timeout(server: &Server) -> Duration {
+    server.ready_timeout.map_or(Duration::from_secs(30), |time| time.0.unwrap_or_default())
 }
 
 fn change_detector(watch: &Watch) -> change_detector::Config {

@@ -167,6 +167,7 @@ pub(super) struct Server {
     pub(super) waiting_bytes: Option<ByteSize<usize>>,
     pub(super) keep_alive: Option<HumanDuration>,
     pub(super) shutdown_grace: Option<HumanDuration>,
+    pub(super) ready_timeout: Option<DurationOrNever>,
     pub(super) trusted_proxies: Vec<Proxy>,
     pub(super) log: Log,
 }

@@ -110,6 +110,7 @@ fn every_key_has_an_effect() {
         "session_idle_timeout = '2s'",
         "keep_alive = '2s'",
         "shutdown_grace = '2s'",
+        "ready_timeout = '2s'",
         "body_limit = '2B'",
         "waiting_bytes = '2B'",
         "memory = '64MiB'",

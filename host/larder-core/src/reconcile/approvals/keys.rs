@@ -10,14 +10,15 @@ use super::rejections::{REJECTIONS_FILE, RejectionsByFolder};
 use super::store::JsonStore;
 use super::tool_pins::{PINS_FILE, PinsByFolder};
 use super::{
-    APPROVALS_FILE, Approvals, ApprovalsByFolder, ApprovalsError, PENDING_FILE, PendingByFolder, SERVED_FILE,
-    ServedByFolder,
+    APPROVALS_FILE, Approvals, ApprovalsByFolder, ApprovalsError, ByProvider, OFFERS_FILE, PENDING_FILE,
+    PendingByFolder, SERVED_FILE, ServedByFolder,
 };
+use crate::catalog::OfferRecord;
 use larder_model::name::TeamName;
 use larder_model::state_key::StateKey;
 
 /// All files. The last one has each key that a server used, so it is written last.
-const FILES: [&str; 5] = [APPROVALS_FILE, PINS_FILE, REJECTIONS_FILE, PENDING_FILE, SERVED_FILE];
+const FILES: [&str; 6] = [APPROVALS_FILE, PINS_FILE, REJECTIONS_FILE, PENDING_FILE, OFFERS_FILE, SERVED_FILE];
 /// The levels of a file below the key that are merged: the team, the provider, and the line or the tool.
 const MERGED_LEVELS: usize = 3;
 
@@ -77,6 +78,7 @@ impl Approvals {
             store.read::<RejectionsByFolder>(REJECTIONS_FILE).map(drop),
             store.read::<PendingByFolder>(PENDING_FILE).map(drop),
             store.read::<ServedByFolder>(SERVED_FILE).map(drop),
+            store.read::<ByProvider<OfferRecord>>(OFFERS_FILE).map(drop),
         ];
         checks.into_iter().filter_map(Result::err).collect()
     }

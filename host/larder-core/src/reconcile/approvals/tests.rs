@@ -81,7 +81,7 @@ fn pins_of_a_provider_of_the_same_name_in_another_folder_count() {
     assert_eq!(of("/r"), Some(pins("")));
     assert_eq!(folder.approvals("/r").tool_pins(&TeamName::parse("other").unwrap(), &wiki).unwrap(), None);
     let served = Imports::from([("wiki".to_owned(), lines(&["import wasi:http"]))]);
-    folder.approvals("/p").record_served(&team, &served).unwrap();
+    folder.approvals("/p").record_served(&team, &served, &OfferRecords::new()).unwrap();
     assert_eq!(folder.approvals("/q").last_served(&team, &wiki).unwrap(), Some(lines(&["import wasi:http"])));
 }
 

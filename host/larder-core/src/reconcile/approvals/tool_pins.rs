@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Approvals, ApprovalsError, ByProvider, MAX_REMEMBERED_PROVIDERS};
+use super::{Approvals, ApprovalsError, ByProvider, MAX_REMEMBERED_PROVIDERS, OFFERS_FILE};
+use crate::catalog::OfferRecord;
 use larder_model::name::{ProviderName, TeamName};
 
 /// The digests of the definitions of one provider, by the name of the tool.
@@ -15,7 +16,7 @@ const MAX_PINS: usize = 10_000;
 
 impl Approvals {
     /// Returns the pinned definitions of a provider's tools. `None` if the state folder has none of a provider of its
-    /// name, whatever the folder: only then the tools are accepted as they are. If only providers of its name in other
+    /// name, whatever the folder, and none was served with tools: only then the tools are accepted as they are. If only providers of its name in other
     /// folders have pins, these count, and a tool that they pin differently counts as changed.
     pub(in crate::reconcile) fn tool_pins(
         &self,
@@ -24,6 +25,9 @@ impl Approvals {
     ) -> Result<Option<ToolPins>, ApprovalsError> {
         let all: PinsByFolder = self.store.read(PINS_FILE)?;
         let known = self.of_provider(&all, team, provider);
+        if known.is_empty() && !self.had_tools(team, provider)? {
+            return Ok(None);
+        }
         let mut pins = ToolPins::new();
         for (tool, digest) in known.iter().copied().flatten() {
             let pin = pins.entry(tool.clone()).or_insert_with(|| digest.clone());
@@ -32,7 +36,14 @@ impl Approvals {
                 pin.clear();
             }
         }
-        Ok((!known.is_empty()).then_some(pins))
+        Ok(Some(pins))
+    }
+
+    /// Whether a provider of this name was served with tools. Its pins may be lost, for example because the file was damaged
+    /// and moved away.
+    fn had_tools(&self, team: &TeamName, provider: &ProviderName) -> Result<bool, ApprovalsError> {
+        let all: ByProvider<OfferRecord> = self.store.read(OFFERS_FILE)?;
+        Ok(self.of_provider(&all, team, provider).iter().any(|record| record.has_tools()))
     }
 
     /// Pins these definitions. Those of other tools stay, so that a tool that comes back unchanged needs no approval.

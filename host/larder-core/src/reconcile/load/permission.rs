@@ -92,7 +92,7 @@ impl Loader {
     }
 
     /// Reads the approval files on a blocking thread.
-    pub(super) async fn with_approvals<T: Send + 'static>(
+    pub(in crate::reconcile) async fn with_approvals<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Approvals, &TeamName) -> Result<T, ApprovalsError> + Send + 'static,
     ) -> Result<T, LoadError> {

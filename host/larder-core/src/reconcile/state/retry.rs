@@ -38,6 +38,10 @@ impl Retry {
         Self { at: Instant::now() + delay, delay }
     }
 
+    pub(super) fn due_at(&self) -> Instant {
+        self.at
+    }
+
     pub(super) fn is_due(&self) -> bool {
         self.at <= Instant::now()
     }

@@ -45,6 +45,8 @@ impl Config {
             change_detector: merge.keep("watch", &self.change_detector, fresh.change_detector),
             sandbox: merge.sandbox(&self.sandbox, fresh.sandbox),
             shutdown_grace: fresh.shutdown_grace,
+            // It concerns the start only.
+            ready_timeout: fresh.ready_timeout,
             log: merge.log(&self.log, fresh.log),
             file: fresh.file,
             fingerprint: fresh.fingerprint,

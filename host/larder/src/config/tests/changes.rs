@@ -29,6 +29,7 @@ fn reload_separates_immediate_changes_from_those_that_need_a_restart() {
     assert!(now.relative_to.ends_with("plugins") && now.scan_interval == Duration::from_secs(2));
     for (text, key) in [
         ("state_dir = 'docs'", "state_dir"),
+        ("state_name = 'docs'", "state_name"),
         ("watch.version_interval = '9s'", "watch"),
         ("watch.read_interval = '0'", "watch"),
         ("compiler.cpu_time = '9s'", "compiler"),
