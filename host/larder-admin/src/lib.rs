@@ -7,6 +7,7 @@ mod admission;
 mod api;
 mod authentication;
 mod cluster;
+mod folders;
 mod forget;
 mod index;
 mod issuer;
@@ -37,6 +38,7 @@ use self::access::Peer;
 use self::admission::{Connection, ReportPermits};
 use self::authentication::Authentication;
 pub use self::cluster::{Cluster, Replica};
+pub use self::folders::Folders;
 pub use self::forget::Forgotten;
 pub use self::index::IndexStatus;
 pub use self::issuer::{FetchError, Issuer};
@@ -132,6 +134,8 @@ pub struct Sources {
     pub metrics: Metrics,
     /// The memory budget.
     pub memory: MemoryBudget,
+    /// Where the server keeps its files.
+    pub folders: Folders,
     /// The problems of the server.
     pub health: Health,
     /// Returns the state of the OAuth issuer; none if tokens of an issuer are not accepted.

@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::response::json;
-use super::{Admin, Cluster, IndexStatus, Issuer, Sources, TeamView};
+use super::{Admin, Cluster, Folders, IndexStatus, Issuer, Sources, TeamView};
 use larder_core::catalog::{self, Collision, Offer};
 use larder_key_value::Usage;
 use larder_model::name::ProviderName;
@@ -47,6 +47,9 @@ pub struct Status {
     /// The memory budget.
     #[serde(default)]
     pub memory: Option<Memory>,
+    /// Where the server keeps its files.
+    #[serde(default)]
+    pub folders: Option<Folders>,
     /// The teams, by name.
     pub teams: Vec<Team>,
 }
@@ -69,6 +72,9 @@ pub struct Team {
     pub team: String,
     /// The folder with its components.
     pub plugins: String,
+    /// What its approvals and stored values belong to: the folder as it is configured, or a name.
+    #[serde(default)]
+    pub state_key: String,
     /// The providers that are served.
     pub providers: Vec<Provider>,
     /// Components that could not be loaded, up to a limit.
@@ -231,6 +237,7 @@ impl Status {
             issuer: (sources.issuer)(),
             cluster: (sources.cluster)(),
             memory: Some(Memory::of(&sources.memory.report())),
+            folders: Some(sources.folders.clone()),
             teams: sources.teams.borrow().iter().map(Team::of).collect(),
         }
     }
@@ -256,6 +263,7 @@ impl Team {
         Self {
             team: team.catalog.team().to_string(),
             plugins: team.plugins.display().to_string(),
+            state_key: team.approvals.key().to_string(),
             providers: catalog.offers().iter().map(provider).collect(),
             rejected: catalog.rejected().iter().take(MAX_REJECTED).map(Rejected::of).collect(),
             more_rejected: catalog.rejected().len().saturating_sub(MAX_REJECTED),

@@ -41,6 +41,7 @@ mod search;
 mod serve;
 mod server_address;
 mod state;
+mod state_folder;
 mod status;
 mod table;
 mod team;
@@ -228,7 +229,7 @@ impl Command {
             Self::Connect(connect) => connect.run(),
             Self::Approve(approve) => approve.run().await,
             Self::Forget(forget) => forget.run().await,
-            Self::State(state) => state.run(),
+            Self::State(state) => state.run().await,
             Self::Token(token) => token.run(),
             Self::New(new) => new.run(),
             Self::Sdk(sdk) => sdk.run(),

@@ -70,6 +70,9 @@ pub struct Config {
     pub teams: BTreeMap<TeamName, Team>,
     /// The folder for approvals and sessions.
     pub state_dir: PathBuf,
+    /// The folders that may be the state folder, the default first. Empty if the configuration or the service manager
+    /// determines it.
+    pub default_state_dirs: Vec<PathBuf>,
     /// The folder with the components from registries.
     pub registry_store: PathBuf,
     /// The caller on whose behalf stdio and in-process clients make requests.
@@ -215,6 +218,8 @@ pub struct Overrides {
     pub plugins: Option<PathBuf>,
     /// The team to which `plugins` belongs, and for which this process makes requests.
     pub team: Option<TeamName>,
+    /// The state folder, if the configuration does not determine it.
+    pub state_dir: Option<PathBuf>,
     /// The address to listen on.
     pub listen: Option<ListenAddress>,
     /// The admin address.

@@ -85,6 +85,7 @@ mod shutdown;
 mod signatures;
 mod slow_lists;
 mod stalled;
+mod state_folder;
 mod stdio;
 mod stored_state;
 mod subscriptions;

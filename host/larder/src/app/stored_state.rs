@@ -60,12 +60,18 @@ pub(crate) fn use_stored_keys(config: &mut Config) {
     }
 }
 
+/// Whether something is stored in a folder for a team. What this user cannot read is not.
+pub(crate) fn is_stored(team: &Team, state_dir: &Path) -> bool {
+    let Ok(stored) = Approvals::stored(state_dir) else { return false };
+    let is_key = |key: &StateKey| stored.iter().any(|one| one.key == *key);
+    is_key(team.reconcile.approvals.key()) || earlier_keys(team).iter().any(is_key)
+}
+
 /// Says that nothing is stored for a team, but something for other folders: its folder may have been moved.
 pub(crate) fn missing_state(team: &Team, state_dir: &Path) -> Option<String> {
     let (approvals, name) = (&team.reconcile.approvals, &team.reconcile.team);
     let stored = Approvals::stored(state_dir).ok()?;
-    let is_stored = |key: &StateKey| stored.iter().any(|one| one.key == *key);
-    if is_stored(approvals.key()) || earlier_keys(team).iter().any(is_stored) {
+    if is_stored(team, state_dir) {
         return None;
     }
     let others = stored.iter().filter(|one| one.teams.contains(name)).map(|one| one.key.as_str());

@@ -1,5 +1,6 @@
 //! Connects the parts of the server.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +17,7 @@ use super::teams::RunningTeams;
 use super::{App, RunError};
 use crate::config::Config;
 use crate::text_indexes::TextIndexes;
-use larder_admin::{Admin, FetchError, Issuer, ReloadTrigger, Reloaded, Sources};
+use larder_admin::{Admin, FetchError, Folders, Issuer, ReloadTrigger, Reloaded, Sources};
 use larder_core::audit::AuditLog;
 use larder_core::gateway::Gateway;
 use larder_core::reconcile::StartLimits;
@@ -25,7 +26,7 @@ use larder_mcp::auth::Authenticator;
 use larder_mcp::{Endpoint, Listener};
 use larder_runtime::drain::{Drain, SupervisedTask, TaskPanics};
 use larder_runtime::health::{Health, Impact};
-use larder_sandbox::Sandbox;
+use larder_sandbox::{CacheLocation, Sandbox};
 
 /// The delay between the start and the removal of old files from the compilation cache.
 const CACHE_SWEEP_DELAY: Duration = Duration::from_secs(10);
@@ -76,6 +77,7 @@ impl App {
                 teams: teams.views(),
                 metrics: metrics.clone(),
                 memory: memory.clone(),
+                folders: folders(&config),
                 health: health.clone(),
                 issuer: issuer_source(&config, &authenticator),
                 cluster: cluster_source(replicas.clone()),
@@ -148,6 +150,19 @@ impl App {
             hangup_signals: None,
             stops_on_hangup: false,
         })
+    }
+}
+
+/// Where the server keeps its files.
+fn folders(config: &Config) -> Folders {
+    let text = |path: &PathBuf| path.display().to_string();
+    Folders {
+        configuration: config.file.as_ref().map(text),
+        state: text(&config.state_dir),
+        cache: match &config.sandbox.compiler.cache.location {
+            CacheLocation::Configured(path) | CacheLocation::Default(path) => Some(text(path)),
+            CacheLocation::Temporary => None,
+        },
     }
 }
 

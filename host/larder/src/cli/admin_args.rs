@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use super::error::CommandError;
 use super::server_address::{ADMIN, GivenToken, ServerAddress, ServerArgs};
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(super) struct AdminArgs {
     /// The admin address of the server, or unix:PATH for a Unix socket [default: the address in larder.toml, or
     /// LARDER_ADMIN_URL, or http://127.0.0.1:7879]
@@ -25,6 +25,11 @@ pub(super) struct AdminArgs {
 }
 
 impl AdminArgs {
+    /// The admin address of a configuration file.
+    pub(super) fn of_config(config: Option<PathBuf>) -> Self {
+        Self { server: ServerArgs::of_config(config), ..Self::default() }
+    }
+
     /// Determines the address and the token.
     pub(super) fn resolve(self) -> Result<ServerAddress, CommandError> {
         let token = GivenToken { token: self.token, file: self.token_file };

@@ -5,7 +5,7 @@ mod remote;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
@@ -14,8 +14,7 @@ use super::admin_args::AdminArgs;
 use super::confirm::confirm;
 use super::error::CommandError;
 use super::team::TeamArg;
-use super::{Outcome, out, sanitize};
-use crate::app::use_stored_keys;
+use super::{Outcome, out, sanitize, state_folder};
 use crate::config::{self, Overrides};
 use larder_core::audit::{self, AuditEvent, AuditLog};
 use larder_core::reconcile::{ApprovalScope, Approvals, PendingApprovalRecord, RejectedRequest};
@@ -71,9 +70,8 @@ impl Approve {
             team: self.team.team.clone(),
             ..Overrides::default()
         };
-        let mut config = config::load(&overrides)?;
-        use_stored_keys(&mut config);
-        let (audit, teams) = (config.audit, config.teams);
+        let config = state_folder::of_server(config::load(&overrides)?, self.admin.clone()).await?;
+        let (audit, teams, state_dir) = (config.audit, config.teams, config.state_dir);
         let of_teams = teams.into_iter().filter(|(name, _)| self.is_of_team(name.as_str()));
         let approvals: Vec<_> = of_teams.map(|(_, team)| team.reconcile.approvals).collect();
         let mut pending = Vec::new();
@@ -82,7 +80,7 @@ impl Approve {
         }
         let Some(name) = &self.name else {
             let pending: Vec<_> = pending.into_iter().map(|(_, one)| one).collect();
-            list(&pending, self.json)?;
+            list(&pending, self.json, &state_dir)?;
             return Ok(Outcome::Success);
         };
         pending.retain(|(_, one)| one.provider == *name);
@@ -245,7 +243,7 @@ fn record(
     AuditLog::append(audit, &event).map_err(CommandError::Audit)
 }
 
-fn list(pending: &[PendingApprovalRecord], json: bool) -> io::Result<()> {
+fn list(pending: &[PendingApprovalRecord], json: bool, state_dir: &Path) -> io::Result<()> {
     match json {
         true => {
             let with_id = |record: &PendingApprovalRecord| {
@@ -256,7 +254,7 @@ fn list(pending: &[PendingApprovalRecord], json: bool) -> io::Result<()> {
             out::json(&json!({ "pending_approval": pending.iter().map(with_id).collect::<Vec<_>>() }))
         }
         false if pending.is_empty() => {
-            out::note("nothing is pending approval");
+            out::note(&format!("nothing is pending approval in {}", state_dir.display()));
             Ok(())
         }
         false => out::text(&pending.iter().map(show).collect::<String>()),

@@ -14,11 +14,12 @@ use addresses::AddressReport;
 use grants::GrantReport;
 use online::{OnlineCheck, OnlineOutcome};
 
+use super::admin_args::AdminArgs;
 use super::error::CommandError;
 use super::table::Table;
 use super::team::TeamArg;
-use super::{Outcome, guest_stderr, log, out, sanitize};
-use crate::app::{App, Provider, Served, missing_state, use_stored_keys};
+use super::{Outcome, guest_stderr, log, out, sanitize, state_folder};
+use crate::app::{App, Provider, Served, missing_state};
 use crate::config::{self, Config, ConfigError, Overrides, Team};
 use larder_core::reconcile;
 use larder_mcp::ListenAddress;
@@ -76,12 +77,16 @@ impl Check {
             return component::check(&file, self.config, self.team, self.json).await;
         }
         let overrides = Overrides {
-            config: self.config,
+            config: self.config.clone(),
             plugins: self.plugins,
             team: self.team.team,
             ..Overrides::default()
         };
-        let (findings, outcome) = match config::load(&overrides).and_then(Config::require_plugins_folders) {
+        let config = match config::load(&overrides).and_then(Config::require_plugins_folders) {
+            Ok(config) => state_folder::of_server(config, AdminArgs::of_config(self.config)).await,
+            Err(error) => Err(error),
+        };
+        let (findings, outcome) = match config {
             Ok(config) => examine(config, self.strict, self.online).await?,
             Err(error) => (configuration_faults(&error), Outcome::InvalidConfig),
         };
@@ -106,7 +111,6 @@ async fn examine(
     if let Some(only) = config.overrides.team.clone() {
         config.teams.retain(|team, _| *team == only);
     }
-    use_stored_keys(&mut config);
     let mut grants = Vec::new();
     for team in config.teams.values() {
         grants.extend(grants::of_team(team)?);

@@ -10,8 +10,7 @@ use super::confirm::confirm;
 use super::error::CommandError;
 use super::server_address::ServerAddress;
 use super::team::TeamArg;
-use super::{Outcome, out, sanitize};
-use crate::app::use_stored_keys;
+use super::{Outcome, out, sanitize, state_folder};
 use crate::config::{self, Config, Overrides, Team};
 use crate::text_indexes::TextIndexes;
 use larder_admin::Forgotten;
@@ -71,8 +70,7 @@ impl Forget {
             team: self.team.team.clone(),
             ..Overrides::default()
         };
-        let mut config = config::load(&overrides)?;
-        use_stored_keys(&mut config);
+        let config = state_folder::of_server(config::load(&overrides)?, self.admin.clone()).await?;
         let (audit, state_dir) = (config.audit.clone(), config.state_dir.clone());
         let (team, key) = match self.team(config) {
             Ok((name, team)) => (name, team.reconcile.approvals.key().clone()),

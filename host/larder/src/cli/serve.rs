@@ -59,6 +59,7 @@ impl Serve {
             admin: inherited_admin.or(self.admin),
             resource_tools: self.resource_tools,
             locked: self.locked,
+            ..Overrides::default()
         };
         let config = config::load(&overrides)?;
         let process_log = log::start(&config.log);

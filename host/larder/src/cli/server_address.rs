@@ -10,7 +10,7 @@ use super::out;
 use crate::config::{self, ClientConfig, ConfiguredAddress};
 use larder_client::{Client, ClientBuilder};
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(super) struct ServerArgs {
     /// The file with the certificates (PEM) to trust besides those of the system
@@ -72,6 +72,11 @@ pub(super) struct ServerAddress {
 type Sourced<T> = (T, String);
 
 impl ServerArgs {
+    /// The address in a configuration file.
+    pub(super) fn of_config(config: Option<PathBuf>) -> Self {
+        Self { config, ..Self::default() }
+    }
+
     /// Determines the address. `url` is the option of the command.
     pub(super) fn resolve(
         self,

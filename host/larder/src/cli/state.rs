@@ -6,9 +6,10 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
 
+use super::admin_args::AdminArgs;
 use super::error::CommandError;
 use super::team::TeamArg;
-use super::{Outcome, out, sanitize, table};
+use super::{Outcome, out, sanitize, state_folder, table};
 use crate::app::move_index;
 use crate::config::{self, Config, Overrides, Team};
 use larder_core::reconcile::{Approvals, StoredState};
@@ -84,43 +85,43 @@ struct Values {
 }
 
 impl State {
-    pub(super) fn run(self) -> Result<Outcome, CommandError> {
+    pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         match self.command {
-            Command::List(location) => location.list(),
-            Command::Move(Move { from, location }) => location.move_from(&from),
-            Command::Verify(location) => location.verify(),
+            Command::List(location) => location.list().await,
+            Command::Move(Move { from, location }) => location.move_from(&from).await,
+            Command::Verify(location) => location.verify().await,
         }
     }
 }
 
 impl Location {
-    fn load(&self) -> Result<Config, CommandError> {
+    async fn load(&self) -> Result<Config, CommandError> {
         let overrides = Overrides {
             config: self.config.clone(),
             plugins: self.plugins.clone(),
             team: self.team.team.clone(),
             ..Overrides::default()
         };
-        Ok(config::load(&overrides)?)
+        let admin = AdminArgs::of_config(self.config.clone());
+        Ok(state_folder::with_state_dir(config::load(&overrides)?, admin).await?)
     }
 
-    fn list(self) -> Result<Outcome, CommandError> {
-        let config = self.load()?;
+    async fn list(self) -> Result<Outcome, CommandError> {
+        let config = self.load().await?;
         let stored = Approvals::stored(&config.state_dir)?;
         let entries: Vec<_> = stored.into_iter().map(|one| Entry::new(one, &config)).collect();
-        match self.json {
-            true => out::json(&json!({ "state_dir": config.state_dir, "state": entries }))?,
-            false => {
-                let folder = format!("state folder {}\n", config.state_dir.display());
-                let shown: String = std::iter::once(folder).chain(entries.iter().map(Entry::show)).collect();
-                out::text(&sanitize::lines(&shown))?;
-            }
+        if self.json {
+            out::json(&json!({ "state_dir": config.state_dir, "state": entries }))?;
+            return Ok(Outcome::Success);
         }
+        let folder = format!("state folder {}\n", config.state_dir.display());
+        let shown: String = std::iter::once(folder).chain(entries.iter().map(Entry::show)).collect();
+        out::text(&sanitize::lines(&shown))?;
         Ok(Outcome::Success)
     }
 
-    fn move_from(self, from: &str) -> Result<Outcome, CommandError> {
-        let config = self.load()?;
+    async fn move_from(self, from: &str) -> Result<Outcome, CommandError> {
+        let config = self.load().await?;
         let from = StateKey::from_text(from);
         let stored = Approvals::stored(&config.state_dir)?;
         let Some(stored) = stored.into_iter().find(|one| one.key == from) else {
@@ -158,8 +159,8 @@ impl Location {
         }
     }
 
-    fn verify(self) -> Result<Outcome, CommandError> {
-        let config = self.load()?;
+    async fn verify(self) -> Result<Outcome, CommandError> {
+        let config = self.load().await?;
         let mut problems: Vec<_> =
             Approvals::verify(&config.state_dir).iter().map(ToString::to_string).collect();
         let (mut verified, mut in_use) = (0, 0);

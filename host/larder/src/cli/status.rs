@@ -9,7 +9,7 @@ use super::error::CommandError;
 use super::server_address::ServerAddress;
 use super::{Outcome, out, sanitize};
 use larder_admin::{
-    Cluster, Grants, IndexStatus, Issuer, Memory, PendingApproval, Provider, Rejected, Replica,
+    Cluster, Folders, Grants, IndexStatus, Issuer, Memory, PendingApproval, Provider, Rejected, Replica,
     Status as ServerStatus, StoredValues, Team,
 };
 use larder_client as client;
@@ -51,6 +51,7 @@ fn show(status: &ServerStatus) -> String {
     lines.extend(status.issuer.as_ref().map(issuer));
     lines.extend(status.cluster.iter().flat_map(cluster));
     lines.extend(status.memory.as_ref().map(memory));
+    lines.extend(status.folders.as_ref().map(folders));
     status.teams.iter().for_each(|one| team(one, &mut lines));
     lines.join("\n") + "\n"
 }
@@ -97,8 +98,24 @@ fn memory(memory: &Memory) -> String {
     format!("memory: {} of {}{uses}{refused}", size::show(total), size::show(*limit))
 }
 
+/// Returns one line with the folders of the server.
+fn folders(folders: &Folders) -> String {
+    let Folders { configuration, state, cache } = folders;
+    let configuration =
+        configuration.as_ref().map(|file| format!("; configuration {file}")).unwrap_or_default();
+    line(&format!(
+        "state in {state}; cache in {}{configuration}",
+        cache.as_deref().unwrap_or("a temporary folder")
+    ))
+}
+
 fn team(team: &Team, lines: &mut Vec<String>) {
-    lines.push(format!("team {} in {}", line(&team.team), line(&team.plugins)));
+    let named = if team.state_key.starts_with("name:") {
+        format!(", state {}", team.state_key)
+    } else {
+        String::new()
+    };
+    lines.push(line(&format!("team {} in {}{named}", team.team, team.plugins)));
     let width = team.providers.iter().map(|provider| provider.name.len()).max().unwrap_or(0);
     team.providers.iter().for_each(|one| provider(one, width, lines));
     lines.extend(team.rejected.iter().map(rejected));
@@ -231,8 +248,9 @@ mod tests {
                 "reconnects": 1, "last_error": "timed\nout",
             },
             "memory": { "limit": 2_147_483_648_u64, "used": { "guests": 1_048_576, "responses": 3_145_728, "caches": 0 }, "refused": 2 },
+            "folders": { "configuration": "/etc/larder.toml", "state": "/var/lib/larder", "cache": null },
             "teams": [{
-                "team": "default", "plugins": "/srv/plugins",
+                "team": "default", "plugins": "/srv/plugins", "state_key": "/srv/plugins",
                 "providers": [{
                     "name": "wiki", "digest": digest, "revision": 1, "since": "2026-01-02T03:04:06Z", "version": null,
                     "resources": 3, "has_more": true, "templates": 1, "tools": 2, "claims": [], "omitted": ["an\u{1b}[2Jentry"],
@@ -246,7 +264,7 @@ mod tests {
                 "pending_approval": [{ "provider": "net", "digest": digest, "requested": ["env HOME", "dir /x"], "since": "2026-01-02T03:04:06Z" }],
                 "collisions": [],
                 "stored": [{ "provider": "wiki", "keys": 1, "bytes": 2048, "callers": 3 }],
-            }, { "team": "empty", "plugins": "/srv/empty", "providers": [], "rejected": [], "pending_approval": [], "collisions": [] }],
+            }, { "team": "empty", "plugins": "/srv/empty", "state_key": "name:docs/empty", "providers": [], "rejected": [], "pending_approval": [], "collisions": [] }],
         });
         expect![[r#"
             larder 0.1.0, not ready, since 2026-01-02T03:04:05Z
@@ -257,6 +275,7 @@ mod tests {
             replica 00000000000000aa of 2 replicas, connected to n1 (2.9.10), reconnects: 1; watches 12 URIs, checks 5 of them; last error: timed out
               replica 00000000000000bb (larder 0.1.0), seen 2 s ago
             memory: 4 MiB of 2 GiB (responses 3 MiB, guests 1 MiB); refused 2 times
+            state in /var/lib/larder; cache in a temporary folder; configuration /etc/larder.toml
             team default in /srv/plugins
               wiki  0123456789ab  since 2026-01-02T03:04:06Z  3+ resources, 1 template, 2 tools; calls: 4 ok, 1 trap
                 grants: folders /a as /b (read); tcp db.internal:5432, 10.0.0.5:6379 (private); key-value shared; secrets key
@@ -266,7 +285,7 @@ mod tests {
               rejected: odd.wasm: the file is empty (since 2026-01-02T03:04:06Z)
               pending approval: net 0123456789ab requests `env HOME`, `dir /x` (since 2026-01-02T03:04:06Z); run `larder approve net`
               stored by wiki: 1 value, 2 KiB, 3 callers
-            team empty in /srv/empty
+            team empty in /srv/empty, state name:docs/empty
               no components yet
         "#]].assert_eq(&show(&serde_json::from_value(status).unwrap()));
     }

@@ -143,6 +143,7 @@ pub(super) fn convert(
         overrides: overrides.clone(),
         is_over_stdio: false,
         registry_store: global.registries.store_in(&state_dir),
+        default_state_dirs: conversion.possible_state_dirs(global.state_dir.as_ref(), overrides),
         teams,
         state_dir,
         log,

@@ -68,7 +68,7 @@ impl Conversion<'_> {
             self.named_team_settings(global, raw)
         };
         let folders: Vec<_> = settings.iter().map(|team| team.plugins.clone()).collect();
-        let state = self.state_dir(global.state_dir.as_ref(), &folders);
+        let state = self.state_dir(global.state_dir.as_ref(), global.overrides, &folders);
         self.own_files.add(OwnFile::State, &state);
         folders.iter().for_each(|folder| self.own_files.add(OwnFile::Plugins, folder));
         let teams = settings.into_iter();

@@ -23,6 +23,7 @@ impl Config {
             teams: merge.teams(&self.teams, fresh.teams),
             // Its key is reported with the approvals, which are in this folder.
             state_dir: self.state_dir.clone(),
+            default_state_dirs: self.default_state_dirs.clone(),
             registry_store: match self.state_dir == fresh.state_dir {
                 true => merge.keep("registries.store", &self.registry_store, fresh.registry_store),
                 // The default is in the state folder, whose change is reported with the approvals.
