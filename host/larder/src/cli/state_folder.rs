@@ -46,7 +46,7 @@ async fn find(config: &Config, admin: AdminArgs) -> Option<PathBuf> {
 /// Returns the state folder of the server at the admin address, if it has this configuration file.
 async fn of_running_server(config: &Config, admin: AdminArgs) -> Option<PathBuf> {
     let ServerAddress { url, builder, .. } = admin.resolve().ok()?;
-    let status = tokio::time::timeout(TIMEOUT, builder.status(&url)).await.ok()?.ok()?;
+    let status: serde_json::Value = tokio::time::timeout(TIMEOUT, builder.status(&url)).await.ok()?.ok()?;
     let Folders { configuration, state, .. } = serde_json::from_value(status["folders"].clone()).ok()?;
     let is_same = is_same_file(config.file.as_deref()?, Path::new(&configuration?));
     is_same.then(|| state.into())

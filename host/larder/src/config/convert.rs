@@ -84,6 +84,7 @@ pub(super) fn convert(
     };
     let has_teams = !file.team.is_empty();
     let (teams, state_dir) = conversion.build_teams(&global, file.plugins.as_ref(), file.provider, file.team);
+    let default_state_dirs = conversion.possible_state_dirs(global.state_dir.as_ref(), overrides);
     conversion.team_names = teams.keys().cloned().collect();
     #[cfg(feature = "cluster")]
     let cluster = conversion.cluster(file.cluster, &file.server, &global.secrets, &teams);
@@ -143,7 +144,7 @@ pub(super) fn convert(
         overrides: overrides.clone(),
         is_over_stdio: false,
         registry_store: global.registries.store_in(&state_dir),
-        default_state_dirs: conversion.possible_state_dirs(global.state_dir.as_ref(), overrides),
+        default_state_dirs,
         teams,
         state_dir,
         log,
