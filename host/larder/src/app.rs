@@ -56,7 +56,7 @@ pub use interfaces::{Argument, Hints, Interfaces, Prompt, Setting, Tool};
 pub use served::{Provider, Rejected, Served};
 use signal::HangupSignals;
 pub(crate) use signal::ShutdownSignals;
-pub(crate) use stored_state::{is_stored, missing_state, move_index, use_stored_keys};
+pub(crate) use stored_state::{is_stored, missing_state, use_stored_keys};
 
 /// The buffer size, in bytes, between an in-process client and the endpoint.
 const DUPLEX_BUFFER: usize = 64 << 10;

@@ -38,3 +38,28 @@ impl TextIndexes {
         None
     }
 }
+
+/// Moves the index of a team to another key. It is built again where that fails. Blocks the calling thread.
+#[cfg(feature = "search")]
+pub(crate) fn move_index(state: &Path, team: &TeamName, from: &StateKey, to: &StateKey) {
+    let from = larder_search::folder_of(state, from, team);
+    let moved = rename_folder(&from, &larder_search::folder_of(state, to, team));
+    if let Err(error) = moved
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, "the full-text index in {} cannot be moved", from.display());
+    }
+}
+
+#[cfg(not(feature = "search"))]
+pub(crate) fn move_index(_state: &Path, _team: &TeamName, _from: &StateKey, _to: &StateKey) {}
+
+/// Renames a folder. Only this user has access to the folder above it.
+#[cfg(feature = "search")]
+fn rename_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    if let Some(folder) = to.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    std::fs::rename(from, to)
+}

@@ -2,12 +2,10 @@
 //! and a configuration can name the state later. The first start with a new key copies what the earlier key has, so that a
 //! server of an earlier version still finds it.
 
-use std::fs::DirBuilder;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use crate::config::{Config, Team};
+use crate::text_indexes::move_index;
 use larder_core::reconcile::Approvals;
 use larder_key_value::{copy_database, database_path};
 use larder_model::state_key::StateKey;
@@ -42,7 +40,7 @@ fn try_take_over(team: &Team, state_dir: &Path) -> Result<(), String> {
         let of = |key: &StateKey| database_path(state_dir, key, name);
         copy_database(&of(from), &of(key))
             .map_err(|error| format!("the values that are stored for {from} cannot be copied: {error}"))?;
-        move_index(team, state_dir, from);
+        move_index(state_dir, name, from, key);
         tracing::info!(team = %name, "what is stored for {from} is taken over for {key}");
     }
     approvals.take_over(from.as_ref()).map_err(|error| error.to_string())
@@ -89,23 +87,4 @@ fn earlier_keys(team: &Team) -> Vec<StateKey> {
     let real = team.plugins.canonicalize().ok();
     let folders = [Some(StateKey::of_folder(&team.plugins)), real.map(|real| StateKey::of_folder(&real))];
     folders.into_iter().flatten().filter(|key| key != team.reconcile.approvals.key()).collect()
-}
-
-/// Moves the full-text index. It is built again where that fails.
-pub(crate) fn move_index(team: &Team, state_dir: &Path, from: &StateKey) {
-    let of = |key: &StateKey| larder_search::folder_of(state_dir, key, &team.reconcile.team);
-    let from = of(from);
-    let moved = rename_folder(&from, &of(team.reconcile.approvals.key()));
-    if let Err(error) = moved
-        && error.kind() != ErrorKind::NotFound
-    {
-        tracing::warn!(%error, "the full-text index in {} cannot be moved", from.display());
-    }
-}
-
-fn rename_folder(from: &Path, to: &Path) -> io::Result<()> {
-    if let Some(folder) = to.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    std::fs::rename(from, to)
 }

@@ -10,8 +10,8 @@ use super::admin_args::AdminArgs;
 use super::error::CommandError;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize, state_folder, table};
-use crate::app::move_index;
 use crate::config::{self, Config, Overrides, Team};
+use crate::text_indexes::move_index;
 use larder_core::reconcile::{Approvals, StoredState};
 use larder_key_value::{KeyValueError, all_databases, database_path, move_database, verify_database};
 use larder_model::name::TeamName;
@@ -140,7 +140,7 @@ impl Location {
         if let Err(error) = move_database(&path(&from), &to) {
             return Ok(not_moved(&format!("the values of providers in {}: {error}", to.display())));
         }
-        move_index(team, &config.state_dir, &from);
+        move_index(&config.state_dir, name, &from, approvals.key());
         approvals.move_from(&from)?;
         out::note(&format!("larder: moved what was stored for {from} to {}", approvals.key()));
         Ok(Outcome::Success)
