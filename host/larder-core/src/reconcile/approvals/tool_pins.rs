@@ -16,8 +16,9 @@ const MAX_PINS: usize = 10_000;
 
 impl Approvals {
     /// Returns the pinned definitions of a provider's tools. `None` if the state folder has none of a provider of its
-    /// name, whatever the folder, and none was served with tools: only then the tools are accepted as they are. If only providers of its name in other
-    /// folders have pins, these count, and a tool that they pin differently counts as changed.
+    /// name, whatever the folder, and none was served with tools: only then the tools are accepted as they are. If only
+    /// providers of its name in other folders have pins, these count, and a tool that they pin differently counts as
+    /// changed.
     pub(in crate::reconcile) fn tool_pins(
         &self,
         team: &TeamName,
