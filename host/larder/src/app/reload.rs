@@ -17,8 +17,8 @@ use larder_core::gateway::Gateway;
 use larder_core::telemetry::Telemetry;
 use larder_mcp::Endpoint;
 use larder_mcp::auth::Authenticator;
-use larder_runtime::drain::Drain;
-use larder_runtime::health::Health;
+use larder_runtime::drain::{Drain, SupervisedTask};
+use larder_runtime::health::{Health, Impact};
 use larder_runtime::history::{Event, EventKind, EventLog};
 use larder_runtime::shares::Shares;
 
@@ -113,7 +113,12 @@ impl Reloader {
     pub(super) fn start(self: Arc<Self>, persists_state: bool) {
         _ = self.persists_state.set(persists_state);
         let ReloadableParts { gateway, health, drain, .. } = &self.parts;
-        drain.spawn(team_collisions::report(gateway.clone(), health.clone(), drain.clone()));
+        let gateway = gateway.clone();
+        let health = health.clone();
+        let tasks = drain.clone();
+        let report = move || team_collisions::report(gateway.clone(), health.clone(), tasks.clone());
+        let task = SupervisedTask::new("team collisions", Impact::OperatorOnly);
+        drain.supervise_restarting(task, report);
         let this = self.clone();
         self.watch("credentials", &self.credentials, move || {
             this.audited("reload-credentials", || this.reload_auth())
