@@ -44,7 +44,7 @@ impl Service {
     fn approve(&self) {
         let listed = || self.work_dir.larder("approve").stdout.contains("variable HOME");
         eventually_blocking(SLOW_WAIT, "the request is listed", listed);
-        let approved = self.work_dir.larder("approve x --yes");
+        let approved = self.work_dir.approve("x", "");
         assert_eq!(approved.code, Some(0), "{}", approved.stderr);
         let is_served = || self.read("echo://hello").starts_with("uri: echo://hello");
         eventually_blocking(SLOW_WAIT, "it is approved and serves", is_served);

@@ -69,9 +69,8 @@ impl Releases {
     }
 
     fn approve(&self, provider: &str) {
-        let approve = format!("approve {provider} --yes");
         eventually_blocking(SLOW_WAIT, "the request is recorded", || {
-            self.work_dir.larder(&approve).code == Some(0)
+            self.work_dir.approve(provider, "").code == Some(0)
         });
     }
 
@@ -249,7 +248,7 @@ fn servers_with_one_state_folder_share_nothing() {
     }
     let (_a, url_a) = work_dir.serve("--config a/larder.toml");
     let (_b, url_b) = work_dir.serve("--config b/larder.toml");
-    let approve = || work_dir.larder("approve x --yes --config a/larder.toml").code == Some(0);
+    let approve = || work_dir.approve("x", "--config a/larder.toml").code == Some(0);
     eventually_blocking(SLOW_WAIT, "the request is recorded", approve);
     let read = |uri: &str, url: &str| work_dir.larder(&format!("read {uri} --url {url}"));
     let is_served = || read("echo://hello", &url_a).code == Some(0);
