@@ -65,7 +65,7 @@ pub struct Catalog {
 pub(crate) enum NamedTool<'a> {
     /// A tool of this offer.
     Offered(&'a Arc<Offer>, &'a Arc<OfferedTool>),
-    /// A tool that waits for approval, and was offered before.
+    /// A tool that was offered before, and waits for approval, or whose provider is not loaded now.
     Reserved,
 }
 
@@ -221,7 +221,10 @@ impl Catalog {
 
     /// Returns what this name of a tool stands for.
     pub(crate) fn named_tool(&self, name: &str) -> Option<NamedTool<'_>> {
-        let (offer, tool) = self.index.tool(name)?;
+        let Some((offer, tool)) = self.index.tool(name) else {
+            let is_unavailable = self.unavailable.iter().any(|one| one.record.has_tool(name));
+            return is_unavailable.then_some(NamedTool::Reserved);
+        };
         let offer = &self.offers[offer];
         Some(match tool {
             Some(tool) => NamedTool::Offered(offer, &offer.definitions.tools[tool]),
@@ -234,9 +237,16 @@ impl Catalog {
         self.named_tool(name)?.offered()
     }
 
-    /// Returns the names of tools that wait for approval.
+    /// Returns the names of tools that wait for approval, or whose provider is not loaded now.
     fn reserved_tools(&self) -> impl Iterator<Item = &str> {
-        self.offers.iter().flat_map(|offer| offer.definitions.reserved.iter().map(ToolName::as_str))
+        let withheld =
+            self.offers.iter().flat_map(|offer| offer.definitions.reserved.iter().map(ToolName::as_str));
+        withheld.chain(self.unavailable.iter().flat_map(|one| one.record.tools()))
+    }
+
+    /// Whether a provider that is not loaded now answered for this URI.
+    pub(crate) fn is_unavailable(&self, uri: &str) -> bool {
+        self.unavailable.iter().any(|one| one.record.has_uri(uri))
     }
 
     /// Returns the offer that owns the prompt with this name, and the prompt.

@@ -74,6 +74,7 @@ impl Catalog {
         let mut budget = MatchBudget::default();
         let all = budget.steps_left();
         let is_covered = self.by_uri(uri.as_str()).is_some()
+            || self.is_unavailable(uri.as_str())
             || self.covers_prefix(uri.as_str())
             || self.with_unlisted_entries(uri).any(|offer| !offer.declares_uris())
             || self.matches_template(uri, &mut budget)

@@ -68,6 +68,11 @@ impl OfferRecord {
         self.tools.contains(name)
     }
 
+    /// Returns the names of its tools.
+    pub(crate) fn tools(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(String::as_str)
+    }
+
     /// Whether the provider had this prompt.
     pub(crate) fn has_prompt(&self, name: &str) -> bool {
         self.prompts.contains(name)

@@ -134,9 +134,18 @@ impl View {
         self.teams.iter().find_map(|team| team.catalog.named_tool(name))?.offered()
     }
 
-    /// Returns the prompt with this name and its offer: that of the first team that has one.
+    /// Returns the prompt with this name and its offer: that of the first team that has one. None if its provider is not
+    /// loaded now.
     pub(super) fn prompt(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedPrompt>)> {
-        self.teams.iter().find_map(|team| team.catalog.prompt(name))
+        for team in &self.teams {
+            if let Some(found) = team.catalog.prompt(name) {
+                return Some(found);
+            }
+            if team.catalog.unavailable().iter().any(|one| one.record.has_prompt(name)) {
+                return None;
+            }
+        }
+        None
     }
 
     /// Returns the error for a URI that no provider has, or for a template that none offers.
@@ -195,16 +204,19 @@ impl View {
     }
 
     /// Returns all routes for a URI, the best first: all of the first team, then all of the next one, and the guesses of
-    /// all teams at last.
+    /// all teams at last. While a provider of a team that may have it is not loaded, later teams are not asked.
     pub(super) fn routes<'a>(
         &'a self,
         uri: &'a Uri,
     ) -> impl Iterator<Item = (&'a TeamCatalog, Route<'a>)> + Send + use<'a> {
-        let owned = self.teams.iter().flat_map(move |team| {
+        let earlier = &self.teams[..self.teams.len().saturating_sub(1)];
+        let unavailable = earlier.iter().position(|team| team.catalog.is_unavailable(uri.as_str()));
+        let teams = &self.teams[..unavailable.map_or(self.teams.len(), |at| at + 1)];
+        let owned = teams.iter().flat_map(move |team| {
             let routes = team.catalog.owned_routes(uri);
             routes.map(move |route| (team, route))
         });
-        let guessed = self.teams.iter().flat_map(move |team| {
+        let guessed = teams.iter().flat_map(move |team| {
             let routes = team.catalog.guessed_routes(uri);
             routes.map(move |route| (team, route))
         });
