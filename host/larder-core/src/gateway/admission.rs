@@ -1,8 +1,6 @@
 //! Admission of requests by the quota of the caller's first team. Without teams there are no quotas. The cost of a
 //! response is charged to the team of its provider.
 
-use std::sync::Arc;
-
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Gateway, State};
@@ -14,17 +12,17 @@ impl Gateway {
     /// Admits a request, or rejects it at once. The first team of a caller pays for all of its requests. When its quota
     /// is used up, no other team pays, because its other members would be refused then.
     pub fn admit(&self, caller: &Caller) -> Result<(), QuotaExceeded> {
-        self.from_quota(caller, QuotaUsage::admit_request).map(drop)
+        self.charge_quota(caller, QuotaUsage::admit_request).map(drop)
     }
 
     /// Acquires a permit for a request in flight.
     pub fn request_permit(&self, caller: &Caller) -> Result<Option<OwnedSemaphorePermit>, QuotaExceeded> {
-        self.from_quota(caller, QuotaUsage::request_permit)
+        self.charge_quota(caller, QuotaUsage::request_permit)
     }
 
     /// Acquires a permit for a notification stream.
     pub fn stream_permit(&self, caller: &Caller) -> Result<Option<OwnedSemaphorePermit>, QuotaExceeded> {
-        self.from_quota(caller, QuotaUsage::stream_permit)
+        self.charge_quota(caller, QuotaUsage::stream_permit)
     }
 
     /// Registers the number of rejected requests, by team.
@@ -39,7 +37,7 @@ impl Gateway {
         metrics.register("larder_quota_refusals", help, refusals);
     }
 
-    fn from_quota<T>(
+    fn charge_quota<T>(
         &self,
         caller: &Caller,
         acquire: impl Fn(&QuotaUsage) -> Result<T, QuotaExceeded>,

@@ -27,12 +27,24 @@ pub(super) struct DesiredComponent {
     /// The files of the host. A new team adds some, which a grant request must not contain either.
     pub(super) own_files: Arc<OwnFiles>,
     /// Whose signatures are trusted.
-    pub(super) trust: Arc<dyn SignatureVerifier>,
+    pub(super) trust: Trust,
     /// Whether the team has reached its provider quota with the components before this one.
     pub(super) exceeds_quota: bool,
     /// Fingerprint of the approvals file. When it changes, a pending revision may be approved by now.
     approvals: Option<FileFingerprint>,
 }
+
+/// Two are equal if they trust the same signers.
+#[derive(Debug, Clone)]
+pub(super) struct Trust(pub(super) Arc<dyn SignatureVerifier>);
+
+impl PartialEq for Trust {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is_same(&*other.0)
+    }
+}
+
+impl Eq for Trust {}
 
 /// The result of a scan of all sources.
 #[derive(Default)]
@@ -98,7 +110,7 @@ impl DesiredState {
                 config: provider_config(config, &artifact.name),
                 ceiling: config.ceiling.clone(),
                 own_files: config.own_files.clone(),
-                trust: config.trust.clone(),
+                trust: Trust(config.trust.clone()),
                 artifact,
                 exceeds_quota: first + at >= *max_components,
                 approvals,

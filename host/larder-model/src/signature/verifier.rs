@@ -42,14 +42,6 @@ pub struct Untrusted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoVerification;
 
-impl PartialEq for dyn SignatureVerifier {
-    fn eq(&self, other: &Self) -> bool {
-        self.is_same(other)
-    }
-}
-
-impl Eq for dyn SignatureVerifier {}
-
 impl SignatureVerifier for NoVerification {
     fn is_empty(&self) -> bool {
         true

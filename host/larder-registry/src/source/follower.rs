@@ -107,7 +107,8 @@ impl RegistryFollower {
 impl Followed {
     async fn follow(&self) {
         let wanted = self.revisions.wanted(&self.name);
-        let (mut failures, mut reported) = (0, None);
+        let mut failures = 0_u32;
+        let mut reported = None;
         loop {
             // What was wanted until now is checked now.
             _ = wanted.notified().now_or_never();

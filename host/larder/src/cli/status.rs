@@ -234,6 +234,22 @@ mod tests {
     #[test]
     fn shows_problems() {
         let digest = "0123456789abcdef".repeat(4);
+        let teams = json!([{
+                "team": "default", "plugins": "/srv/plugins", "state_key": "/srv/plugins",
+                "providers": [{
+                    "name": "wiki", "digest": digest, "revision": 1, "since": "2026-01-02T03:04:06Z", "version": null,
+                    "resources": 3, "has_more": true, "templates": 1, "tools": 2, "claims": [], "omitted": ["an\u{1b}[2Jentry"],
+                    "setting_problems": ["setting `x` is required"],
+                    "requested": ["secret key"], "allowed": [],
+                    "grants": { "settings": [], "secrets": ["key"], "env": [], "dirs": ["/a as /b (read)"], "hosts": [], "tcp": ["db.internal:5432", "10.0.0.5:6379 (private)"], "key_value": ["shared"] },
+                    "calls": { "ok": 4, "trap": 1 },
+                    "last_error": { "at": "2026-01-02T03:05:00Z", "operation": "read", "outcome": "trap", "message": "it\ntrapped" },
+                }],
+                "rejected": [{ "file": "odd.wasm", "digest": null, "reason": "the file is empty", "since": "2026-01-02T03:04:06Z" }],
+                "pending_approval": [{ "provider": "net", "digest": digest, "requested": ["env HOME", "dir /x"], "since": "2026-01-02T03:04:06Z" }],
+                "collisions": [],
+                "stored": [{ "provider": "wiki", "keys": 1, "bytes": 2048, "callers": 3 }],
+            }, { "team": "empty", "plugins": "/srv/empty", "state_key": "name:docs/empty", "providers": [], "rejected": [], "pending_approval": [], "collisions": [] }]);
         let status = json!({
             "version": "0.1.0", "started": "2026-01-02T03:04:05Z", "ready": false,
             "reasons": ["the server is stopping"], "problems": ["team default: cannot read /plugins"],
@@ -249,22 +265,7 @@ mod tests {
             },
             "memory": { "limit": 2_147_483_648_u64, "used": { "guests": 1_048_576, "responses": 3_145_728, "caches": 0 }, "refused": 2 },
             "folders": { "configuration": "/etc/larder.toml", "state": "/var/lib/larder", "cache": null },
-            "teams": [{
-                "team": "default", "plugins": "/srv/plugins", "state_key": "/srv/plugins",
-                "providers": [{
-                    "name": "wiki", "digest": digest, "revision": 1, "since": "2026-01-02T03:04:06Z", "version": null,
-                    "resources": 3, "has_more": true, "templates": 1, "tools": 2, "claims": [], "omitted": ["an\u{1b}[2Jentry"],
-                    "setting_problems": ["setting `x` is required"],
-                    "requested": ["secret key"], "allowed": [],
-                    "grants": { "settings": [], "secrets": ["key"], "env": [], "dirs": ["/a as /b (read)"], "hosts": [], "tcp": ["db.internal:5432", "10.0.0.5:6379 (private)"], "key_value": ["shared"] },
-                    "calls": { "ok": 4, "trap": 1 },
-                    "last_error": { "at": "2026-01-02T03:05:00Z", "operation": "read", "outcome": "trap", "message": "it\ntrapped" },
-                }],
-                "rejected": [{ "file": "odd.wasm", "digest": null, "reason": "the file is empty", "since": "2026-01-02T03:04:06Z" }],
-                "pending_approval": [{ "provider": "net", "digest": digest, "requested": ["env HOME", "dir /x"], "since": "2026-01-02T03:04:06Z" }],
-                "collisions": [],
-                "stored": [{ "provider": "wiki", "keys": 1, "bytes": 2048, "callers": 3 }],
-            }, { "team": "empty", "plugins": "/srv/empty", "state_key": "name:docs/empty", "providers": [], "rejected": [], "pending_approval": [], "collisions": [] }],
+            "teams": teams,
         });
         expect![[r#"
             larder 0.1.0, not ready, since 2026-01-02T03:04:05Z

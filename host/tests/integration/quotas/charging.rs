@@ -173,8 +173,8 @@ async fn bytes_are_charged_to_the_team_of_the_provider() {
 #[tokio::test]
 async fn the_first_team_of_a_caller_pays_for_its_requests() {
     let two_requests = Quota { requests: 1, watchers: 1, ..Quota::default() };
-    let (alpha, beta) =
-        (server_of("alpha", "echo", two_requests).await, server_of("beta", "echo", two_requests).await);
+    let alpha = server_of("alpha", "echo", two_requests.clone()).await;
+    let beta = server_of("beta", "echo", two_requests).await;
     let gateway = shared_gateway(&[&alpha, &beta], 100);
     let [both, reverse] = [["beta", "alpha"], ["alpha", "beta"]].map(|teams| member(&teams));
     let admitted = |caller: &Caller| (0..100).take_while(|_| gateway.admit(caller).is_ok()).count();

@@ -38,7 +38,7 @@ impl IdentifiedComponent {
 fn needs_bytes(desired: &DesiredComponent) -> bool {
     let signatures = &desired.artifact.signatures;
     let is_signed = !signatures.found.is_empty() || !signatures.files.is_empty();
-    !desired.trust.is_empty() && is_signed && signatures.subject == SignedSubject::Component
+    !desired.trust.0.is_empty() && is_signed && signatures.subject == SignedSubject::Component
 }
 
 impl Loader {

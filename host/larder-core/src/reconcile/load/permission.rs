@@ -21,7 +21,7 @@ impl Loader {
         else {
             return true;
         };
-        if !desired.trust.still_trusts(&previous.signers) {
+        if !desired.trust.0.still_trusts(&previous.signers) {
             return false;
         }
         let current = desired.ceiling.cap_request(GrantRequest::from_grant(&serving.config.grant));

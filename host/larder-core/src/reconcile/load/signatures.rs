@@ -18,10 +18,11 @@ impl Loader {
         desired: &DesiredComponent,
         component: &IdentifiedComponent,
     ) -> Result<Vec<Signer>, LoadError> {
-        if desired.trust.is_empty() {
+        if desired.trust.0.is_empty() {
             return Ok(Vec::new());
         }
-        let (trust, signatures) = (Arc::clone(&desired.trust), desired.artifact.signatures.clone());
+        let trust = Arc::clone(&desired.trust.0);
+        let signatures = desired.artifact.signatures.clone();
         let subject = subject(&signatures, component);
         let verify = move || trust.verify(&subject, &signatures.read());
         // The error contains the number of the task, so each attempt would be logged as a new rejection.
