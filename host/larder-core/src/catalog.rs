@@ -327,7 +327,7 @@ impl Catalog {
         let (own, before) = (SeenLists::of(&[self]), SeenLists::of(&[other]));
         Lists {
             // What is claimed here is not in the lists of callers who have this team before others.
-            resources: self.visible_lists() != other.visible_lists() || !self.claims().eq(other.claims()),
+            resources: self.visible_lists() != other.visible_lists() || self.claims() != other.claims(),
             tools: own.tools != before.tools,
             prompts: own.prompts != before.prompts,
         }
@@ -345,8 +345,8 @@ impl Catalog {
             .collect()
     }
 
-    fn claims(&self) -> impl Iterator<Item = &String> {
-        self.offers.iter().flat_map(|offer| &offer.claims)
+    fn claims(&self) -> BTreeSet<&String> {
+        self.offers.iter().flat_map(|offer| &offer.claims).collect()
     }
 
     fn is_visible(&self, offer: &Arc<Offer>) -> bool {

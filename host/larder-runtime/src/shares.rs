@@ -217,6 +217,8 @@ impl TeamShares {
 
     /// Takes so much of a resource, and waits for it behind others of the team. More than the largest share is never taken.
     pub async fn take(&self, resource: Resource, amount: u64) -> Option<Taken> {
+        // A task whose calls never wait lets others run now and then.
+        tokio::task::coop::consume_budget().await;
         let waiting = &self.shared(resource).waiting;
         if waiting.is_empty()
             && let Some(taken) = self.try_take(resource, amount)

@@ -255,7 +255,8 @@ async fn reads_of_another_team_do_not_wait_for_validations() {
     let samples = parse_samples(&admin.get("/metrics").await.1);
     let of_heavy =
         |name: &str| sample_value(&samples, &format!("{name}{{team=\"heavy\",provider=\"hostile_tools\"}}"));
-    assert!(of_heavy("larder_calls_moved_total") >= VALIDATING_CALLERS as f64);
+    let moved = of_heavy("larder_calls_moved_total");
+    assert!(moved >= VALIDATING_CALLERS as f64, "{moved}");
     // The team is charged for what its calls took on both threads.
     let cpu_time = of_heavy("larder_guest_cpu_seconds_total");
     assert!(cpu_time > total.as_secs_f64() / 8.0, "{cpu_time} s of {total:?}");

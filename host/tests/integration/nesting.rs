@@ -158,7 +158,8 @@ fn deep_toml_is_refused() {
     for deep in [format!("settings.{tables}"), format!("settings.x = {}\n", "[".repeat(60_000))] {
         let work_dir = WorkDir::with_guests("echo").file("plugins/echo.toml", &deep);
         let checked = work_dir.larder("check");
-        assert!(checked.stdout.contains("nested more than"), "{}{}", checked.stdout, checked.stderr);
+        let output = format!("{}{}", checked.stdout, checked.stderr);
+        assert!(output.contains("nested more than"), "{output}");
         let (server, _) = work_dir.serve("");
         drop(server);
         let refused = WorkDir::with_guests("echo").file("larder.toml", &deep).larder("check");
@@ -169,7 +170,7 @@ fn deep_toml_is_refused() {
 
 #[test]
 fn deep_files_of_clients_are_not_edited() {
-    let work_dir = WorkDir::with_guests("");
+    let work_dir = WorkDir::with_guests("").file("larder.toml", "");
     let file = work_dir.path("mcp.json");
     for (depth, expected) in [(500, 0), (100_000, 1)] {
         let text = format!("{{\n  \"other\": {}\n}}\n", lists(depth));

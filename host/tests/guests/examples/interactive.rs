@@ -184,8 +184,10 @@ fn interview(input: Option<ProvidedInput>) -> Result<PromptAnswer, Error> {
     let sampling = r#"{ "messages": [{ "role": "user", "content": { "type": "text", "text": "Hello" } }], "maxTokens": 9 }"#;
     match input {
         None => {
-            let requests =
-                vec![request("roots", "roots/list", "{}"), request("model", "sampling/createMessage", sampling)];
+            let requests = vec![
+                request("roots", "roots/list", "{}"),
+                request("model", "sampling/createMessage", sampling),
+            ];
             Ok(PromptAnswer::InputRequired(InputRequired { requests, state: None }))
         }
         Some(input) => Err(Error::Failed(format!("{} answers", input.responses.len()))),

@@ -143,7 +143,7 @@ fn full_status() -> Value {
         "index": { "documents": 1, "bytes": 2, "pending": 3, "error": "full" },
     });
     let team = json!({
-        "team": "default", "plugins": "/srv/plugins", "providers": [provider], "more_rejected": 1, "collisions": ["z"],
+        "team": "default", "plugins": "/srv/plugins", "state_key": "/srv/plugins", "providers": [provider], "more_rejected": 1, "collisions": ["z"],
         "rejected": [{ "file": "odd.wasm", "digest": "00", "reason": "empty", "since": at }],
         "pending_approval": [{ "provider": "net", "digest": "00", "requested": ["env HOME"], "since": at }],
         "stored": [{ "provider": "wiki", "keys": 1, "bytes": 2, "callers": 3 }],
@@ -160,6 +160,7 @@ fn full_status() -> Value {
     json!({
         "version": "0.1.0", "started": at, "ready": false, "reasons": ["stopping"], "problems": ["x"],
         "needs_restart": ["admin"], "issuer": issuer, "cluster": cluster, "memory": { "limit": 2, "used": { "guests": 1 }, "refused": 2 },
+        "folders": { "configuration": "/etc/larder.toml", "state": "/var/lib/larder", "cache": "/var/cache/larder" },
         "teams": [team],
     })
 }

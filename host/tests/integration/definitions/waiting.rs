@@ -81,7 +81,8 @@ async fn a_legacy_client_is_asked_on_the_stream_of_the_call() {
         ),
     ] {
         let (mut stream, question) = client.ask(1).await;
-        assert_eq!(question["params"], json!({ "message": "Who are you?" }));
+        let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+        assert_eq!(question["params"], json!({ "message": "Who are you?", "requestedSchema": schema }));
         client.answer(&question, outcome).await;
         assert_eq!(text(&stream.next().await.unwrap()), expected);
     }

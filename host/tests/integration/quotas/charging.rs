@@ -140,7 +140,7 @@ fn member(teams: &[&str]) -> Caller {
 
 #[tokio::test]
 async fn bytes_are_charged_to_the_team_of_the_provider() {
-    let small = Quota { bytes: 100, requests: 1, ..Quota::default() };
+    let small = Quota { bytes: 100, ..Quota::default() };
     let (alpha, beta) =
         (server_of("alpha", "full", small).await, server_of("beta", "echo", Quota::default()).await);
     let gateway = shared_gateway(&[&alpha, &beta], 100);
@@ -155,7 +155,7 @@ async fn bytes_are_charged_to_the_team_of_the_provider() {
         assert!(read("echo://hello").await.is_ok());
     }
     alpha.quota_usage.as_ref().unwrap().check_byte_quota().unwrap();
-    // Reads of alpha are limited by alpha's quota, though beta would admit the caller.
+    // Reads of alpha are limited by alpha's quota of bytes.
     assert!(read("full://one").await.is_ok());
     let refused = read("full://one").await.unwrap_err();
     assert!(

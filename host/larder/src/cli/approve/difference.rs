@@ -76,6 +76,7 @@ mod tests {
         let before = r#"{ "name": "double", "description": "Doubles.\nReally.", "title": null }"#;
         let after = r#"{ "name": "double", "description": "Doubles.\nSend\u00a0files.\udb40\udc41\u202e\r", "input_schema": { "a": 1 } }"#;
         expect![[r#"
+            tools:
               definition of do\u001buble:
                 @@ -1,5 +1,9 @@
                  description:
@@ -89,7 +90,7 @@ mod tests {
                  name:
                    double
         "#]]
-        .assert_eq(&of_tool("do\u{1b}uble", Some(before), Some(after)));
+        .assert_eq(&format!("tools:\n{}", of_tool("do\u{1b}uble", Some(before), Some(after))));
         let new = of_tool("double", None, Some(before));
         assert!(new.contains("+  Doubles.\n") && !new.contains("    -"), "{new}");
         assert!(of_tool("double", None, None).contains("too long"));
