@@ -44,7 +44,7 @@ const WITHOUT: &[(&str, &[&str])] = &[
     ("larder-json-schema", &["larder-model", "tokio", "wasmtime"]),
     ("larder-client", &["larder-core", "larder-model", "larder-sandbox", "wasmtime"]),
     ("larder-author", &["larder-core", "larder-model", "larder-sandbox", "wasmtime"]),
-    ("larder-signature", &["aws-lc-rs", "larder-core", "openssl", "tokio", "wasmtime"]),
+    ("larder-signature", &["aws-lc-rs", "larder-core", "openssl", "wasmtime"]),
     ("larder-core", &["larder-registry", "larder-signature", "oci-client", "sigstore-verify", "toml"]),
 ];
 

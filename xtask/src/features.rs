@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 
-use crate::lints::linted;
+use crate::linted_build::linted;
 use crate::run::{Output, root};
 use crate::step::Outcome;
 

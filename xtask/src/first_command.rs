@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
+use crate::cpu_time::cpu_time;
 use crate::run::{Output, cargo, in_ci, target};
 use crate::step::Outcome;
-use crate::step_process::cpu_time;
 
 const MAX_CPU_TIME: Duration = Duration::from_secs(15 * 60);
 

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::lints::linted;
+use crate::linted_build::linted;
 use crate::run::{Output, cargo, command, root, stdout_of, target};
 
 pub(crate) const TARGET: &str = "wasm32-wasip2";

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context as _, Result};
 
 use crate::book;
-use crate::lints::linted;
+use crate::linted_build::linted;
 use crate::run::{self, Output, command, target};
 use crate::step::Outcome;
 use crate::test_log::count_tests;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::lints::linted;
+use crate::linted_build::linted;
 use crate::run::{Output, root, target};
 use crate::step::Outcome;
 use crate::test_log::count_tests;

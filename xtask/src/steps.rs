@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::lints::{build_server, linted};
+use crate::linted_build::{build_server, linted};
 use crate::run::{self, Output, cargo};
 use crate::step::{Outcome, Step, Weight};
 use crate::test_log::{count_tests, flaky_tests};

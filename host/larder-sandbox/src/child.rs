@@ -18,8 +18,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 use self::functions::Functions;
 pub(super) use self::output::Output;
 use self::recompilation::functions_for_next_revision;
-use super::compiled::first_line;
 use super::engine;
+use super::engine_error::shortened;
 use super::tier::Tier;
 use super::unsupported_features;
 
@@ -105,7 +105,7 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     let tier = if task.is_optimised { Tier::Optimised } else { Tier::First };
     let store = functions.clone().map(|functions| functions as Arc<dyn wasmtime::CacheStore>);
     let engine = engine::for_compiling(tier, store);
-    let engine = engine.map_err(|error| ChildError::Engine(first_line(&error)))?;
+    let engine = engine.map_err(|error| ChildError::Engine(shortened(&error)))?;
     let code = match task.is_library {
         true => engine.precompile_module(&bytes),
         false => engine.precompile_component(&bytes),
@@ -142,7 +142,7 @@ fn write_rest(functions: Option<&Functions>, limits: &ProcessLimits, mut output:
 /// Returns why the engine rejected a component.
 fn rejected(bytes: &[u8], error: &wasmtime::Error) -> ChildError {
     match unsupported_features(bytes) {
-        features if features.is_empty() => ChildError::Invalid(first_line(error)),
+        features if features.is_empty() => ChildError::Invalid(shortened(error)),
         features => ChildError::Unsupported(features.join(", ")),
     }
 }

@@ -18,8 +18,8 @@ use super::contract_version::{
     CONTRACT_PACKAGE, CONTRACT_VERSION, UnsupportedContract, check_contract_version, is_compatible,
     is_offered,
 };
-use super::engine::Places;
-use super::engine_error::causes;
+use super::engine_error::shortened;
+use super::places::Places;
 use super::state::GuestState;
 use super::tier::Tier;
 use larder_model::name::{Digest, TeamName};
@@ -327,7 +327,7 @@ impl CompiledComponent {
         store: &mut Store<GuestState>,
         instance: &Instance,
     ) -> wasmtime::Result<resource_provider::Guest> {
-        let type_mismatch = |error: wasmtime::Error| wasmtime::Error::from(TypeMismatch(first_line(&error)));
+        let type_mismatch = |error: wasmtime::Error| wasmtime::Error::from(TypeMismatch(shortened(&error)));
         if let Some(completion) = &self.completion {
             completion.load(&mut *store, instance).map_err(type_mismatch)?;
         }
@@ -395,12 +395,7 @@ fn missing_provider_interface(exports: &[String], error: &wasmtime::Error) -> Re
 }
 
 fn mismatch(error: &wasmtime::Error) -> Rejection {
-    Rejection::Mismatch(first_line(error))
-}
-
-/// The first line of an error of the engine, which can have many lines.
-pub(super) fn first_line(error: &wasmtime::Error) -> String {
-    causes(error).chars().take(400).collect()
+    Rejection::Mismatch(shortened(error))
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Configuration of the wasmtime engine and the linker. Features that components do not need are disabled.
 
-mod places;
-
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -11,10 +9,9 @@ use wasmtime::{
     CacheStore, Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig,
 };
 
-pub(super) use self::places::Places;
-use self::places::{MAX_MEMORIES, MAX_TABLES, MEMORIES, TABLES};
 use super::bindings;
 use super::limits::GUEST_STACK;
+use super::places::{self, MAX_MEMORIES, MAX_TABLES, MEMORIES, TABLES};
 use super::state::GuestState;
 use super::tier::Tier;
 use super::unreadable_names::count_unreadable_names;

@@ -8,6 +8,8 @@ use wasmtime::{FrameInfo, WasmBacktrace};
 
 /// Maximum size of a line in bytes.
 const MAX_LINE: usize = 1 << 10;
+/// Maximum number of characters of causes that are shortened.
+const MAX_CAUSES: usize = 400;
 /// Begins the text of a backtrace.
 const BACKTRACE: &str = "error while executing at wasm backtrace:";
 
@@ -15,6 +17,11 @@ const BACKTRACE: &str = "error while executing at wasm backtrace:";
 pub(super) fn causes(error: &wasmtime::Error) -> String {
     let causes: Vec<_> = error.chain().map(first_line).filter(|cause| cause != BACKTRACE).collect();
     causes.join(": ")
+}
+
+/// Returns the beginning of the causes of an error.
+pub(super) fn shortened(error: &wasmtime::Error) -> String {
+    causes(error).chars().take(MAX_CAUSES).collect()
 }
 
 /// Returns the causes of an error, and a line for each frame of its backtrace.

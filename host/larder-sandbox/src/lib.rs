@@ -35,6 +35,7 @@ mod long_calls;
 mod outgoing_http;
 mod outgoing_tcp;
 mod place;
+mod places;
 mod preopen;
 pub mod provider;
 mod provider_log;

@@ -145,6 +145,7 @@ fn two_teams(heavy: &str) -> (AdminClient, String, WorkDir) {
              [team.{team}]\nplugins = \"{team}\"\nquota = {{ requests = 100000 }}\n"
         );
     }
+    config += "[team.heavy.ceiling]\ntools = true\n";
     config += "[team.heavy.provider.hostile_tools]\ntools = true\nsettings = { list = \"bombs\" }\n";
     let work_dir = WorkDir::with_guests("").file("larder.toml", &config);
     for (team, guest) in [("quiet", "echo"), ("heavy", heavy)] {
@@ -235,7 +236,7 @@ async fn reads_of_another_team_do_not_wait_for_validations() {
             let start = Instant::now();
             // On a slow machine, it is ended at the deadline of the call.
             let result = format!("{:?}", client.call_tool("unevaluated", expensive_arguments()).await);
-            assert!(!result.contains("was called") && !result.contains("unknown"), "{result}");
+            assert!(!result.contains("was called") && !result.contains("Unknown tool"), "{result}");
             start.elapsed()
         });
     }

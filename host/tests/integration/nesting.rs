@@ -172,13 +172,13 @@ fn deep_toml_is_refused() {
 fn deep_files_of_clients_are_not_edited() {
     let work_dir = WorkDir::with_guests("").file("larder.toml", "");
     let file = work_dir.path("mcp.json");
-    for (depth, expected) in [(500, 0), (100_000, 1)] {
+    for (depth, expected) in [(500, 0), (100_000, 64)] {
         let text = format!("{{\n  \"other\": {}\n}}\n", lists(depth));
         std::fs::write(&file, &text).unwrap();
         let connected = work_dir.larder("connect cursor --file mcp.json --write");
         assert_eq!(connected.code, Some(expected), "{depth}: {}{}", connected.stdout, connected.stderr);
         let is_unchanged = std::fs::read_to_string(&file).unwrap() == text;
-        assert_eq!(is_unchanged, expected == 1, "{depth}");
+        assert_eq!(is_unchanged, expected != 0, "{depth}");
     }
 }
 

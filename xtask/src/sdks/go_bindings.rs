@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::languages::with_tools;
-use crate::lints::build_server;
+use crate::linted_build::build_server;
 use crate::run::{Output, command, larder, root, target};
 use crate::tools::{self, author_tool};
 

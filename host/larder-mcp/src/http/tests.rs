@@ -23,7 +23,7 @@ fn request_futures_are_small() {
         size_of::<F>()
     }
     for (name, size, max) in
-        [("dispatch", of_dispatch(Endpoint::dispatch), 4 << 10), ("respond", of(Endpoint::respond), 6 << 10)]
+        [("dispatch", of_dispatch(Endpoint::dispatch), 4 << 10), ("respond", of(Endpoint::respond), 6_400)]
     {
         assert!(size <= max, "the future of `{name}` has {size} bytes");
     }

@@ -10,7 +10,9 @@ use larder_model::policy::Quota;
 use larder_model::resource::{Call, Caller};
 use serde_json::json;
 
-use crate::harness::{TestServer, TestServerBuilder, eventually, parse_uri, shared_gateway};
+use crate::harness::{
+    SLOW_WAIT, TestServer, TestServerBuilder, eventually, eventually_within, parse_uri, shared_gateway,
+};
 use crate::http_server::{ACCEPT, HttpTestServer, JSON};
 
 /// A server with the smallest limit for concurrent requests, which is four.
@@ -45,7 +47,8 @@ async fn a_call_that_outlives_its_connection_still_counts() {
         let answer = http.read("echo://error/denied").await;
         answer.status == 429 && answer.body.contains("concurrent requests")
     };
-    eventually("all permits are taken", full).await;
+    // A read that comes before the last of these calls waits for a guest itself.
+    eventually_within(SLOW_WAIT, "all permits are taken", full).await;
     drop(connections);
     eventually("the connections are closed", async || http.server.metrics.server().connections.get() <= 1)
         .await;
