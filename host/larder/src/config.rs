@@ -267,6 +267,7 @@ fn working_dir() -> io::Result<PathBuf> {
 }
 
 /// Checks a text that is about to become the configuration file.
+#[cfg(feature = "registry")]
 pub(crate) fn check_text(text: &str, overrides: &Overrides) -> Result<(), ConfigError> {
     let (_, context) = location(overrides, false)?;
     parse(text, &context, &environment(), overrides).map(drop)

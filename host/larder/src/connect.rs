@@ -11,6 +11,7 @@ mod plan;
 mod toml_file;
 
 pub(crate) use client::Client;
+#[cfg(feature = "registry")]
 pub(crate) use config_file::{ConfigFile, Readers};
 pub(crate) use entry::{Server, Token};
 pub(crate) use error::ConnectError;

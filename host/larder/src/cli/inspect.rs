@@ -20,7 +20,9 @@ use super::team::TeamArg;
 use super::{Outcome, guest_stderr, log, out, temp_plugins};
 use crate::app::{App, Interfaces, Provider};
 use crate::config::{self, Overrides};
-pub(super) use component_info::{ComponentInfo, Metadata};
+pub(super) use component_info::ComponentInfo;
+#[cfg(feature = "registry")]
+pub(super) use component_info::Metadata;
 use larder_model::name::Digest;
 use larder_model::signature::{NoVerification, SignatureVerifier};
 pub(super) use published::Published;
@@ -101,6 +103,7 @@ impl Findings {
     }
 
     /// Returns why it can never be served. What only fails without settings or grants is no such reason.
+    #[cfg(feature = "registry")]
     pub(super) fn refusal(&self) -> Option<&String> {
         let is_provider = self.info.contract.is_some() && !self.info.has_unknown_imports();
         self.rejected.as_ref().filter(|_| !is_provider)

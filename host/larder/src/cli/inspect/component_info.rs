@@ -124,6 +124,7 @@ impl ComponentInfo {
     }
 
     /// Whether it imports what the host does not provide.
+    #[cfg(feature = "registry")]
     pub(in crate::cli) fn has_unknown_imports(&self) -> bool {
         self.imports.contains_key(&ImportGroup::Unknown)
     }

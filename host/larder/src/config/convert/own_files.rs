@@ -1,5 +1,6 @@
 //! Collects the files of the host that the configuration names.
 
+#[cfg(feature = "registry")]
 use std::path::Path;
 
 use super::super::LOCK_FILE;
