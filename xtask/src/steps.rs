@@ -39,7 +39,6 @@ pub(crate) const STEPS: &[Step] = steps![
     Heavy "plugin-tests", "tests of the providers and their SDK, native", [], plugin_tests;
     Light "book-examples", "the commands and configurations of the book", ["plugins", "host"], book::run_examples;
     Light "demo", "read the demo with larder's client", ["plugins", "host"], |o| passed(demo::read_complete(o));
-    Heavy "first-command", "the first command of the README, from nothing, and its CPU time", [], first_command::check;
     Light "packaging-systemd", "the units for systemd, with sockets and notifications", ["plugins", "host"], packaging::systemd::check;
     Light "packaging-monitoring", "alert rules and the dashboard, with promtool", ["plugins", "host"], packaging::monitoring::check;
     Light "packaging-kubernetes", "the manifests for Kubernetes", ["plugins", "host"], packaging::kubernetes::check;
@@ -113,6 +112,7 @@ pub(crate) const STEPS: &[Step] = steps![
 
 /// What only a release needs: `cargo xtask test release`, which `cargo xtask dist` runs too.
 pub(crate) const RELEASE_STEPS: &[Step] = steps![
+    Heavy "first-command", "the first command of the README, from nothing, and its CPU time", [], first_command::check;
     Heavy "rustdoc", "rustdoc without warnings", [], rustdoc;
     Heavy "crates", "the packages of the crates compile on their own", [], packaging::crates::check;
     Heavy "lints", "clippy for the benchmark and the fuzz targets", [], lints::check_benchmark_and_fuzzing;

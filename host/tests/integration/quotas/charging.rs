@@ -1,5 +1,6 @@
 //! Which quota is charged for what, and for how long.
 
+use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -10,9 +11,7 @@ use larder_model::policy::Quota;
 use larder_model::resource::{Call, Caller};
 use serde_json::json;
 
-use crate::harness::{
-    SLOW_WAIT, TestServer, TestServerBuilder, eventually, eventually_within, parse_uri, shared_gateway,
-};
+use crate::harness::{TestServer, TestServerBuilder, eventually, parse_uri, shared_gateway};
 use crate::http_server::{ACCEPT, HttpTestServer, JSON};
 
 /// A server with the smallest limit for concurrent requests, which is four.
@@ -26,10 +25,14 @@ fn four_requests() -> TestServerBuilder {
 
 #[tokio::test]
 async fn a_call_that_outlives_its_connection_still_counts() {
-    let http = HttpTestServer::from_builder(four_requests()).await;
+    let builder = four_requests().provider("echo", |grant, _| {
+        grant.limits.queue_timeout = Duration::from_millis(100);
+    });
+    let http = HttpTestServer::from_builder(builder).await;
     let session = http.session("2025-06-18").await;
-    let mut connections = Vec::new();
-    for id in 0..4 {
+    let connections = RefCell::new(Vec::new());
+    let start_call = || {
+        let id = connections.borrow().len();
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": { "uri": "sleep://hour" } });
         let mut stream = TcpStream::connect(http.address).unwrap();
         let (address, body) = (http.address, body.to_string());
@@ -41,14 +44,18 @@ async fn a_call_that_outlives_its_connection_still_counts() {
             body.len()
         )
         .unwrap();
-        connections.push(stream);
+        connections.borrow_mut().push(stream);
+    };
+    for _ in 0..4 {
+        start_call();
     }
     let full = async || {
+        // If an earlier read came before one of the calls, it took the permit of that call.
+        start_call();
         let answer = http.read("echo://error/denied").await;
         answer.status == 429 && answer.body.contains("concurrent requests")
     };
-    // A read that comes before the last of these calls waits for a guest itself.
-    eventually_within(SLOW_WAIT, "all permits are taken", full).await;
+    eventually("all permits are taken", full).await;
     drop(connections);
     eventually("the connections are closed", async || http.server.metrics.server().connections.get() <= 1)
         .await;
