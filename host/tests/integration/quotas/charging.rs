@@ -52,6 +52,8 @@ async fn a_call_that_outlives_its_connection_still_counts() {
     let full = async || {
         // If an earlier read came before one of the calls, it took the permit of that call.
         start_call();
+        // The server accepts the connection only after it has handled what existing connections sent.
+        tokio::time::sleep(Duration::from_millis(20)).await;
         let answer = http.read("echo://error/denied").await;
         answer.status == 429 && answer.body.contains("concurrent requests")
     };
