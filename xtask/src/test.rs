@@ -254,7 +254,7 @@ mod tests {
     fn selects_steps_by_name_or_prefix_with_their_prerequisites() {
         check(&["fmt"], "fmt");
         check(&["rustdoc", "fmt"], "fmt rustdoc");
-        check(&["release"], "plugins host guests first-command rustdoc crates lints mdbook wkg");
+        check(&["release"], "plugins host guests rustdoc crates lints mdbook wkg");
         check(&["clients-python"], "plugins host python clients-python");
         check(
             &["conformance"],
