@@ -35,6 +35,13 @@ const STOP_CHECK: Duration = Duration::from_millis(20);
 const SILENT: Duration = Duration::from_millis(200);
 /// Bytes of a response that tell a result from an error.
 const BEGINNING: usize = 100;
+/// The files of the guest `indexed`, which have the same words in different orders.
+const FILES: usize = 900;
+const WORDS: usize = 2_000;
+/// Words that all of these files contain.
+const SEARCHED: &str = "word1 word2 word3 word5 word8 word13 word21 word34";
+/// How long the server may take until these files are in its index.
+const INDEXED_WITHIN: Duration = Duration::from_secs(120);
 /// The p99 beside a flood may be this many times the undisturbed p99, or this many microseconds more.
 const MAX_RATIO: f64 = 1.5;
 const MAX_MORE: f64 = 1_000.0;
@@ -56,9 +63,13 @@ enum Flood {
     Memories,
     /// Guests with many tables, which sleep.
     Tables,
+    /// Calls of a tool whose arguments take long to validate.
+    Schemas,
+    /// Searches in the full-text index.
+    Searches,
 }
 
-const FLOODS: [Flood; 7] = [
+const FLOODS: [Flood; 9] = [
     Flood::Connections,
     Flood::Requests,
     Flood::Spinning,
@@ -66,6 +77,8 @@ const FLOODS: [Flood; 7] = [
     Flood::LargeAnswers,
     Flood::Memories,
     Flood::Tables,
+    Flood::Schemas,
+    Flood::Searches,
 ];
 
 impl Flood {
@@ -78,6 +91,8 @@ impl Flood {
             Self::LargeAnswers => "answers of 16 MiB",
             Self::Memories => "guests with 8 memories that sleep",
             Self::Tables => "guests with 32 tables that sleep",
+            Self::Schemas => "arguments that are slow to validate",
+            Self::Searches => "searches in the full-text index",
         }
     }
 
@@ -86,23 +101,59 @@ impl Flood {
         match self {
             Self::Connections => 128,
             Self::Requests => 32,
-            Self::Spinning => 8,
+            Self::Spinning | Self::Schemas | Self::Searches => 8,
             Self::Memory | Self::LargeAnswers => 4,
             // As many as the default quota of a team allows.
             Self::Memories | Self::Tables => 64,
         }
     }
 
-    fn uri(self) -> &'static str {
+    /// The request of one of its connections.
+    fn request(self, address: SocketAddr, token: &str, number: usize) -> Vec<u8> {
+        let read = |uri| wire::read_with_token(address, token, uri, Some(number));
         match self {
-            Self::Connections | Self::Requests => "sized://busy/text/1024",
-            Self::Spinning => "spin://forever",
-            Self::Memory => "touch://pages/100",
+            Self::Connections | Self::Requests => read("sized://busy/text/1024"),
+            Self::Spinning => read("spin://forever"),
+            Self::Memory => read("touch://pages/100"),
             // A little less than the limit, which includes the overhead of the content.
-            Self::LargeAnswers => "sized://busy/text/16700000",
-            Self::Memories | Self::Tables => "sleep://hour",
+            Self::LargeAnswers => read("sized://busy/text/16700000"),
+            Self::Memories | Self::Tables => read("sleep://hour"),
+            Self::Schemas => {
+                wire::tool_call_with_token(address, token, "unevaluated", &expensive_arguments())
+            }
+            Self::Searches => {
+                wire::tool_call_with_token(address, token, "search", &json!({"query": SEARCHED}))
+            }
         }
     }
+
+    /// A component that only this flood uses.
+    fn component(self) -> Option<&'static str> {
+        match self {
+            Self::Schemas => Some("hostile_tools"),
+            Self::Searches => Some("indexed"),
+            Self::Connections
+            | Self::Requests
+            | Self::Spinning
+            | Self::Memory
+            | Self::LargeAnswers
+            | Self::Memories
+            | Self::Tables => None,
+        }
+    }
+}
+
+/// Arguments for the tool `unevaluated` of the guest `hostile_tools`. Their validation is ended by its limit of effort, or
+/// by the deadline of the call.
+fn expensive_arguments() -> Value {
+    let members: Vec<String> = (0..50).map(|number| format!("a{number}")).collect();
+    let wide = || members.iter().map(|name| (name.clone(), json!(1))).collect::<serde_json::Map<_, _>>();
+    let nested = (0..30).fold(wide(), |inner, _| {
+        let mut outer = wide();
+        outer.insert("a".to_owned(), Value::Object(inner));
+        outer
+    });
+    Value::Object(nested)
 }
 
 /// The latencies of the quiet team beside one flood.
@@ -165,7 +216,8 @@ impl Teams {
         let (quiet, quiet_config) = token(&setup.larder, "quiet")?;
         let (busy, busy_config) = token(&setup.larder, "busy")?;
         let components = [("quiet", "sized"), ("busy", "sized"), ("busy", "spin"), ("busy", "touch")];
-        for (team, component) in components {
+        let of_flood = flood.component().map(|component| ("busy", component));
+        for (team, component) in components.into_iter().chain(of_flood) {
             fs::create_dir_all(plugins(&dir, team))?;
             fs::write(plugins(&dir, team).join(format!("{component}.wasm")), setup.guest(component)?)?;
         }
@@ -173,22 +225,63 @@ impl Teams {
         match flood {
             Flood::Memories => heavy::add(&mut sleep, Many::Memories),
             Flood::Tables => heavy::add(&mut sleep, Many::Tables),
-            Flood::Connections | Flood::Requests | Flood::Spinning | Flood::Memory | Flood::LargeAnswers => {}
+            Flood::Connections
+            | Flood::Requests
+            | Flood::Spinning
+            | Flood::Memory
+            | Flood::LargeAnswers
+            | Flood::Schemas
+            | Flood::Searches => {}
         }
+        write_files(&dir)?;
         fs::write(plugins(&dir, "busy").join("sleep.wasm"), sleep)?;
         let long = "cpu_time = \"1h\"\ntimeout = \"1h\"\n";
         let config = format!(
-            "state_dir = \"state\"\n[server.log]\nfilter = \"warn\"\n[admin]\nlisten = \"off\"\n[compiler]\n\
+            "state_dir = \"state\"\n[server]\nresource_tools = true\n[server.log]\nfilter = \"warn\"\n[admin]\nlisten = \"off\"\n[compiler]\n\
              cache_dir = {:?}\n{quiet_config}{busy_config}\
              [team.quiet.provider.sized.settings]\nauthority = \"fresh\"\n\
              [team.busy.provider.sized.settings]\nauthority = \"busy\"\n\
              [team.busy.provider.spin.limits]\n{long}\
-             [team.busy.provider.sleep.limits]\n{long}concurrency = 64\n",
+             [team.busy.provider.sleep.limits]\n{long}concurrency = 64\n\
+             [team.busy.provider.hostile_tools]\ntools = true\n\
+             [team.busy.provider.indexed]\nindex = true\n\
+             dirs = [{{ host = \"docs\" }}, {{ host = \"log\", access = \"write\" }}]\n",
             setup.scratch.join("cache").display().to_string()
         );
         fs::write(dir.join("larder.toml"), config)?;
-        Ok(Self { server: setup.start(&dir)?, quiet, busy })
+        let teams = Self { server: setup.start(&dir)?, quiet, busy };
+        if let Flood::Searches = flood {
+            teams.wait_for_index()?;
+        }
+        Ok(teams)
     }
+
+    /// Waits until a search finds words of the files.
+    fn wait_for_index(&self) -> Result<()> {
+        let address = self.server.address;
+        let search = Flood::Searches.request(address, &self.busy, 0);
+        let start = Instant::now();
+        loop {
+            let (status, _, body) = load::once(address, &search)?;
+            let body = String::from_utf8_lossy(&body);
+            if status == 200 && body.contains("indexed://") {
+                return Ok(());
+            }
+            ensure!(start.elapsed() < INDEXED_WITHIN, "no file is found: {status} {body}");
+            std::thread::sleep(STOP_CHECK);
+        }
+    }
+}
+
+/// Writes the files of the guest `indexed`.
+fn write_files(dir: &Path) -> Result<()> {
+    fs::create_dir_all(dir.join("docs"))?;
+    fs::create_dir_all(dir.join("log"))?;
+    for file in 0..FILES {
+        let words = (0..WORDS).map(|word| format!("word{}", (word * (file + 1)) % WORDS));
+        fs::write(dir.join("docs").join(format!("{file}")), words.collect::<Vec<_>>().join(" "))?;
+    }
+    Ok(())
 }
 
 fn plugins(dir: &Path, team: &str) -> PathBuf {
@@ -243,8 +336,8 @@ fn run(
     LocalSet::new().block_on(&runtime, async {
         let mut tasks = JoinSet::new();
         for number in 0..flood.connections() {
-            let (handled, request) =
-                (handled.clone(), wire::read_with_token(address, token, flood.uri(), Some(number)));
+            let handled = handled.clone();
+            let request = flood.request(address, token, number);
             tasks.spawn_local(async move {
                 loop {
                     // A refusal or a closed connection is what a flood expects.

@@ -77,9 +77,25 @@ fn modern_with(
 
 /// Formats a call of a tool of the modern era.
 pub(crate) fn tool_call(address: SocketAddr, name: &str, arguments: &Value) -> Vec<u8> {
+    tool_call_with(address, name, arguments, None)
+}
+
+/// The same with a token.
+pub(crate) fn tool_call_with_token(
+    address: SocketAddr,
+    token: &str,
+    name: &str,
+    arguments: &Value,
+) -> Vec<u8> {
+    tool_call_with(address, name, arguments, Some(token))
+}
+
+fn tool_call_with(address: SocketAddr, name: &str, arguments: &Value, token: Option<&str>) -> Vec<u8> {
     let method = "tools/call";
     let params = json!({"name": name, "arguments": arguments, "_meta": client_metadata()});
-    let headers = [("mcp-protocol-version", MODERN), ("mcp-method", method), ("mcp-name", name)];
+    let mut headers = vec![("mcp-protocol-version", MODERN), ("mcp-method", method), ("mcp-name", name)];
+    let authorization = token.map(|token| format!("Bearer {token}"));
+    headers.extend(authorization.iter().map(|value| ("authorization", value.as_str())));
     let body = json!({"jsonrpc": "2.0", "id": load::FIRST_ID, "method": method, "params": params});
     post(address, "/mcp", &headers, &body)
 }
