@@ -49,6 +49,7 @@ usage: larder-bench run --larder FILE --guests FOLDER --fixtures FOLDER --exampl
   --revisions FOLDER the revisions for it, LANGUAGE/NUMBER.wasm
   --examples FOLDER  the examples, LANGUAGE.wasm
   --against FILE     another build of larder, measured in the same rounds
+  --against-guests FOLDER  the guests for it, if its contract is another one
   --overload         only the latency of accepted requests under overload
   --floods           only the latency of a quiet team beside the floods of another one
   --large FILE       the component for the reload measurement; it must contain `revision-00000000`
@@ -100,6 +101,7 @@ struct Options {
     bare: Option<PathBuf>,
     larder: Option<PathBuf>,
     against: Option<PathBuf>,
+    against_guests: Option<PathBuf>,
     guests: Option<PathBuf>,
     fixtures: Option<PathBuf>,
     examples: Option<PathBuf>,
@@ -144,6 +146,7 @@ impl Options {
                 "--bare" => options.bare = Some(value()?),
                 "--larder" => options.larder = Some(value()?),
                 "--against" => options.against = Some(value()?),
+                "--against-guests" => options.against_guests = Some(value()?),
                 "--guests" => options.guests = Some(value()?),
                 "--fixtures" => options.fixtures = Some(value()?),
                 "--examples" => options.examples = Some(value()?),
@@ -180,6 +183,7 @@ impl Options {
         let setup = Setup {
             larder: required(&self.larder, "--larder")?,
             against: self.against.clone(),
+            against_guests: self.against_guests.clone().or(self.guests.clone()),
             guests: required(&self.guests, "--guests")?,
             fixtures: required(&self.fixtures, "--fixtures")?,
             examples: required(&self.examples, "--examples")?,

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::content::{DOCUMENTS, Document};
 use crate::load::{self, RequestSpec, Times, Window};
 use crate::process::{Cores, Server};
-use crate::setup::{Setup, start_own};
+use crate::setup::{ProviderSetup, Setup, start_own};
 use crate::wire::{self, Era};
 
 /// A server and its mode.
@@ -205,11 +205,7 @@ struct Servers {
 }
 
 pub(crate) fn measure(setup: &Setup, plan: Plan, only: &[Variant]) -> Result<Vec<CaseResult>> {
-    let providers = [
-        setup.sized_provider("cached", "")?,
-        setup.sized_provider("fresh", "")?,
-        setup.sized_provider("reused", REUSE)?,
-    ];
+    let providers = documents(setup)?;
     let with_tools = [
         setup.sized_provider("cached", "")?,
         setup.sized_provider("fresh", "")?,
@@ -220,11 +216,7 @@ pub(crate) fn measure(setup: &Setup, plan: Plan, only: &[Variant]) -> Result<Vec
         larder: setup.start(&setup.server_dir("rust", &providers)?)?,
         tools: setup.start(&setup.tool_server_dir("tools", &with_tools)?)?,
         sdk: start_own(&["sdk".as_ref()])?,
-        other: setup
-            .against
-            .as_deref()
-            .map(|program| setup.start_other(program, "against", &providers))
-            .transpose()?,
+        other: start_other(setup)?,
         bare: start_bare(setup)?,
     };
     plan.cases().into_iter().map(|case| servers.measure_case(setup, plan, case, only)).collect()
@@ -274,6 +266,21 @@ impl Servers {
             Variant::OtherCached | Variant::OtherReused | Variant::OtherFresh => self.other.as_ref(),
         }
     }
+}
+
+/// The providers of the documents.
+fn documents(setup: &Setup) -> Result<[ProviderSetup; 3]> {
+    Ok([
+        setup.sized_provider("cached", "")?,
+        setup.sized_provider("fresh", "")?,
+        setup.sized_provider("reused", REUSE)?,
+    ])
+}
+
+fn start_other(setup: &Setup) -> Result<Option<Server>> {
+    let (Some(program), Some(guests)) = (&setup.against, &setup.against_guests) else { return Ok(None) };
+    let with_guests = Setup { guests: guests.clone(), ..setup.clone() };
+    with_guests.start_other(program, "against", &documents(&with_guests)?).map(Some)
 }
 
 fn start_bare(setup: &Setup) -> Result<BTreeMap<Variant, Server>> {

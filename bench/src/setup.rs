@@ -19,6 +19,8 @@ pub(crate) struct Setup {
     pub(crate) larder: PathBuf,
     /// Another build of the server to compare with.
     pub(crate) against: Option<PathBuf>,
+    /// The components of the integration tests for it.
+    pub(crate) against_guests: Option<PathBuf>,
     /// Components of the integration tests.
     pub(crate) guests: PathBuf,
     /// One compressed component for each language.

@@ -1,11 +1,14 @@
 //! `cargo xtask bench`: builds optimised versions of everything that is measured and runs the benchmark in
 //! `bench/`.
 
+mod against;
+
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 
+use self::against::Against;
 use crate::languages::{Built, LANGUAGES, revisions};
 use crate::run::{Output, cargo, command, root, stdout_of, target, use_larder};
 use crate::step::Outcome;
@@ -21,14 +24,16 @@ const REVISIONS: &str = "bench/revisions";
 /// The microbenchmarks.
 const MICRO: [&str; 7] = ["bench", "--profile", dist::PROFILE, "--package", "larder", "--bench", "micro"];
 
-/// Passes all options on to the benchmark, except `--no-micro`, which skips the microbenchmarks.
+/// Passes all options on to the benchmark, except `--no-micro`, which skips the microbenchmarks, and `--against`, whose value
+/// may be a commit.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
+    let (args, against) = without_against(args)?;
     let has = |options: &[&str]| options.iter().any(|option| args.contains(option));
     let is_partial = has(&["--reads", "--languages", "--names", "--compilation", "--overload", "--floods"]);
     let micro = !is_partial && !has(&["--no-micro"]);
     let has_examples = !is_partial || has(&["--languages", "--names", "--compilation"]);
     let has_revisions = !is_partial || has(&["--compilation"]);
-    let has_phases = !is_partial || has(&["--languages", "--compilation"]);
+    let has_bare = !is_partial || has(&["--reads", "--languages", "--compilation"]);
     let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--no-micro").collect();
     // The builds are logged to a file, so that stdout has only the report.
     let output = Output::log("bench")?;
@@ -77,13 +82,30 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     if micro {
         bench.arg("--micro").arg(target("criterion"));
     }
-    if micro || has_phases {
+    if let Some(against) = against {
+        let against = Against::find(&output, against)?;
+        bench.arg("--against").arg(against.program);
+        if let Some(guests) = against.guests {
+            bench.arg("--against-guests").arg(guests);
+        }
+    }
+    if micro || has_bare {
         bench.arg("--bare").arg(micro_program()?);
     }
     // Not logged: its stdout is the report.
     let status = bench.status().context("larder-bench")?;
     ensure!(status.success(), "larder-bench ended with {status}");
     Ok(())
+}
+
+/// The other arguments, and the value of `--against`.
+fn without_against<'a>(args: &[&'a str]) -> Result<(Vec<&'a str>, Option<&'a str>)> {
+    let mut args = args.to_vec();
+    let Some(at) = args.iter().position(|arg| *arg == "--against") else { return Ok((args, None)) };
+    ensure!(at + 1 < args.len(), "--against needs a commit or a program");
+    let value = args.remove(at + 1);
+    args.remove(at);
+    Ok((args, Some(value)))
 }
 
 /// The program that is measured, as it is published.

@@ -64,7 +64,7 @@ usage: cargo xtask COMMAND
   bench [--quick] [--json]   compare the performance of Larder and other servers
        --reads, --languages, --names, --compilation, --overload, --floods, --no-micro, --only NAME
                              run a part of the benchmark
-       --against PROGRAM     also measure another build of larder
+       --against COMMIT      also measure the version of a commit, which is built first, or another program
   figures [PROVIDER...]      latency, memory and size of the shipped providers, as a table, with the program that LARDER_BIN
                              names (profile `dist`) on an idle machine
   fuzz [TARGET...]           look for inputs that break the parsers, from the corpora in fuzz/ (needs a C++ compiler)
