@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 
 use self::against::Against;
-use crate::languages::{Built, LANGUAGES, revisions};
+use crate::languages::{self, LANGUAGES, revisions};
 use crate::run::{Output, cargo, command, root, stdout_of, target, use_larder};
 use crate::step::Outcome;
-use crate::{dist, plugins, tools};
+use crate::{dist, plugins};
 
 /// A component with the size of a Rust provider that has a few dependencies and is not optimized for size.
 const LARGE: &str = "revision";
@@ -47,10 +47,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     )?;
     if has_examples {
         let all = !is_partial || has(&["--languages", "--names"]);
-        build_examples(&output, |language| all || revisions::exist_in(language))?;
-    }
-    if has_revisions {
-        revisions::build(&output, &target(REVISIONS))?;
+        build_examples(&output, |language| all || revisions::exist_in(language), has_revisions)?;
     }
     if micro {
         eprintln!("running the microbenchmarks");
@@ -113,26 +110,35 @@ fn server() -> PathBuf {
     target(dist::PROFILE).join("larder")
 }
 
-/// Builds the example in each of these languages, as far as its tools are installed.
-fn build_examples(output: &Output, is_needed: impl Fn(&str) -> bool) -> Result<()> {
+/// Builds the example in each of these languages, as far as its tools are installed, and its revisions.
+fn build_examples(output: &Output, is_needed: impl Fn(&str) -> bool, with_revisions: bool) -> Result<()> {
     use_larder(server());
-    let folder = target(EXAMPLES);
+    let (examples, revisions) = (empty(EXAMPLES)?, empty(REVISIONS)?);
+    for language in LANGUAGES.iter().filter(|language| is_needed(language.name)) {
+        let name = language.name;
+        if let Some(Outcome::Skipped(reason)) = (language.install_tools)(output)? {
+            eprintln!("the example in {name} is skipped: {reason}");
+            continue;
+        }
+        eprintln!("building the example in {name}");
+        let built =
+            languages::build_example(output, language).with_context(|| format!("the example in {name}"))?;
+        fs::copy(built, examples.join(format!("{name}.wasm")))?;
+        if with_revisions {
+            revisions::build(output, language, &revisions)?;
+        }
+    }
+    Ok(())
+}
+
+/// An empty folder in `target/`.
+fn empty(folder: &str) -> Result<PathBuf> {
+    let folder = target(folder);
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
-    tools::author_tools(output)?;
-    for (language, build) in LANGUAGES.into_iter().filter(|(language, _)| is_needed(language)) {
-        eprintln!("building the example in {language}");
-        match build(output).with_context(|| format!("the example in {language}"))? {
-            Built::Component(component) => {
-                fs::copy(component, folder.join(format!("{language}.wasm")))?;
-            }
-            Built::Skipped(Outcome::Skipped(reason)) => eprintln!("skipped: {reason}"),
-            Built::Skipped(_) => {}
-        }
-    }
-    Ok(())
+    Ok(folder)
 }
 
 /// The path of the microbenchmark program. Its file name contains a hash, so cargo has to be asked.

@@ -5,12 +5,13 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::run::{Output, command, root, target};
+use crate::languages::example_component;
+use crate::run::{Output, command, root};
 use crate::tools::succeeds;
 
 const LANGUAGES: [&str; 5] = ["c", "go", "javascript", "python", "rust"];
 
-/// Stores the examples that `cargo xtask test example` has built as fixtures of the current contract version.
+/// Stores the examples that `cargo xtask test language` has built as fixtures of the current contract version.
 pub(crate) fn store(output: &Output) -> Result<()> {
     let version = crate::wit::current_version()?;
     let folder = root().join("host/tests/fixtures").join(&version);
@@ -19,10 +20,9 @@ pub(crate) fn store(output: &Output) -> Result<()> {
         succeeds(command("zstd").arg("--version")),
         "zstd is not installed; get it from your system's packages"
     );
-    let built = LANGUAGES
-        .map(|language| (language, target(&format!("examples/session-{language}/plugins/changelog.wasm"))));
+    let built = LANGUAGES.map(|language| (language, example_component(language)));
     for (language, component) in &built {
-        ensure!(component.is_file(), "the {language} example is not built; run `cargo xtask test example`");
+        ensure!(component.is_file(), "the {language} example is not built; run `cargo xtask test language`");
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for (language, component) in &built {

@@ -19,7 +19,6 @@ mod languages;
 mod linted_build;
 mod lints;
 mod mcp_client;
-mod new;
 mod packaging;
 mod page;
 mod plugins;
@@ -42,7 +41,6 @@ mod test_log;
 mod timings;
 mod tools;
 mod tools_only;
-mod trials;
 mod wit;
 
 use std::process::ExitCode;

@@ -68,11 +68,22 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     if let Some(state) = STATE.get() {
         command.env("XDG_STATE_HOME", state);
     }
+    if let Some(cache) = CACHE.get() {
+        command.env("XDG_CACHE_HOME", cache);
+    }
     command
 }
 
 /// The folder for the state of all servers of this run; none outside of tests.
 static STATE: OnceLock<PathBuf> = OnceLock::new();
+
+/// The folder for caches of all programs that this process starts; the default of the user if there is none.
+static CACHE: OnceLock<PathBuf> = OnceLock::new();
+
+/// Gives the programs that this process starts a folder for their caches.
+pub(crate) fn use_cache(folder: PathBuf) {
+    CACHE.get_or_init(|| folder);
+}
 
 /// Creates a new folder for the state of the servers of this run. What was approved or stored in an earlier run, or by
 /// the user, must not decide whether a test passes.

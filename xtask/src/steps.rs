@@ -8,8 +8,8 @@ use crate::step::{Outcome, Step, Weight};
 use crate::test_log::{count_tests, flaky_tests};
 use crate::{
     book, clients, conformance, demo, deny, examples, features, first_command, frameworks, languages, lints,
-    new, packaging, page, plugins, providers, random_answers, registry, replicas, sdks, signatures, teams,
-    tools, tools_only, trials, wit,
+    packaging, page, plugins, providers, random_answers, registry, replicas, sdks, signatures, teams, tools,
+    tools_only, wit,
 };
 
 /// The host with xtask; the providers with their SDK; the guests of the integration tests.
@@ -54,27 +54,13 @@ pub(crate) const STEPS: &[Step] = steps![
     Light "sdk-go", "tests of the Go SDK, native, and its bindings", ["host"], sdks::go;
     Light "sdk-c", "the C SDK as C and as C++, and its tests, native", ["host"], sdks::c;
     Light "sdk-cpp", "the C++ SDK, and its tests, native with the address sanitizer", ["host"], sdks::cpp;
-    Heavy "example-rust", "the example in Rust", ["host"], languages::rust;
-    Light "example-python", "the example in Python", ["host", "author-tools"], languages::python;
-    Light "example-javascript", "the example in JavaScript", ["host"], languages::javascript;
-    Light "example-typescript", "the example in TypeScript", ["host"], languages::typescript;
-    Light "example-go", "the example in Go", ["host"], languages::go;
-    Light "example-c", "the example in C", ["host"], languages::c;
-    Light "example-cpp", "the example in C++", ["host"], languages::cpp;
-    Heavy "new-rust", "a new project in Rust, built, tested and edited", ["host"], new::rust;
-    Light "new-python", "a new project in Python", ["host", "author-tools"], new::python;
-    Light "new-javascript", "a new project in JavaScript", ["host"], new::javascript;
-    Light "new-typescript", "a new project in TypeScript", ["host"], new::typescript;
-    Light "new-go", "a new project in Go", ["host"], new::go;
-    Light "new-c", "a new project in C", ["host"], new::c;
-    Light "new-cpp", "a new project in C++", ["host"], new::cpp;
-    Heavy "trial-rust", "a provider with correct and faulty behaviour in a running server, in Rust", ["host"], trials::rust;
-    Light "trial-python", "the same in Python", ["host", "author-tools"], trials::python;
-    Light "trial-javascript", "the same in JavaScript", ["host"], trials::javascript;
-    Light "trial-typescript", "the same in TypeScript", ["host"], trials::typescript;
-    Light "trial-go", "the same in Go", ["host"], trials::go;
-    Light "trial-c", "the same in C", ["host"], trials::c;
-    Light "trial-cpp", "the same in C++", ["host"], trials::cpp;
+    Heavy "language-rust", "the example, new projects and a provider with faulty behaviour, in Rust", ["host"], |o| languages::check(o, "rust");
+    Light "language-python", "the same in Python", ["host", "author-tools"], |o| languages::check(o, "python");
+    Light "language-javascript", "the same in JavaScript", ["host"], |o| languages::check(o, "javascript");
+    Light "language-typescript", "the same in TypeScript", ["host"], |o| languages::check(o, "typescript");
+    Light "language-go", "the same in Go", ["host"], |o| languages::check(o, "go");
+    Light "language-c", "the same in C", ["host"], |o| languages::check(o, "c");
+    Light "language-cpp", "the same in C++", ["host"], |o| languages::check(o, "cpp");
     Light "two-teams", "the example with two teams", ["plugins", "host"], |o| passed(teams::check(o));
     Light "page", "the page for operators, in Chromium", ["plugins", "guests", "host"], page::check;
     Light "node", "install Node packages", [], tools::node;

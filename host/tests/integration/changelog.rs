@@ -299,9 +299,9 @@ fn expected() -> Expect {
     "###]]
 }
 
-/// Checks an example that `cargo xtask test example` has built.
+/// Checks an example that `cargo xtask test language` has built.
 async fn check_example(language: &str) {
-    let path = format!("../../target/examples/session-{language}/plugins/changelog.wasm");
+    let path = format!("../../target/languages/{language}/session/plugins/changelog.wasm");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     check(&std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))).await;
 }

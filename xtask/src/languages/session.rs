@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::run::{Output, command, larder, root, target};
+use crate::run::{Output, command, larder, root};
 
 /// A command with the configuration of its section and its expected output.
 #[derive(Debug, PartialEq)]
@@ -57,10 +57,8 @@ fn check_completion_limit(dir: &Path) -> Result<()> {
 
 fn run_command(dir: &Path, session_command: &SessionCommand<'_>) -> Result<String> {
     let file = dir.join("larder.toml");
-    // With a shared cache, the component is compiled only for the first command.
-    let cache = target("examples/cache");
     let config = session_command.config.replace("FOLDER", &dir.join("folder").display().to_string());
-    fs::write(&file, format!("plugins = \"plugins\"\n[compiler]\ncache_dir = {cache:?}\n{config}"))?;
+    fs::write(&file, format!("plugins = \"plugins\"\n{config}"))?;
     let mut larder: Command = command(larder());
     larder.args(session_command.args.split_whitespace()).args(["--in-process", "--config"]).arg(&file);
     let output = larder.output()?;

@@ -1,0 +1,78 @@
+//! The folders of a language in `target`. The example and the projects follow each other in the same one, so that they
+//! share what was installed and compiled.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use crate::run::{Output, command, larder, root, target};
+use crate::sources;
+
+/// Folders that the next project uses too.
+const KEPT: [&str; 2] = ["node_modules", "target"];
+
+/// The path of a folder of this language.
+pub(super) fn of(language: &str, folder: &str) -> PathBuf {
+    target("languages").join(language).join(folder)
+}
+
+/// An empty folder of this language.
+pub(super) fn empty(language: &str, folder: &str) -> Result<PathBuf> {
+    let folder = of(language, folder);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// The folder in which the example and the projects of this language are built.
+pub(super) fn project(language: &str) -> PathBuf {
+    of(language, "project")
+}
+
+/// Replaces the project by a clean copy of the example, with the SDK. Nothing else of the repository is copied.
+pub(super) fn replace_with_example(output: &Output, language: &str) -> Result<PathBuf> {
+    let here = remove_project(language)?;
+    sources::copy(&root().join("examples").join(format!("changelog-{language}")), &here)?;
+    output.run(command(larder()).args(["sdk", language]).arg(&here))?;
+    Ok(here)
+}
+
+/// Replaces the project by a new one of `larder new`.
+pub(super) fn replace_with_new(
+    output: &Output,
+    language: &str,
+    name: &str,
+    options: &[&str],
+) -> Result<PathBuf> {
+    let here = remove_project(language)?;
+    let new = empty(language, "new")?.join(name);
+    let mut larder = command(larder());
+    larder.args(["new", name, "--lang", language]).args(options).arg("--path").arg(&new);
+    output.run(&mut larder)?;
+    for item in fs::read_dir(&new)? {
+        let item = item?;
+        fs::rename(item.path(), here.join(item.file_name()))?;
+    }
+    Ok(here)
+}
+
+/// Removes the project, without what the next one uses too.
+fn remove_project(language: &str) -> Result<PathBuf> {
+    let here = project(language);
+    fs::create_dir_all(&here)?;
+    for item in fs::read_dir(&here)? {
+        let item = item?;
+        if !KEPT.iter().any(|kept| item.file_name() == *kept) {
+            remove(&item.path())?;
+        }
+    }
+    Ok(here)
+}
+
+fn remove(path: &Path) -> Result<()> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    removed.with_context(|| format!("cannot remove {}", path.display()))
+}
