@@ -28,7 +28,9 @@ pub(crate) fn build(output: &Output, language: &Language) -> Result<PathBuf> {
 pub(super) fn check(output: &Output, language: &Language) -> Result<usize> {
     let built = build(output, language)?;
     if language.name == "rust" {
-        shell::run(output, &folder::project(language.name), "cargo test --quiet --locked")?;
+        // With the profile of the build, which has compiled the macros.
+        let test = "cargo test --quiet --release --locked --target-dir target";
+        shell::run(output, &folder::project(language.name), test)?;
     }
     let session = folder::empty(language.name, "session")?;
     let component = component(language.name);
