@@ -34,9 +34,11 @@ macro_rules! resources {
 
 resources! {
     Guests "guests" "Places for guests: their stacks, instances, memories and tables.",
+    Code "code" "Bytes of compiled code that is in use.",
     IdleGuests "idle-guests" "Places for guests that are kept for another call.",
     DnsLookups "dns-lookups" "Threads that wait for the resolver of the system.",
     AuditLines "audit-lines" "Places in the queue of the audit log.",
+    LogBytes "log-bytes" "Bytes of the lines of providers in the log within a second.",
     Streams "streams" "Open notification streams.",
     Spans "spans" "Places in the queue of spans for the collector.",
 }
@@ -46,6 +48,10 @@ resources! {
 pub struct Configured {
     /// Places for guests.
     pub guests: u32,
+    /// Bytes of compiled code.
+    pub code: u64,
+    /// Bytes in the log within a second.
+    pub log: u64,
     /// Notification streams.
     pub streams: usize,
 }
@@ -60,10 +66,13 @@ impl Resource {
 
     /// How many there are, if the operator decided so.
     pub fn limit(self, configured: Configured) -> u64 {
-        let Configured { guests, streams } = configured;
+        let Configured { guests, code, log, streams } = configured;
         match self {
             Self::Guests => guests.into(),
+            Self::Code => code,
             Self::IdleGuests => (guests / 4).into(),
+            // The rest is a reserve for warnings of the host.
+            Self::LogBytes => log - log / 4,
             Self::Streams => streams as u64,
             Self::DnsLookups => 64,
             Self::AuditLines => AUDIT_LINES as u64,
@@ -204,9 +213,19 @@ impl TeamShares {
         self.shared(resource).ledger.limit()
     }
 
+    /// Whether a part of a resource is left to other teams.
+    pub fn is_divided(&self, resource: Resource) -> bool {
+        let ledger = &self.shared(resource).ledger;
+        ledger.largest_share() < ledger.limit()
+    }
+
     /// Takes so much of a resource if it is in the share of the team now. More than the largest share is never taken.
     pub fn try_take(&self, resource: Resource, amount: u64) -> Option<Taken> {
-        let amount = self.possible(resource, amount)?;
+        self.try_take_all(resource, self.possible(resource, amount)?)
+    }
+
+    /// Takes so much of a resource, and nothing less, if it is in the share of the team now.
+    pub fn try_take_all(&self, resource: Resource, amount: u64) -> Option<Taken> {
         if self.shared(resource).ledger.add(self.account(resource), amount).is_some() {
             return Some(Taken { team: self.clone(), resource, amount });
         }

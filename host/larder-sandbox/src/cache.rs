@@ -30,6 +30,8 @@ pub(super) use self::functions::KnownFunctions;
 pub(super) use self::map::Code;
 use self::seal::{InvalidEntry, Key, VerifiedCode};
 use larder_model::name::Digest;
+use larder_model::size;
+use larder_runtime::shares::{Resource, Taken, TeamShares};
 
 /// Prefix of temporary files, which are renamed when they are complete.
 const TEMP_PREFIX: &str = ".draft-";
@@ -39,7 +41,7 @@ const TEMP_PREFIX: &str = ".draft-";
 pub struct Config {
     /// The folder.
     pub location: CacheLocation,
-    /// Maximum total size of all entries, in bytes. Entries that are in use are kept even beyond it.
+    /// Maximum total size of all entries, in bytes. What is in use is kept, so code that does not fit beside it is not used.
     pub size: u64,
     /// Entries that were not used for this long are removed.
     pub age: Duration,
@@ -84,7 +86,25 @@ pub(super) struct Cache {
 
 /// Keeps an entry in the cache. It has the code from when the entry was mapped. Whoever finds an entry that is in use
 /// gets the same code: it, its memory image and its metadata exist once, whatever number of providers it has.
-pub(super) type Pin<T> = OnceLock<T>;
+pub(super) type Pin<T> = OnceLock<MappedCode<T>>;
+
+/// Code that is in use.
+pub(super) struct MappedCode<T> {
+    code: T,
+    /// What it takes of the cache. Each entry belongs to one team.
+    _size: Taken,
+}
+
+/// Why an entry with a matching seal cannot be used. It may be used later.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unusable {
+    #[error(transparent)]
+    Denied(#[from] ExecutionDenied),
+    #[error(
+        "the cache has no room for its code of {size}: the team uses {used}, and all teams share {limit} (`compiler.cache_size`)"
+    )]
+    NoRoom { size: String, used: String, limit: String },
+}
 
 /// The entries that this process uses; sweeping does not remove them.
 pub(crate) struct Pins<T>(Mutex<HashMap<String, Weak<Pin<T>>>>);
@@ -135,12 +155,16 @@ impl Cache {
         })
     }
 
-    /// Returns compiled code, if the cache has it with a matching seal. An error if this process cannot execute compiled
-    /// code; the entry is kept then.
-    pub(super) fn find<T: Code>(&self, digest: Digest) -> Result<Option<CacheEntry<T>>, ExecutionDenied> {
+    /// Returns compiled code of a team, if the cache has it with a matching seal. An error if this process cannot execute
+    /// compiled code, or if the code does not fit beside what is in use.
+    pub(super) fn find<T: Code>(
+        &self,
+        digest: Digest,
+        team: &TeamShares,
+    ) -> Result<Option<CacheEntry<T>>, Unusable> {
         let name = self.entry_name(digest);
         let (path, pin) = (self.code_path(&name), T::pins(self).pin(name.clone()));
-        if let Some(code) = pin.get().cloned() {
+        if let Some(code) = pin.get().map(|mapped| mapped.code.clone()) {
             self.record_use(&name);
             return Ok(Some(CacheEntry { code, pin }));
         }
@@ -151,12 +175,11 @@ impl Cache {
                     if let Some(new_seal) = verified.new_seal.take() {
                         self.update_seal(&name, &verified, &new_seal);
                     }
-                    // Another thread may have mapped the entry meanwhile.
-                    let code = pin.get_or_init(|| code).clone();
-                    return Ok(Some(CacheEntry { code, pin }));
+                    let bytes = verified.file().metadata().map_or_else(|_| code.size(), |file| file.len());
+                    return self.use_mapped(code, bytes, pin, team).map(Some);
                 }
                 Err(error) => match ExecutionDenied::of(&error, &self.folder) {
-                    Some(denied) => return Err(denied),
+                    Some(denied) => return Err(denied.into()),
                     None => InvalidEntry::Rejected(format!("{error:#}")),
                 },
             },
@@ -166,6 +189,29 @@ impl Cache {
         tracing::warn!(entry = %path.display(), reason = %invalid, "deleted an invalid entry of the component cache");
         self.remove(&name);
         Ok(None)
+    }
+
+    /// Counts the code as used by the team. If that is more than its share, the code is not used, and its entry may be removed.
+    fn use_mapped<T: Code>(
+        &self,
+        code: T,
+        bytes: u64,
+        pin: Arc<Pin<T>>,
+        team: &TeamShares,
+    ) -> Result<CacheEntry<T>, Unusable> {
+        if let Some(size) = team.try_take_all(Resource::Code, bytes) {
+            // Another thread may have mapped the entry meanwhile.
+            let mapped = pin.get_or_init(|| MappedCode { code, _size: size });
+            return Ok(CacheEntry { code: mapped.code.clone(), pin });
+        }
+        team.count_refusal(Resource::Code);
+        drop(pin);
+        self.sweep(self.config.size);
+        Err(Unusable::NoRoom {
+            size: size::show(bytes),
+            used: size::show(team.used(Resource::Code)),
+            limit: size::show(team.limit(Resource::Code)),
+        })
     }
 
     /// Creates a temporary file in the folder of the cache.

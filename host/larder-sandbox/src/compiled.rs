@@ -82,6 +82,9 @@ pub enum Rejection {
     #[error("it could not be compiled: {0}")]
     Compiler(String),
     /// The operating system does not let this process execute compiled code.
+    /// Its code is more than the team can use of the cache at the moment.
+    #[error("{0}")]
+    NoRoom(String),
     #[error("{0}")]
     ExecutionDenied(String),
 }

@@ -19,7 +19,7 @@ use wasmtime::Engine;
 use self::process::Input;
 use self::processes::{Processes, RunningJob};
 use self::queue::Queue;
-use super::cache::{self, Cache, CacheEntry, CacheError, Code};
+use super::cache::{self, Cache, CacheEntry, CacheError, Code, Unusable};
 use super::child::Output;
 use super::compile_job::{CompileJob, Priority};
 use super::compile_phases::{CompilePhases, Stopwatch};
@@ -29,6 +29,7 @@ use super::tier::Tier;
 use larder_model::name::{Digest, TeamName};
 use larder_runtime::drain::Drain;
 use larder_runtime::file_fingerprint::FileFingerprint;
+use larder_runtime::shares::Shares;
 
 /// The compiler process ended without an error, but its output is invalid.
 const UNUSABLE: &str = "the compiler process succeeded, but its code cannot be loaded by this engine";
@@ -73,6 +74,7 @@ pub(super) struct Compiler {
     cache: Arc<Cache>,
     /// One for each priority, because a compilation of a lower priority may get little CPU time.
     queues: [Queue; Priority::COUNT],
+    shares: Shares,
     drain: Drain,
 }
 
@@ -91,9 +93,15 @@ fn unwritable(error: std::io::Error) -> Rejection {
 }
 
 impl Compiler {
-    pub(super) fn new(config: &Config, engine: &Engine, drain: &Drain) -> Result<Self, CacheError> {
+    pub(super) fn new(
+        config: &Config,
+        engine: &Engine,
+        shares: &Shares,
+        drain: &Drain,
+    ) -> Result<Self, CacheError> {
         let cache = Arc::new(Cache::open(&config.cache, engine)?);
-        Ok(Self { config: config.clone(), cache, queues: Default::default(), drain: drain.clone() })
+        let queues = Default::default();
+        Ok(Self { config: config.clone(), cache, queues, shares: shares.clone(), drain: drain.clone() })
     }
 
     /// Returns the compiled form of a file with this fingerprint, and its digest, if both are cached for this
@@ -103,10 +111,10 @@ impl Compiler {
         team: &TeamName,
         fingerprint: FileFingerprint,
     ) -> Option<(Digest, CompiledCode)> {
-        let team = team.clone();
+        let (team, shares) = (team.clone(), self.shares.team(team));
         let found = self.run_blocking(move |cache| {
             let digest = cache.recorded_digest(&fingerprint)?;
-            let entry = cache.find(Tier::Optimised.key(cache_key(&team, digest))).ok()??;
+            let entry = cache.find(Tier::Optimised.key(cache_key(&team, digest)), &shares).ok()??;
             Some((digest, CompiledCode { entry, libraries: Vec::new(), tier: Tier::Optimised }))
         });
         // On any error the file itself is read and compiled.
@@ -184,7 +192,7 @@ impl Compiler {
         tiers: &[Tier],
     ) -> Result<Option<CompiledCode>, Rejection> {
         for &tier in tiers {
-            let Some(entry) = self.find(tier.key(key)).await? else { continue };
+            let Some(entry) = self.find(team, tier.key(key)).await? else { continue };
             let libraries = match tier {
                 Tier::Split => self.find_libraries(team, &entry.code).await?,
                 Tier::First | Tier::Optimised => Some(Vec::new()),
@@ -198,9 +206,17 @@ impl Compiler {
         Ok(None)
     }
 
-    async fn find<T: Code>(&self, digest: Digest) -> Result<Option<CacheEntry<T>>, Rejection> {
-        let found = self.run_blocking(move |cache| cache.find(digest)).await?;
-        found.map_err(|denied| Rejection::ExecutionDenied(denied.to_string()))
+    async fn find<T: Code>(
+        &self,
+        team: &TeamName,
+        digest: Digest,
+    ) -> Result<Option<CacheEntry<T>>, Rejection> {
+        let shares = self.shares.team(team);
+        let found = self.run_blocking(move |cache| cache.find(digest, &shares)).await?;
+        found.map_err(|unusable| match unusable {
+            Unusable::Denied(denied) => Rejection::ExecutionDenied(denied.to_string()),
+            no_room @ Unusable::NoRoom { .. } => Rejection::NoRoom(no_room.to_string()),
+        })
     }
 
     /// Compiles a component: without its libraries if it has any, because that is fastest, and otherwise as a whole.
@@ -216,7 +232,12 @@ impl Compiler {
         let failure = match self.compile_parts(job, key, bytes).await {
             Ok(Some(compiled)) => return Ok(compiled),
             Ok(None) => return self.compile_whole(job, key, bytes, None).await,
-            Err(Failure { rejection: denied @ Rejection::ExecutionDenied(_), .. }) => return Err(denied),
+            Err(Failure {
+                rejection: unusable @ (Rejection::ExecutionDenied(_) | Rejection::NoRoom(_)),
+                ..
+            }) => {
+                return Err(unusable);
+            }
             Err(failure) => failure,
         };
         let error = failure.rejection.to_string();
@@ -331,7 +352,8 @@ impl Compiler {
         });
         let (functions, _pin) = stored.await?.map_err(unwritable)?;
         let phases = CompilePhases::of_process(process, &output, stopwatch.lap());
-        let entry = self.find(digest).await?.ok_or_else(|| Rejection::Compiler(UNUSABLE.into()))?;
+        let found = self.find(job.job.team, digest).await?;
+        let entry = found.ok_or_else(|| Rejection::Compiler(UNUSABLE.into()))?;
         let phases = CompilePhases { map: stopwatch.lap(), ..phases };
         if let Some((owner, functions)) = functions {
             self.store_functions(owner, functions);

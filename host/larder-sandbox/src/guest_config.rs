@@ -82,8 +82,8 @@ pub(super) struct GuestConfig {
 impl GuestConfig {
     /// The configuration of a provider without any grants.
     pub(super) fn without_grants() -> Arc<Self> {
+        use super::provider_log::OutputLimits;
         use larder_model::name::Digest;
-        use larder_model::policy::TokenBucket;
         use larder_runtime::drain::Drain;
         use larder_runtime::ledger::SeveralTeams;
         use larder_runtime::shares::{Configured, Shares};
@@ -94,7 +94,7 @@ impl GuestConfig {
         Arc::new(Self {
             log: ProviderLog::new(
                 revision,
-                Arc::new(TokenBucket::new(1 << 16)),
+                OutputLimits::default().of((&team, &provider), 1 << 16, shares.clone()),
                 Default::default(),
                 &Drain::new(),
             ),

@@ -84,6 +84,8 @@ pub struct Config {
     pub slots: u32,
     /// Bytes of memory for guests, responses and everything else that can be large.
     pub memory: u64,
+    /// Bytes that the process can write to its log in a second.
+    pub log: u64,
     /// Configuration of the compiler.
     pub compiler: CompilerConfig,
 }
@@ -125,7 +127,8 @@ impl Sandbox {
         let (reusable, metrics) = (ReusableGuests::new(drain), Metrics::default());
         let memory_budget = MemoryBudget::new(config.memory);
         memory_budget.register_metrics(&metrics);
-        let configured = Configured { guests: config.slots, ..Configured::default() };
+        let (guests, code, log) = (config.slots, config.compiler.cache.size, config.log);
+        let configured = Configured { guests, code, log, ..Configured::default() };
         let shares = Shares::new(configured, memory_budget.several_teams());
         shares.register_metrics(&metrics);
         let idle = reusable.clone();
@@ -137,11 +140,11 @@ impl Sandbox {
         let ticker = ticker::Ticker::start(&engine).map_err(|error| SetUpError::Engine(error.to_string()))?;
         Ok(Self {
             linker: engine::linker(&engine).map_err(failed)?,
+            compiler: Compiler::new(&config.compiler, &engine, &shares, drain)?,
             shares,
             reusable,
             long_calls: Arc::new(LongCalls::new(ticker.long_runs(), drain)),
             ticker,
-            compiler: Compiler::new(&config.compiler, &engine, drain)?,
             folder_threads: FolderThreadsByProvider::default(),
             log_limits: OutputLimits::default(),
             metrics,

@@ -151,7 +151,8 @@ impl LogState {
 
     /// Logs how many lines were not logged since the last call.
     fn log_suppressed(&mut self) {
-        const MESSAGE: &str = "log lines suppressed, because they exceed `limits.log`";
+        const MESSAGE: &str =
+            "log lines suppressed, because they exceed `limits.log` or the share of the team";
         let lines = std::mem::take(&mut self.suppressed);
         if lines > 0 && self.config.log.is_first_of(lines, MESSAGE) {
             let (provider, team) = (self.config.provider.as_str(), self.config.team.non_default());

@@ -149,7 +149,7 @@ impl Provider {
                 signal_rate_limit: SignalRateLimit::default(),
                 log: ProviderLog::new(
                     revision,
-                    sandbox.log_limits().of(&team, &name, grant.limits.log),
+                    sandbox.log_limits().of((&team, &name), grant.limits.log, shares.clone()),
                     sandbox.metrics().events().clone(),
                     sandbox.drain(),
                 ),

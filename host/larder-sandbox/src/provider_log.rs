@@ -1,19 +1,36 @@
 //! Limits of what a provider adds to the log: the bytes of its own output per second, over all calls of all its
-//! revisions, and the lines of the host about one revision, which are summarized when they repeat.
+//! revisions and in the share of its team, and the lines of the host about one revision, which are summarized when they repeat.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::policy::TokenBucket;
 use larder_runtime::drain::Drain;
 use larder_runtime::history::{Event, EventKind, EventLog};
 use larder_runtime::log_limit::{Repeats, Suppressor};
+use larder_runtime::shares::{Resource, Taken, TeamShares};
 
 /// The limits on the output of all providers. The revisions of a provider share one, so that replacing a component, which
 /// its author can do at any time, does not allow more output.
 #[derive(Debug, Default)]
-pub(super) struct OutputLimits(Mutex<HashMap<(TeamName, ProviderName), OutputLimit>>);
+pub(super) struct OutputLimits {
+    providers: Mutex<HashMap<(TeamName, ProviderName), OutputLimit>>,
+    last_second: Arc<LastSecond>,
+}
+
+/// What all providers wrote within a second.
+#[derive(Debug, Default)]
+struct LastSecond(Mutex<VecDeque<(Instant, Taken)>>);
+
+/// The limits on the output of one provider.
+#[derive(Debug, Clone)]
+pub(super) struct Output {
+    bucket: Arc<TokenBucket>,
+    last_second: Arc<LastSecond>,
+    team: TeamShares,
+}
 
 #[derive(Debug)]
 struct OutputLimit {
@@ -23,8 +40,13 @@ struct OutputLimit {
 
 impl OutputLimits {
     /// Returns the limit of a provider. It is a new one if the operator changed the number of bytes.
-    pub(super) fn of(&self, team: &TeamName, provider: &ProviderName, per_second: u32) -> Arc<TokenBucket> {
-        let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn of(
+        &self,
+        (team, provider): (&TeamName, &ProviderName),
+        per_second: u32,
+        shares: TeamShares,
+    ) -> Output {
+        let mut limits = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
         // A full bucket that nobody uses is like a new one.
         limits.retain(|_, limit| Arc::strong_count(&limit.bucket) > 1 || !limit.bucket.is_full());
         let new = || OutputLimit { per_second, bucket: Arc::new(TokenBucket::new(u64::from(per_second))) };
@@ -32,7 +54,33 @@ impl OutputLimits {
         if limit.per_second != per_second {
             *limit = new();
         }
-        limit.bucket.clone()
+        Output { bucket: limit.bucket.clone(), last_second: self.last_second.clone(), team: shares }
+    }
+}
+
+impl Output {
+    /// Takes bytes for a line. Returns false if there are none left in this second.
+    fn admits(&self, bytes: usize) -> bool {
+        self.bucket.take(bytes as u64).is_ok() && self.last_second.admits(&self.team, bytes)
+    }
+}
+
+impl LastSecond {
+    /// Takes bytes of the share of the team, which are free again after a second.
+    fn admits(&self, team: &TeamShares, bytes: usize) -> bool {
+        if !team.is_divided(Resource::LogBytes) {
+            return true;
+        }
+        let (mut taken, now) = (self.0.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
+        while taken.pop_front_if(|(at, _)| now.duration_since(*at) >= Duration::from_secs(1)).is_some() {}
+        match team.try_take(Resource::LogBytes, bytes as u64) {
+            Some(line) => taken.push_back((now, line)),
+            None => {
+                team.count_refusal(Resource::LogBytes);
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -41,7 +89,7 @@ pub(super) const FAULT: &str = "the provider failed";
 
 /// The limits of one revision.
 pub(super) struct ProviderLog {
-    output: Arc<TokenBucket>,
+    output: Output,
     repeated: Suppressor<Kind>,
     /// What was last omitted or changed in a response.
     last_notes: Mutex<Vec<String>>,
@@ -58,7 +106,7 @@ struct Kind {
 impl ProviderLog {
     pub(super) fn new(
         (team, provider, digest): (TeamName, ProviderName, Digest),
-        output: Arc<TokenBucket>,
+        output: Output,
         events: EventLog,
         drain: &Drain,
     ) -> Self {
@@ -96,7 +144,7 @@ impl ProviderLog {
 
     /// Takes bytes for a line of the guests' own output. Returns false if there are none left in this second.
     pub(super) fn admits(&self, bytes: usize) -> bool {
-        self.output.take(bytes as u64).is_ok()
+        self.output.admits(bytes)
     }
 
     /// Counts a line of the host. Returns whether it must be logged now; otherwise it becomes part of a summary.
@@ -112,19 +160,51 @@ impl ProviderLog {
 
 #[cfg(test)]
 mod tests {
+    use larder_runtime::ledger::SeveralTeams;
+    use larder_runtime::shares::{Configured, Shares};
+
     use super::*;
 
     #[test]
     fn the_revisions_of_a_provider_share_a_limit() {
         let (limits, team) = (OutputLimits::default(), TeamName::default_team());
-        let of = |name: &str, bytes| limits.of(&team, &ProviderName::parse(name).unwrap(), bytes);
+        let [shares] = teams([&team]);
+        let of = |name: &str, bytes| {
+            limits.of((&team, &ProviderName::parse(name).unwrap()), bytes, shares.clone())
+        };
         let first = of("a", 100);
-        while first.take(100).is_ok() {}
-        assert!(of("a", 100).take(1).is_err() && of("b", 100).take(1).is_ok());
+        while first.admits(100) {}
+        assert!(!of("a", 100).admits(1) && of("b", 100).admits(1));
         // Also while there is no revision, because the last one was rejected.
         drop(first);
-        assert!(of("a", 100).take(1).is_err());
-        assert!(of("a", 200).take(1).is_ok(), "the operator changed the limit");
-        assert_eq!(limits.0.lock().unwrap().len(), 2);
+        assert!(!of("a", 100).admits(1));
+        assert!(of("a", 200).admits(1), "the operator changed the limit");
+        assert_eq!(limits.providers.lock().unwrap().len(), 2);
+    }
+
+    fn teams<const N: usize>(names: [&TeamName; N]) -> [TeamShares; N] {
+        let several_teams = SeveralTeams::default();
+        several_teams.set_team_count(N);
+        let shares = Shares::new(Configured { log: 8_000, ..Configured::default() }, &several_teams);
+        names.map(|name| shares.team(name))
+    }
+
+    #[test]
+    fn the_providers_of_a_team_leave_a_part_of_the_log_to_other_teams() {
+        let [noisy, quiet] = ["noisy", "quiet"].map(|name| TeamName::parse(name).unwrap());
+        let [of_noisy, of_quiet] = teams([&noisy, &quiet]);
+        let limits = OutputLimits::default();
+        let of = |team, name: usize, shares: &TeamShares| {
+            limits.of((team, &ProviderName::parse(&format!("p{name}")).unwrap()), 1_000, shares.clone())
+        };
+        let lines = (0..20).filter(|name| of(&noisy, *name, &of_noisy).admits(1_000));
+        assert_eq!(lines.count(), 3, "half of the six that are not the reserve of the host");
+        let later = of(&quiet, 0, &of_quiet);
+        assert!(later.admits(1_000));
+        // What was written before is not counted after a second.
+        let mut taken = limits.last_second.0.lock().unwrap();
+        taken.iter_mut().for_each(|(at, _)| *at -= Duration::from_secs(1));
+        drop(taken);
+        assert!(of(&quiet, 1, &of_quiet).admits(1_000) && of_noisy.used(Resource::LogBytes) == 0);
     }
 }

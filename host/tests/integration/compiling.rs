@@ -111,6 +111,21 @@ async fn loads_a_compiled_component_from_the_cache() {
 }
 
 #[tokio::test]
+async fn code_in_use_is_never_more_than_the_cache_may_have() {
+    let (test, team) = (TestCompiler::new(), TeamName::default_team());
+    test.sandbox(|_| {}).compile(&team, echo()).await.unwrap();
+    let size = std::fs::metadata(test.entry()).unwrap().len();
+    let sandbox = test.sandbox(|config| config.cache.size = size * 3 / 2);
+    let in_use = sandbox.compile(&team, echo()).await.unwrap();
+    let many = Bytes::from(std::fs::read(component_path("many")).unwrap());
+    let rejected = sandbox.compile(&team, many.clone()).await.err();
+    assert!(matches!(rejected, Some(Rejection::NoRoom(_))), "{rejected:?}");
+    assert_eq!(std::fs::metadata(test.entry()).unwrap().len(), size, "what is not used is removed");
+    drop(in_use);
+    assert!(sandbox.compile(&team, many).await.is_ok());
+}
+
+#[tokio::test]
 async fn concurrent_requests_cause_one_compilation() {
     let test = TestCompiler::new();
     let sandbox = test.sandbox(|config| config.program = test.compiler("counts"));

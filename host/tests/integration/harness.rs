@@ -136,7 +136,7 @@ pub(crate) fn sandbox_config() -> sandbox::Config {
         timeout: Duration::from_secs(300),
         code: 512 << 20,
     };
-    sandbox::Config { slots: 16, memory: 8 << 30, compiler }
+    sandbox::Config { slots: 16, memory: 8 << 30, log: 1 << 20, compiler }
 }
 
 /// Returns one gateway for the servers of several teams, built as `app` builds it.

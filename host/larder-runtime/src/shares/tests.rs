@@ -9,7 +9,7 @@ const GUESTS: Resource = Resource::Guests;
 fn teams<const N: usize>(guests: u32, names: [&str; N]) -> [TeamShares; N] {
     let several_teams = SeveralTeams::default();
     several_teams.set_team_count(N);
-    let shares = Shares::new(Configured { guests, streams: 64 }, &several_teams);
+    let shares = Shares::new(Configured { guests, code: 64, log: 64, streams: 64 }, &several_teams);
     names.map(|name| shares.team(&TeamName::parse(name).unwrap()))
 }
 

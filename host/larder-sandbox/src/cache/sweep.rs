@@ -20,9 +20,9 @@ struct Removable {
 }
 
 impl Cache {
-    /// Removes entries that were not used for long, and orphaned files.
+    /// Removes entries that were not used for long, what is too much since the size was configured, and orphaned files.
     pub(crate) fn remove_unused(&self) {
-        self.sweep(u64::MAX);
+        self.sweep(self.config.size);
     }
 
     /// Also removes the least recently used entries until the total is at most `size` bytes.

@@ -4,7 +4,10 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use super::*;
 use crate::engine;
 use crate::tier::Tier;
+use larder_model::name::TeamName;
 use larder_runtime::file_fingerprint::FileFingerprint;
+use larder_runtime::ledger::SeveralTeams;
+use larder_runtime::shares::{Configured, Shares};
 
 /// The smallest component. The cache and the seals work the same for all components.
 const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
@@ -12,8 +15,14 @@ const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 impl Cache {
     /// Finds the entry of a component.
     fn component(&self, digest: Digest) -> Option<CacheEntry<Component>> {
-        self.find(digest).unwrap()
+        self.find(digest, &only_team(1 << 30)).unwrap()
     }
+}
+
+/// A team that can use so much code.
+fn only_team(code: u64) -> TeamShares {
+    let configured = Configured { code, ..Configured::default() };
+    Shares::new(configured, &SeveralTeams::default()).team(&TeamName::default_team())
 }
 
 struct TestFolder {
@@ -234,6 +243,36 @@ fn removes_the_least_recently_used_entries_first() {
     folder.insert(&cache, d);
     assert_eq!([a, c, d].map(exists), [false, true, true]);
     assert_eq!(folder.files().len(), 5, "seals are removed with their code: {:?}", folder.files());
+}
+
+#[test]
+fn code_that_does_not_fit_beside_code_in_use_is_neither_used_nor_kept() {
+    let folder = TestFolder::new();
+    let size = folder.code.len() as u64;
+    let config = folder.config(size * 5 / 2, Duration::from_secs(3600));
+    let cache = Cache::open(&config, &engine::for_compiling(Tier::Optimised, None).unwrap()).unwrap();
+    let digests = [b"a", b"b", b"c"].map(|name| Digest::of(name));
+    let team = only_team(config.size);
+    let find = |digest| cache.find::<Component>(digest, &team);
+    let [a, b, c] = digests.map(|digest| {
+        folder.insert(&cache, digest);
+        find(digest)
+    });
+    let Err(Unusable::NoRoom { .. }) = c else { panic!("more code is in use than the cache may have") };
+    let total = || {
+        let sizes =
+            folder.files().into_iter().map(|name| folder.folder.path().join(name).metadata().unwrap().len());
+        sizes.sum::<u64>()
+    };
+    assert!(total() < config.size, "{:?}", folder.files());
+    assert!(find(digests[0]).is_ok(), "what is in use is counted once");
+    drop((a, b));
+    folder.insert(&cache, digests[2]);
+    assert!(find(digests[2]).unwrap().is_some());
+    // What was too much for a smaller cache is removed.
+    let smaller = Cache::open(&folder.config(size / 2, Duration::from_secs(3600)), &cache.engine).unwrap();
+    smaller.remove_unused();
+    assert!(total() < size);
 }
 
 #[test]

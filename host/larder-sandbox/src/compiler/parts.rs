@@ -39,7 +39,7 @@ impl Compiler {
             component_type.imports(component.engine()).map(|(name, _)| name.to_owned()).collect();
         let mut libraries = Vec::new();
         for name in names.into_iter().filter(|name| is_library(name)) {
-            let Some(entry) = self.find(library_key(team, &name)).await? else { return Ok(None) };
+            let Some(entry) = self.find(team, library_key(team, &name)).await? else { return Ok(None) };
             libraries.push(CompiledLibrary { name, entry });
         }
         Ok(Some(libraries))
@@ -119,7 +119,7 @@ impl Compiler {
     ) -> Result<(CompiledLibrary, CompilePhases), Failure> {
         let Library { name, range, .. } = library;
         let key = library_key(job.team, &name);
-        let (entry, phases) = match self.find(key).await? {
+        let (entry, phases) = match self.find(job.job.team, key).await? {
             Some(entry) => (entry, CompilePhases::default()),
             None => {
                 let bytes = component.slice(range);

@@ -127,7 +127,7 @@ impl LoadError {
             | Self::Unreadable(_)
             | Self::Approvals(_)
             | Self::GrantRequestFile(_)
-            | Self::Rejected(Rejection::Compiler(_)) => true,
+            | Self::Rejected(Rejection::Compiler(_) | Rejection::NoRoom(_)) => true,
             Self::Rejected(_)
             | Self::BadName(_)
             | Self::Settings(_)

@@ -127,6 +127,7 @@ pub(super) fn convert(
         sandbox: sandbox::Config {
             slots: count(*guests, 256),
             memory,
+            log: log.bytes_per_second,
             compiler: compiler::compiler(file.compiler, context, env),
         },
         shutdown_grace: time(*shutdown_grace, 10),

@@ -197,6 +197,8 @@ impl Merge {
         sandbox::Config {
             slots: self.keep("server.guests", &running.slots, fresh.slots),
             memory: self.keep("server.memory", &running.memory, fresh.memory),
+            // It is kept as a part of the log.
+            log: running.log,
             compiler: self.keep("compiler", &running.compiler, fresh.compiler),
         }
     }
