@@ -19,6 +19,7 @@ use super::contract_version::{
     is_offered,
 };
 use super::engine_error::shortened;
+use super::libraries::instance_size;
 use super::places::Places;
 use super::state::GuestState;
 use super::tier::Tier;
@@ -81,10 +82,10 @@ pub enum Rejection {
     /// another attempt may succeed.
     #[error("it could not be compiled: {0}")]
     Compiler(String),
-    /// The operating system does not let this process execute compiled code.
     /// Its code is more than the team can use of the cache at the moment.
     #[error("{0}")]
     NoRoom(String),
+    /// The operating system does not let this process execute compiled code.
     #[error("{0}")]
     ExecutionDenied(String),
 }
@@ -103,6 +104,8 @@ pub struct CompiledComponent {
     pub(super) pre: InstancePre<GuestState>,
     /// What each of its guests needs.
     pub(super) places: Places,
+    /// Bytes of the instances of libraries that each of its guests has.
+    pub(super) library_instances: u64,
     /// Keeps its entries in the cache.
     _pins: Pins,
     digest: Digest,
@@ -264,6 +267,7 @@ impl Sandbox {
                 settings_provider::GuestIndices::new(&pre)
             })?,
             places: Places::of(component.resources_required()),
+            library_instances: code.libraries.iter().map(|library| instance_size(&library.entry.code)).sum(),
             pre,
             _pins: pins,
             digest,

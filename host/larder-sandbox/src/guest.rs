@@ -15,7 +15,10 @@ use super::cpu_time::set_cpu_deadline;
 use super::fault::{Fault, FaultKind, fault_without_detail};
 use super::guest_config::Lease;
 use super::long_calls::LongCalls;
-use super::place::{MAX_GROWTH, MAX_INITIAL, UnmovedGrowth, is_long_call_thread};
+use super::place::{
+    MAX_GROWTH, MAX_INITIAL, MAX_UNMOVED_LIBRARIES, UnmovedGrowth, is_long_call_thread,
+    move_to_long_call_thread,
+};
 use super::state::{GuestState, MAX_HANDLES};
 use larder_runtime::memory_budget::MemoryCharge;
 use larder_runtime::shares::Taken;
@@ -130,11 +133,28 @@ impl Guest {
 
     /// Instantiates the component.
     pub(super) async fn instantiate(&mut self) -> wasmtime::Result<Instance> {
+        if self.compiled.library_instances > 0 {
+            self.charge_libraries().await?;
+        }
         let instance = self.compiled.pre.instantiate_async(&mut self.store).await?;
         let state = self.store.data_mut();
         self.initial_memory = state.limiter.memory();
         state.unmoved_growth = UnmovedGrowth::in_call();
         Ok(*self.instance.insert(instance))
+    }
+
+    /// Charges the instances of libraries as memory of the guest, because the engine does not report them.
+    async fn charge_libraries(&mut self) -> wasmtime::Result<()> {
+        let bytes = self.compiled.library_instances;
+        if bytes > MAX_UNMOVED_LIBRARIES {
+            move_to_long_call_thread().await;
+        }
+        let GuestState { limiter, lease, .. } = self.store.data_mut();
+        wasmtime::ensure!(
+            limiter.grow_memory(bytes, lease.permit.caller()),
+            "there is no memory for the instances of its libraries"
+        );
+        Ok(())
     }
 
     /// Bytes of memory that it allocated since instantiation.

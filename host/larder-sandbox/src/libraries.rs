@@ -8,6 +8,7 @@
 
 mod module_type;
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use wasm_encoder::{
@@ -15,12 +16,12 @@ use wasm_encoder::{
     ComponentSectionId, ComponentTypeRef, CoreTypeSection, Encode as _, ModuleType,
 };
 use wasmparser::{
-    BinaryReader, ComponentAlias, ComponentAliasSectionReader, ComponentExternalKind,
-    ComponentImportSectionReader, ComponentOuterAliasKind as OuterKind, ComponentTypeRef as ImportType,
-    Instance, InstanceSectionReader,
+    BinaryReader, ComponentAlias, ComponentAliasSectionReader, ComponentExportSectionReader,
+    ComponentExternalKind, ComponentImportSectionReader, ComponentInstance, ComponentInstanceSectionReader,
+    ComponentOuterAliasKind as OuterKind, ComponentTypeRef as ImportType, Instance, InstanceSectionReader,
 };
 
-use self::module_type::library_type;
+use self::module_type::{MAX_GLOBALS, library_type};
 use larder_model::name::Digest;
 
 /// Prefix of the names of the imports that replace libraries. Each word of such a name begins with a letter.
@@ -31,9 +32,11 @@ const MIN_CODE: usize = 64 << 10;
 const MAX_LIBRARIES: usize = 16;
 /// The maximum depth of nested components with libraries. JavaScript has its library in the second one.
 const MAX_DEPTH: u32 = 8;
-/// The maximum number of modules that a component with libraries instantiates, because the engine does not know the size
-/// of instances of imported modules. Python has 15.
-const MAX_INSTANCES: usize = 32;
+/// The maximum number of modules, and of components, that a component with libraries instantiates. Python has 15 and 8.
+const MAX_INSTANCES: usize = 64;
+/// What an instance needs for each function and each import, and for each global, in bytes.
+const FUNCTION: usize = 32;
+const GLOBAL: usize = 16;
 /// Size of the header of a component.
 const HEADER: usize = 8;
 
@@ -71,6 +74,13 @@ pub(crate) fn is_library(import: &str) -> bool {
     import.starts_with(NAME_PREFIX)
 }
 
+/// What the engine allocates at most for an instance of a library, in bytes. It reports the memories and tables of instances,
+/// but not this.
+pub(crate) fn instance_size(library: &wasmtime::Module) -> u64 {
+    let functions = library.functions().len() + library.imports().len();
+    (functions * FUNCTION + MAX_GLOBALS as usize * GLOBAL) as u64
+}
+
 /// Separates the libraries of a component from the rest. None if it has none.
 pub(crate) fn split(component: &[u8]) -> Option<SplitComponent> {
     split_larger(component, MIN_CODE)
@@ -95,8 +105,14 @@ struct Splitter<'a> {
     has_root_modules: bool,
     /// Whether there are libraries in nested components.
     has_inner_libraries: bool,
-    /// How many times a module is instantiated.
-    instances: usize,
+}
+
+/// What a component instantiates. Each module and each nested component is instantiated once at most, and nothing else gives
+/// them to others. So a guest has one instance of each library.
+#[derive(Default)]
+struct Instantiated {
+    modules: HashSet<u32>,
+    components: HashSet<u32>,
 }
 
 impl Splitter<'_> {
@@ -105,11 +121,14 @@ impl Splitter<'_> {
         let source = self.source;
         let mut reader = BinaryReader::new(&source[range.clone()], range.start);
         let mut out = reader.read_bytes(HEADER)?.to_vec();
+        let mut instantiated = Instantiated::default();
         while !reader.eof() {
             let start = reader.original_position();
             let (id, size) = (reader.read_u8()?, reader.read_var_u32()?);
             let content = reader.original_position()
                 ..reader.original_position() + reader.read_bytes(size as usize)?.len();
+            check_section(id, BinaryReader::new(&source[content.clone()], content.start), depth)?;
+            instantiated.add(id, BinaryReader::new(&source[content.clone()], content.start))?;
             if !self.replace_section(id, content.clone(), depth, &mut out)? {
                 out.extend_from_slice(&source[start..content.end]);
             }
@@ -125,29 +144,11 @@ impl Splitter<'_> {
         depth: u32,
         out: &mut Vec<u8>,
     ) -> Result<bool, NotSplit> {
-        let reader = BinaryReader::new(&self.source[content.clone()], content.start);
-        match id {
-            TYPES if depth == 0 => return Err(NotSplit),
-            ALIASES => check_aliases(reader, depth)?,
-            IMPORTS if depth == 0 => check_imports(reader)?,
-            INSTANCES => self.count_instances(reader)?,
-            _ => {}
-        }
         match id {
             MODULE => self.replace_module(content, depth, out),
             COMPONENT => self.replace_component(content, depth, out),
             _ => Ok(false),
         }
-    }
-
-    fn count_instances(&mut self, section: BinaryReader<'_>) -> Result<(), NotSplit> {
-        for instance in InstanceSectionReader::new(section)? {
-            self.instances += usize::from(matches!(instance?, Instance::Instantiate { .. }));
-            if self.instances > MAX_INSTANCES {
-                return Err(NotSplit);
-            }
-        }
-        Ok(())
     }
 
     fn replace_module(
@@ -191,7 +192,7 @@ impl Splitter<'_> {
     ) -> Result<bool, NotSplit> {
         let known = self.libraries.len();
         if depth == MAX_DEPTH {
-            return Ok(false);
+            return Err(NotSplit);
         }
         let component = self.component(range, depth + 1)?;
         if self.libraries.len() == known {
@@ -208,6 +209,28 @@ impl Splitter<'_> {
     }
 }
 
+impl Instantiated {
+    fn add(&mut self, id: u8, section: BinaryReader<'_>) -> Result<(), NotSplit> {
+        if id == INSTANCES {
+            for instance in InstanceSectionReader::new(section)? {
+                let Instance::Instantiate { module_index, .. } = instance? else { continue };
+                insert_once(&mut self.modules, module_index)?;
+            }
+        } else if id == COMPONENT_INSTANCES {
+            for instance in ComponentInstanceSectionReader::new(section)? {
+                let ComponentInstance::Instantiate { component_index, .. } = instance? else { continue };
+                insert_once(&mut self.components, component_index)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn insert_once(instantiated: &mut HashSet<u32>, index: u32) -> Result<(), NotSplit> {
+    let is_possible = instantiated.len() < MAX_INSTANCES && instantiated.insert(index);
+    is_possible.then_some(()).ok_or(NotSplit)
+}
+
 /// The identifiers of sections of a component.
 const MODULE: u8 = ComponentSectionId::CoreModule as u8;
 const COMPONENT: u8 = ComponentSectionId::Component as u8;
@@ -215,6 +238,8 @@ const TYPES: u8 = ComponentSectionId::CoreType as u8;
 const ALIASES: u8 = ComponentSectionId::Alias as u8;
 const IMPORTS: u8 = ComponentSectionId::Import as u8;
 const INSTANCES: u8 = ComponentSectionId::CoreInstance as u8;
+const COMPONENT_INSTANCES: u8 = ComponentSectionId::Instance as u8;
+const EXPORTS: u8 = ComponentSectionId::Export as u8;
 
 /// Writes the import of a library into the root. The root has no other core types, so the index of the type is that of
 /// the library.
@@ -227,35 +252,56 @@ fn write_import(index: u32, library: &Library, out: &mut Vec<u8>) {
     imports.append_to_component(out);
 }
 
-/// Checks that aliases add no modules to the root, and do not refer to its modules and core types: the imports of libraries
-/// would change their indices.
+/// Checks that the root defines no types of modules, because the imports of libraries would change their indices, and that
+/// modules and components have no further names.
+fn check_section(id: u8, section: BinaryReader<'_>, depth: u32) -> Result<(), NotSplit> {
+    match id {
+        TYPES if depth == 0 => Err(NotSplit),
+        ALIASES => check_aliases(section, depth),
+        IMPORTS => check_imports(section),
+        EXPORTS => check_exports(section),
+        _ => Ok(()),
+    }
+}
+
 fn check_aliases(section: BinaryReader<'_>, depth: u32) -> Result<(), NotSplit> {
     for alias in ComponentAliasSectionReader::new(section)? {
-        let concerns_root = match alias? {
-            ComponentAlias::InstanceExport { kind, .. } => {
-                depth == 0 && kind == ComponentExternalKind::Module
-            }
-            ComponentAlias::CoreInstanceExport { .. } => false,
-            ComponentAlias::Outer { kind, count, .. } => {
-                count == depth && matches!(kind, OuterKind::CoreModule | OuterKind::CoreType)
-            }
+        let is_possible = match alias? {
+            ComponentAlias::InstanceExport { kind, .. } => !is_code(kind),
+            ComponentAlias::CoreInstanceExport { .. } => true,
+            ComponentAlias::Outer { kind: OuterKind::CoreType, count, .. } => count != depth,
+            ComponentAlias::Outer { kind, .. } => kind == OuterKind::Type,
         };
-        if concerns_root {
+        if !is_possible {
             return Err(NotSplit);
         }
     }
     Ok(())
 }
 
-/// Checks that the root imports no module, and nothing with the name of a library.
 fn check_imports(section: BinaryReader<'_>) -> Result<(), NotSplit> {
     for import in ComponentImportSectionReader::new(section)? {
         let import = import?;
-        if matches!(import.ty, ImportType::Module(_)) || is_library(import.name.name) {
+        if matches!(import.ty, ImportType::Module(_) | ImportType::Component(_))
+            || is_library(import.name.name)
+        {
             return Err(NotSplit);
         }
     }
     Ok(())
+}
+
+fn check_exports(section: BinaryReader<'_>) -> Result<(), NotSplit> {
+    for export in ComponentExportSectionReader::new(section)? {
+        if is_code(export?.kind) {
+            return Err(NotSplit);
+        }
+    }
+    Ok(())
+}
+
+fn is_code(kind: ComponentExternalKind) -> bool {
+    matches!(kind, ComponentExternalKind::Module | ComponentExternalKind::Component)
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use super::NotSplit;
 /// The number of items of each kind that a library has at most. In Python, it has 11,000 functions. The limit bounds the
 /// memory for their types here, and that for each instance.
 const MAX_ITEMS: u32 = 16_000;
+/// The number of globals that a library defines at most. In Python, it has 314.
+pub(super) const MAX_GLOBALS: u32 = 1_000;
 
 /// Returns the type of a module that is a library with at least `min_code` bytes of code. Other modules have none: those with a memory or a table of their
 /// own, and those that use types beyond WebAssembly 2.0.
@@ -62,7 +64,7 @@ fn has_too_many_items(payload: &Payload<'_>) -> bool {
         Payload::TypeSection(section) => exceeds(section),
         Payload::ImportSection(section) => exceeds(section),
         Payload::FunctionSection(section) => exceeds(section),
-        Payload::GlobalSection(section) => exceeds(section),
+        Payload::GlobalSection(section) => section.count() > MAX_GLOBALS,
         Payload::ExportSection(section) => exceeds(section),
         _ => false,
     }

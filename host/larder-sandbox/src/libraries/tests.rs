@@ -188,10 +188,20 @@ fn other_components_are_compiled_as_a_whole() {
 #[test]
 fn what_needs_much_memory_is_compiled_as_a_whole() {
     let mut instances = component(&[&library(MIN_CODE)]);
-    for _ in 0..MAX_INSTANCES {
-        instances.core_instantiate(None, 1, [("env", ModuleArg::Instance(0))]);
-    }
+    instances.core_instantiate(None, 1, [("env", ModuleArg::Instance(0))]);
     assert!(split(&instances.finish()).is_none());
+    let instantiate_inner = |index: fn(&mut ComponentBuilder) -> u32| {
+        let mut outer = nest(component(&[&library(MIN_CODE)]));
+        let index = index(&mut outer);
+        outer.instantiate(None, index, Vec::<(&str, _, _)>::new());
+        split(&outer.finish()).is_none()
+    };
+    assert!(instantiate_inner(|_| 0), "the same component twice");
+    assert!(instantiate_inner(|outer| outer.export("inner", ComponentExportKind::Component, 0, None)));
+    let deep = (0..MAX_DEPTH).fold(component(&[&library(MIN_CODE)]), |inner, _| nest(inner));
+    assert!(split(&deep.finish()).is_some());
+    let deeper = (0..=MAX_DEPTH).fold(component(&[&library(MIN_CODE)]), |inner, _| nest(inner));
+    assert!(split(&deeper.finish()).is_none());
     let module = |imports: &ImportSection, bodies: &[Function]| {
         let (functions, code) = functions(bodies);
         let mut module = Module::new();

@@ -21,10 +21,15 @@ use crate::revision::{NOW, revision, text};
 
 /// A module with 100 KiB of code. Its start function has this effect.
 fn library(effect: impl FnOnce(&mut Function)) -> Module {
+    library_with(2, effect)
+}
+
+/// The same with so many functions.
+fn library_with(count: u32, effect: impl FnOnce(&mut Function)) -> Module {
     let (mut types, mut functions, mut code) =
         (TypeSection::new(), FunctionSection::new(), CodeSection::new());
     types.ty().function([], []);
-    functions.function(0).function(0);
+    (0..count).for_each(|_| _ = functions.function(0));
     let (mut large, mut start) = (Function::new([]), Function::new([]));
     for _ in 0..35_000 {
         large.instructions().i32_const(1).drop();
@@ -33,6 +38,9 @@ fn library(effect: impl FnOnce(&mut Function)) -> Module {
     effect(&mut start);
     start.instructions().end();
     code.function(&large).function(&start);
+    let mut empty = Function::new([]);
+    empty.instructions().end();
+    (2..count).for_each(|_| _ = code.function(&empty));
     let mut module = Module::new();
     module.section(&types).section(&functions).section(&StartSection { function_index: 1 }).section(&code);
     module
@@ -110,6 +118,30 @@ async fn a_new_revision_is_served_without_compiling_its_library_again() {
     assert_eq!(http.server.text(NOW).await, text(2));
     let is_expected = async || test.files("cwasm").len() <= 3;
     eventually_within(SLOW_WAIT, "preliminary code is removed", is_expected).await;
+}
+
+#[tokio::test]
+async fn instances_of_libraries_are_charged_as_memory_of_the_guest() {
+    // An instance needs 32 bytes for each of these functions.
+    let has_functions = |count: u32| {
+        let test = TestCompiler::new();
+        let component = with_library(revision(1), &library_with(count, |_| {}));
+        async move {
+            let builder = TestServer::builder("")
+                .compiler(test.compiler("hangs-in-optimisation"), test.cache())
+                .provider("revision", |grant, _| grant.limits.memory = (1 << 20) + (512 << 10))
+                .file("revision.wasm", &component);
+            let mut http = HttpTestServer::from_builder(builder).await;
+            http.run_reconciler();
+            let compiled = async || test.compiled()[..2] == [1, 1];
+            eventually_within(SLOW_WAIT, "it is compiled", compiled).await;
+            http
+        }
+    };
+    assert_eq!(has_functions(2).await.server.text(NOW).await, text(1));
+    let http = has_functions(15_900).await;
+    let rejected = async || http.server.rejection_reason("revision.wasm").contains("memory");
+    eventually_within(SLOW_WAIT, "it is rejected", rejected).await;
 }
 
 #[tokio::test]
