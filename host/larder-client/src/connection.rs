@@ -76,7 +76,7 @@ impl Client {
         uri: &str,
         mut on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send,
     ) -> Result<ReadResult, ClientError> {
-        let token = self.last_id + 1;
+        let token = self.last_id.saturating_add(1);
         let params = json!({ "uri": uri, "_meta": { "progressToken": token } });
         let mut on_message = |message: &Incoming| match message.progress(token) {
             Some(progress) => on_progress(progress),
@@ -207,7 +207,7 @@ impl Client {
         name: Option<&str>,
         on_message: OnMessage<'_>,
     ) -> Result<T, ClientError> {
-        self.last_id += 1;
+        self.last_id = self.last_id.saturating_add(1);
         let request = Outgoing::request(self.last_id, self.era, method, params, name);
         self.transport.exchange(&request, self.era, on_message).await?.result(method)
     }

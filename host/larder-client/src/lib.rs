@@ -67,6 +67,9 @@
 //! # }
 //! ```
 
+// Delays and numbers of servers must not overflow.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
+
 mod admin;
 mod builder;
 mod child;

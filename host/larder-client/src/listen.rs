@@ -177,7 +177,7 @@ impl ListeningClient {
 
     async fn modern(client: Client, targets: &ListenTargets) -> Result<Self, ClientError> {
         let Client { transport, era, last_id } = client;
-        let id = last_id + 1;
+        let id = last_id.saturating_add(1);
         let notifications =
             json!({ "resourcesListChanged": targets.list, "resourceSubscriptions": targets.uris });
         let params = json!({ "notifications": notifications });
@@ -258,7 +258,7 @@ impl ListeningClient {
         params: Map<String, Value>,
         keep: impl Fn(&Notification) -> bool,
     ) -> Result<T, ClientError> {
-        self.last_id += 1;
+        self.last_id = self.last_id.saturating_add(1);
         let name = message::header_name(method, &params);
         let request = Outgoing::request(self.last_id, self.era, method, params.into(), name.as_deref());
         match &mut self.feed {

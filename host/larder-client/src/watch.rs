@@ -74,7 +74,7 @@ where
             return Ok(());
         }
         tokio::time::sleep(retry_in).await;
-        watcher.backoff = (watcher.backoff * 2).min(MAX_BACKOFF);
+        watcher.backoff = watcher.backoff.saturating_mul(2).min(MAX_BACKOFF);
     }
 }
 

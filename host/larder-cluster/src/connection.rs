@@ -157,7 +157,7 @@ fn options(config: &ClusterConfig) -> Result<ConnectOptions, ClusterError> {
         .retry_on_initial_connect()
         .connection_timeout(CONNECT_TIMEOUT)
         // The connection is closed when two pings were not answered, so a partition is noticed within about one lease.
-        .ping_interval((config.lease / 3).max(Duration::from_secs(1)))
+        .ping_interval(config.lease.div_f64(3.0).max(Duration::from_secs(1)))
         .reconnect_delay_callback(reconnect_delay);
     // The library ignores what is in the URL.
     if let Some(server) = config.servers.iter().find(|server| server.has_credentials()) {
@@ -200,10 +200,11 @@ fn with_events(options: ConnectOptions, state: &Arc<ConnectionState>) -> Connect
 
 /// The delay before an attempt. All replicas lose a server at the same moment, and should not return at the same moment.
 fn reconnect_delay(attempts: usize) -> Duration {
-    let exponent = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX).min(6);
-    let delay = (Duration::from_millis(50) * 2u32.pow(exponent)).min(MAX_RECONNECT_DELAY);
+    let exponent = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
+    let delay =
+        Duration::from_millis(50).saturating_mul(2u32.saturating_pow(exponent)).min(MAX_RECONNECT_DELAY);
     let mut random = [0; 1];
     // Without random numbers, the delay is that of the others.
     _ = getrandom::fill(&mut random);
-    delay / 2 + delay.mul_f64(f64::from(random[0]) / 512.0)
+    delay.mul_f64(0.5 + f64::from(random[0]) / 512.0)
 }

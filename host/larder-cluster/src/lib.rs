@@ -4,6 +4,9 @@
 //!
 //! Only this crate uses async-nats. What needs no network is in `replica`, which the simulation runs as well.
 
+// Leases, sequences and numbers of other replicas must not overflow.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
+
 mod bucket;
 mod bus;
 mod cluster;

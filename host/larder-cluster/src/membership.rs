@@ -78,7 +78,7 @@ async fn join_and_renew(node: &Node, is_new_connection: &mut bool) -> Result<(),
     }
     let renewals = async {
         loop {
-            tokio::time::sleep(node.config.lease / 3).await;
+            tokio::time::sleep(node.config.lease.div_f64(3.0)).await;
             in_time(renew(node, &bucket)).await?;
         }
     };

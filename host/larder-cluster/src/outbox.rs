@@ -60,7 +60,7 @@ impl Outbox {
         let (first, _) = waiting.front()?;
         let mut message = EventMessage { first: *first, events: Vec::new() };
         while message.events.len() < MAX_EVENTS {
-            let next = message.first + message.events.len() as u64;
+            let next = message.first.saturating_add(message.events.len() as u64);
             let Some((_, event)) = waiting.pop_front_if(|(number, _)| *number == next) else { break };
             message.events.push(event);
         }

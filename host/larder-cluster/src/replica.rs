@@ -127,7 +127,7 @@ impl Replica {
     /// Counts events that are sent, or dropped. Returns the number of the first one.
     pub(crate) fn count_events(&mut self, count: u64) -> u64 {
         let first = self.events;
-        self.events += count;
+        self.events = self.events.saturating_add(count);
         first
     }
 
@@ -174,8 +174,8 @@ impl Replica {
 
     /// Whether this many hashes more can be stored.
     fn can_store(&self, added: usize) -> bool {
-        let watched: u64 = self.peers.values().map(|peer| peer.interest.digest.count).sum();
-        watched + added as u64 <= MAX_WATCHED
+        let counts = self.peers.values().map(|peer| peer.interest.digest.count);
+        counts.fold(added as u64, u64::saturating_add) <= MAX_WATCHED
     }
 
     /// The lease of another replica was renewed.
@@ -231,7 +231,8 @@ impl Replica {
 
     /// Lets time pass.
     pub(crate) fn tick(&mut self, now: Instant) -> Due {
-        self.is_alone = self.renewed.is_none_or(|renewed| now >= renewed + self.lease);
+        self.is_alone =
+            self.renewed.is_none_or(|renewed| now.saturating_duration_since(renewed) >= self.lease);
         let mut due = Due::default();
         for (id, peer) in &mut self.peers {
             peer.expire(now);

@@ -69,7 +69,7 @@ pub(crate) fn register(node: &Arc<Node>, metrics: &Metrics) {
         u64::from(node.connection.is_connected())
     });
     gauge("larder_cluster_replicas", "Replicas that are alive, with this one", |node| {
-        node.replica().live_peers().len() as u64 + 1
+        (node.replica().live_peers().len() as u64).saturating_add(1)
     });
     gauge("larder_cluster_watched_uris", "URIs that are watched at this replica", |node| {
         node.replica().watched_count() as u64

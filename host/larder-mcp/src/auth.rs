@@ -1,6 +1,9 @@
 //! Authentication: maps the bearer token of a request to a caller. Tokens are never logged, never part of an
 //! error, and never passed on.
 
+// Lifetimes in tokens and in answers of issuers must not overflow.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
+
 mod algorithm;
 mod challenge;
 mod issued_token;

@@ -4,6 +4,9 @@
 //! [`Trust`] decides whose signatures count, and [`PrivateKey`] signs. Signatures that were found, and signers, are values
 //! of larder-model.
 
+// Times and sizes in bundles and certificates must not overflow.
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
+
 mod bundle;
 mod certificate_annotations;
 mod cryptography;

@@ -25,7 +25,7 @@ impl SseParser {
 
     /// Returns the size of the incomplete event.
     pub(super) fn buffered_bytes(&self) -> usize {
-        self.buffer.len() + self.data.as_ref().map_or(0, String::len)
+        self.buffer.len().saturating_add(self.data.as_ref().map_or(0, String::len))
     }
 
     /// Returns the last id of a complete event. The stream can be resumed from there.
@@ -86,7 +86,7 @@ impl SseParser {
             self.searched = self.buffer.len();
             return None;
         };
-        let end = self.searched + at;
+        let end = self.searched.saturating_add(at);
         let line = String::from_utf8_lossy(&self.buffer[..end]).into_owned();
         self.buffer.drain(..=end);
         self.searched = 0;

@@ -70,7 +70,7 @@ impl MessageStream {
     /// up.
     pub(super) fn resume_point(&mut self) -> Option<ResumePoint> {
         let last_event_id = self.events.last_event_id()?.to_owned();
-        self.attempts += 1;
+        self.attempts = self.attempts.saturating_add(1);
         let delay = self.events.retry_delay().unwrap_or(DEFAULT_RETRY_DELAY);
         (self.attempts <= MAX_RESUME_ATTEMPTS).then_some(ResumePoint { last_event_id, delay })
     }

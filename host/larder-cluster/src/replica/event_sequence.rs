@@ -10,7 +10,7 @@ const DELIVERY_TIME: Duration = Duration::from_secs(1);
 pub(super) struct EventSequence {
     /// The number of events that were sent before the next one; none before anything is known of the sender.
     expected: Option<u64>,
-    /// A number of events that the sender announced, and when they must have arrived.
+    /// A number of events that the sender announced, and when.
     announced: Option<(u64, Instant)>,
 }
 
@@ -26,13 +26,14 @@ impl EventSequence {
     pub(super) fn announced(&mut self, sent: u64, now: Instant) {
         let expected = *self.expected.get_or_insert(sent);
         if sent > expected && self.announced.is_none() {
-            self.announced = Some((sent, now + DELIVERY_TIME));
+            self.announced = Some((sent, now));
         }
     }
 
     /// Returns whether announced events did not arrive in time.
     pub(super) fn is_overdue(&mut self, now: Instant) -> bool {
-        let Some((sent, _)) = self.announced.take_if(|(_, until)| *until <= now) else { return false };
+        let is_late = |since: Instant| now.saturating_duration_since(since) >= DELIVERY_TIME;
+        let Some((sent, _)) = self.announced.take_if(|(_, since)| is_late(*since)) else { return false };
         let is_lost = self.expected.is_some_and(|expected| expected < sent);
         self.expected = self.expected.max(Some(sent));
         is_lost

@@ -53,7 +53,7 @@ impl OwnInterest {
     pub(super) fn take_batches(&mut self) -> Vec<InterestBatch> {
         let unsent: Vec<_> = self.unsent.drain().collect();
         let batches = unsent.chunks(MAX_HASHES).map(|chunk| {
-            self.last_batch += 1;
+            self.last_batch = self.last_batch.saturating_add(1);
             let (added, removed): (Vec<_>, Vec<_>) = chunk.iter().partition(|(_, is_added)| *is_added);
             let list =
                 |changes: Vec<(UriHash, bool)>| HashList(changes.into_iter().map(|(hash, _)| hash).collect());
@@ -74,7 +74,7 @@ impl OwnInterest {
         let hashes: Vec<_> = self.iter().collect();
         let parts = hashes.len().div_ceil(MAX_HASHES).max(1);
         let part = |part: usize| {
-            let chunk = hashes.iter().skip(part * MAX_HASHES).take(MAX_HASHES).copied();
+            let chunk = hashes.iter().skip(part.saturating_mul(MAX_HASHES)).take(MAX_HASHES).copied();
             SnapshotPart { batch, part, parts, hashes: HashList(chunk.collect()) }
         };
         (0..parts).map(part).collect()

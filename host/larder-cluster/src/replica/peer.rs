@@ -43,8 +43,8 @@ pub(super) struct PeerInterest {
     pub(super) is_complete: bool,
     /// What the lease says, until it was compared.
     announced: Option<(u64, SetDigest)>,
-    /// When a batch that the lease mentions must have arrived.
-    overdue_at: Option<Instant>,
+    /// Since when a batch is missing that the lease mentions.
+    behind_since: Option<Instant>,
     needs_snapshot: bool,
     /// Whether its messages may be those of a replica that has ended, sent again by somebody else: it seals them, and has
     /// not answered a request of this replica yet.
@@ -62,7 +62,7 @@ impl Peer {
 
     /// When its lease ended, or will end. The lease of a peer that is known only by its messages has ended.
     pub(super) fn lease_end(&self) -> Instant {
-        self.lease.map_or(self.heard, |(seen, lease)| seen + lease)
+        self.lease.and_then(|(seen, lease)| seen.checked_add(lease)).unwrap_or(self.heard)
     }
 
     /// Whether a message may be used.
@@ -101,11 +101,11 @@ impl PeerInterest {
             // The lease is older than a batch that arrived.
             self.announced = None;
         } else if batch == self.batch {
-            (self.announced, self.overdue_at, self.requested_at) = (None, None, None);
+            (self.announced, self.behind_since, self.requested_at) = (None, None, None);
             self.is_complete = digest == self.digest;
             self.needs_snapshot = !self.is_complete;
         } else if self.is_complete {
-            self.overdue_at.get_or_insert(now + DELIVERY_TIME);
+            self.behind_since.get_or_insert(now);
         } else {
             self.needs_snapshot = true;
         }
@@ -120,9 +120,9 @@ impl PeerInterest {
             return Some(batch);
         }
         (self.is_complete, self.needs_snapshot) = (false, true);
-        let hashes = |batch: &InterestBatch| batch.added.0.len() + batch.removed.0.len();
+        let hashes = |batch: &InterestBatch| batch.added.0.len().saturating_add(batch.removed.0.len());
         let held: usize = self.waiting.iter().map(hashes).sum();
-        if self.waiting.len() == MAX_WAITING || held + hashes(&batch) > MAX_WAITING_HASHES {
+        if self.waiting.len() == MAX_WAITING || held.saturating_add(hashes(&batch)) > MAX_WAITING_HASHES {
             self.waiting.clear();
         }
         self.waiting.push(batch);
@@ -161,14 +161,14 @@ impl PeerInterest {
 
     /// Ends the wait for a snapshot, which was applied. Returns the batches that came after it.
     pub(super) fn complete(&mut self) -> Vec<InterestBatch> {
-        (self.needs_snapshot, self.requested_at, self.overdue_at) = (false, None, None);
+        (self.needs_snapshot, self.requested_at, self.behind_since) = (false, None, None);
         (self.is_complete, self.needs_answer) = (true, false);
         std::mem::take(&mut self.waiting)
     }
 
     /// Does not rely on it before the next lease confirms it: messages may have been lost.
     pub(super) fn doubt(&mut self) {
-        (self.is_complete, self.announced, self.overdue_at) = (false, None, None);
+        (self.is_complete, self.announced, self.behind_since) = (false, None, None);
     }
 
     /// Forgets what waits for a snapshot.
@@ -179,10 +179,12 @@ impl PeerInterest {
 
     /// Whether a snapshot has to be requested now.
     pub(super) fn must_request(&mut self, now: Instant) -> bool {
-        if self.overdue_at.take_if(|at| *at <= now).is_some() {
+        let is_late = |since: Instant| now.saturating_duration_since(since) >= DELIVERY_TIME;
+        if self.behind_since.take_if(|since| is_late(*since)).is_some() {
             (self.is_complete, self.needs_snapshot) = (false, true);
         }
-        let is_requested = self.requested_at.is_some_and(|at| now < at + SNAPSHOT_TIMEOUT);
+        let is_requested =
+            self.requested_at.is_some_and(|at| now.saturating_duration_since(at) < SNAPSHOT_TIMEOUT);
         let must = (self.needs_snapshot || self.needs_answer) && !is_requested;
         if must {
             self.requested_at = Some(now);

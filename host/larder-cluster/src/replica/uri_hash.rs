@@ -15,7 +15,8 @@ pub(crate) struct UriHash(pub(super) u128);
 impl UriHash {
     /// Computes the hash. No team has a name with a zero byte, so no two pairs have the same text.
     pub(crate) fn of(team: &TeamName, uri: &Uri) -> Self {
-        let mut text = Vec::with_capacity(team.as_str().len() + 1 + uri.as_str().len());
+        let mut text =
+            Vec::with_capacity(team.as_str().len().saturating_add(uri.as_str().len()).saturating_add(1));
         text.extend_from_slice(team.as_str().as_bytes());
         text.push(0);
         text.extend_from_slice(uri.as_str().as_bytes());
@@ -37,13 +38,13 @@ pub(crate) struct SetDigest {
 impl SetDigest {
     /// Adds a hash that is not in the set.
     pub(super) fn add(&mut self, hash: UriHash) {
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         self.exclusive_or ^= hash.0;
     }
 
     /// Removes a hash of the set.
     pub(super) fn remove(&mut self, hash: UriHash) {
-        self.count -= 1;
+        self.count = self.count.saturating_sub(1);
         self.exclusive_or ^= hash.0;
     }
 }

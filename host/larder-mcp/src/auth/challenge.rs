@@ -95,7 +95,7 @@ impl AuthError {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
             }
             Self::KeyMaybeNew { retry } => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from(retry.as_secs() + 1));
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(retry.as_secs().saturating_add(1)));
             }
             // Another token of the same client would not help.
             Self::NoTeam => {}

@@ -186,7 +186,7 @@ impl KeySource {
                 tracing::warn!(issuer = %self.issuer, %error, "cannot fetch the issuer's keys");
                 let report = &mut self.fetch_state().report;
                 report.failure = Some((SystemTime::now(), error.to_string()));
-                report.failures += 1;
+                report.failures = report.failures.saturating_add(1);
                 return;
             }
         };
@@ -201,7 +201,7 @@ impl KeySource {
         self.fetch_state().last_success = Some(Instant::now());
         let report = &mut self.fetch_state().report;
         (report.fetched, report.failure) = (Some(SystemTime::now()), None);
-        report.successes += 1;
+        report.successes = report.successes.saturating_add(1);
         if changed {
             self.changed.send_replace(());
         }

@@ -106,8 +106,8 @@ fn is_local(uri: &Uri) -> bool {
 }
 
 fn well_known(url: &str, name: &str) -> String {
-    let start = url.find("://").map_or(0, |at| at + 3);
-    let end = url[start..].find('/').map_or(url.len(), |at| start + at);
+    let start = url.find("://").map_or(0, |at| at.saturating_add(3));
+    let end = url[start..].find('/').map_or(url.len(), |at| start.saturating_add(at));
     let (origin, path) = url.split_at(end);
     format!("{origin}/.well-known/{name}{}", path.trim_end_matches('/'))
 }
