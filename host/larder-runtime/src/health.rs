@@ -27,6 +27,20 @@ pub enum Impact {
     OperatorOnly,
 }
 
+impl Impact {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::AllTeams, Self::OneTeam, Self::OperatorOnly];
+
+    /// The name in metrics.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::AllTeams => "all-teams",
+            Self::OneTeam => "one-team",
+            Self::OperatorOnly => "operator-only",
+        }
+    }
+}
+
 impl Health {
     /// Reports a problem of this part. It replaces an earlier problem of the same part.
     pub fn report(&self, part: &str, message: impl Into<String>, impact: Impact) {

@@ -37,6 +37,7 @@ use self::sampler::ProcessHistory;
 pub use self::server::{METHODS, ProtocolEra, ServerMetrics, WriteCounters};
 pub use self::text::TextFormat;
 pub use self::value::{GaugeGuard, Histogram, HistogramCounts};
+use crate::health::{Health, Impact};
 use crate::history::{CallerVolumes, EventLog};
 use larder_model::name::{ProviderName, TeamName};
 
@@ -120,6 +121,19 @@ impl Metrics {
         let value: Gauge = Arc::new(value);
         lock(&self.0.gauges).insert(name, value.clone());
         self.register(name, help, ComputedFamily::gauges(move |samples| samples.gauge(&[], value())));
+    }
+
+    /// Registers how many problems the server has, by what cannot be served because of them.
+    pub fn register_problems(&self, health: &Health) {
+        let health = health.clone();
+        let problems = ComputedFamily::gauges(move |samples| {
+            let problems = health.problems();
+            Impact::ALL.iter().try_for_each(|impact| {
+                let count = problems.iter().filter(|problem| problem.impact == *impact).count();
+                samples.gauge(&[("impact", impact.label())], count as u64)
+            })
+        });
+        self.register("larder_problems", "Current problems of the server, by impact", problems);
     }
 
     /// The value of a gauge that was registered with [`Self::register_gauge`]; 0 if there is none of this name.

@@ -47,6 +47,7 @@ impl App {
         drain.spawn(sweep_cache_later(sandbox.clone(), drain.clone()));
         let (metrics, memory) = (sandbox.metrics().clone(), sandbox.memory_budget().clone());
         panics.register_metrics(&metrics);
+        metrics.register_problems(&health);
         memory.set_team_count(config.teams.len());
         let shares = sandbox.shares().clone();
         let shares_of_teams = shares.teams(config.teams.keys());
