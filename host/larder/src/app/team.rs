@@ -78,7 +78,7 @@ impl Team {
         let drain = drain.child();
         let name = config.reconcile.team.clone();
         let span = match config.quota {
-            Some(_) => tracing::error_span!("team", %name),
+            Some(_) => tracing::error_span!("team", team = %name),
             None => tracing::Span::none(),
         };
         if services.is_server {

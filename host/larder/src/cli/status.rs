@@ -13,6 +13,7 @@ use larder_admin::{
     Status as ServerStatus, StoredValues, Team,
 };
 use larder_client as client;
+use larder_model::name::TeamName;
 use larder_model::size;
 
 /// Show what a running server serves, what it rejected, what waits for approval, and recent errors
@@ -122,7 +123,7 @@ fn team(team: &Team, lines: &mut Vec<String>) {
     if team.more_rejected > 0 {
         lines.push(format!("  and {} more rejected components", team.more_rejected));
     }
-    lines.extend(team.pending_approval.iter().map(pending_approval));
+    lines.extend(team.pending_approval.iter().map(|pending| pending_approval(pending, &team.team)));
     lines.extend(team.collisions.iter().map(|collision| format!("  collision: {}", line(collision))));
     lines.extend(team.stored.iter().map(stored));
     if lines.last().is_some_and(|last| last.starts_with("team ")) {
@@ -204,13 +205,16 @@ fn rejected(rejected: &Rejected) -> String {
     format!("  rejected: {}: {} (since {since})", line(file), line(reason))
 }
 
-fn pending_approval(pending: &PendingApproval) -> String {
+fn pending_approval(pending: &PendingApproval, team: &str) -> String {
     let PendingApproval { provider, digest, requested, since } = pending;
     let digest = digest.get(..12).unwrap_or(digest);
     let requested = line(&requested.join("`, `"));
+    // Several teams may have a provider of this name.
+    let option =
+        if team == TeamName::default_team().as_str() { String::new() } else { format!(" --team {team}") };
     format!(
         "  pending approval: {provider} {digest} requests `{requested}` (since {since}); \
-         run `larder approve {provider}`"
+         run `larder approve {provider}{option}`"
     )
 }
 
@@ -249,7 +253,7 @@ mod tests {
                 "pending_approval": [{ "provider": "net", "digest": digest, "requested": ["env HOME", "dir /x"], "since": "2026-01-02T03:04:06Z" }],
                 "collisions": [],
                 "stored": [{ "provider": "wiki", "keys": 1, "bytes": 2048, "callers": 3 }],
-            }, { "team": "empty", "plugins": "/srv/empty", "state_key": "name:docs/empty", "providers": [], "rejected": [], "pending_approval": [], "collisions": [] }]);
+            }, { "team": "empty", "plugins": "/srv/empty", "state_key": "name:docs/empty", "providers": [], "rejected": [], "pending_approval": [{ "provider": "net", "digest": "0", "requested": ["env A"], "since": "2026-01-02T03:04:06Z" }], "collisions": [] }]);
         let status = json!({
             "version": "0.1.0", "started": "2026-01-02T03:04:05Z", "ready": false,
             "reasons": ["the server is stopping"], "problems": ["team default: cannot read /plugins"],
@@ -287,7 +291,7 @@ mod tests {
               pending approval: net 0123456789ab requests `env HOME`, `dir /x` (since 2026-01-02T03:04:06Z); run `larder approve net`
               stored by wiki: 1 value, 2 KiB, 3 callers
             team empty in /srv/empty, state name:docs/empty
-              no components yet
+              pending approval: net 0 requests `env A` (since 2026-01-02T03:04:06Z); run `larder approve net --team empty`
         "#]].assert_eq(&show(&serde_json::from_value(status).unwrap()));
     }
 }

@@ -8,6 +8,7 @@ use crate::source::{Blob, Fetched};
 use larder_model::name::ProviderName;
 use larder_model::policy::{Grant, GrantRequest, OwnFiles, grant_lines};
 use larder_model::size;
+use larder_runtime::history::{Event, EventKind};
 use larder_sandbox::provider::{GrantSources, LoadError};
 
 /// Size limit of a component's grant request file in bytes.
@@ -36,15 +37,19 @@ impl Loader {
         let sources = GrantSources { requested: request.lines(), allowed: grant_lines(granted) };
         let capped = desired.ceiling.cap_request(request);
         for line in capped.denied {
-            tracing::warn!(
-                provider = %name,
-                line,
-                "grant request line refused: beyond the ceiling of the team"
-            );
+            self.report_denied(name, &line);
         }
         let request = capped.allowed;
         let requests = request.lines_beyond(granted);
         Ok(GrantDecision { grant: Arc::new(request.merged_into(granted)), requests, sources })
+    }
+
+    fn report_denied(&self, provider: &ProviderName, line: &str) {
+        const MESSAGE: &str = "grant request line refused: beyond the ceiling of the team";
+        let team = self.team.non_default();
+        tracing::warn!(team, %provider, line, "{MESSAGE}");
+        let event = Event::new(EventKind::Approval, MESSAGE).of_team(&self.team).of_provider(provider);
+        self.sandbox.metrics().events().record(event.with("line", line));
     }
 
     /// Reads and parses the grant request of a component.
