@@ -38,16 +38,21 @@ fn split_trimmed(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     value.split(move |byte| *byte == separator).map(<[u8]>::trim_ascii)
 }
 
-/// Requires `application/json`: an HTML form on any web page can send other types without a preflight
-/// request.
+/// Requires `application/json` that is not compressed: an HTML form on any web page can send other types without a
+/// preflight request.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), RpcError> {
+    let unsupported =
+        |why| Err(RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
+    if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return unsupported("the body must not be compressed");
+    }
     let media_type =
         headers.get(header::CONTENT_TYPE).and_then(|value| split_trimmed(value.as_bytes(), b';').next());
     if media_type.is_some_and(|media_type| media_type.eq_ignore_ascii_case(b"application/json")) {
         return Ok(());
     }
-    let why = "the content type must be application/json";
-    Err(RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
+    unsupported("the content type must be application/json")
 }
 
 /// Returns the length of the body, if it is known. A body without a length must be chunked, and have no other

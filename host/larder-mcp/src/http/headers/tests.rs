@@ -37,4 +37,10 @@ fn accepts_only_json_bodies() {
         assert_eq!(check_content_type(&headers(header::CONTENT_TYPE, &[value])).is_ok(), good, "{value}");
     }
     assert!(check_content_type(&HeaderMap::new()).is_err());
+    for (coding, good) in [("identity", true), ("Identity", true), ("gzip", false), ("identity, gzip", false)]
+    {
+        let mut headers = headers(header::CONTENT_TYPE, &["application/json"]);
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
+        assert_eq!(check_content_type(&headers).is_ok(), good, "{coding}");
+    }
 }
