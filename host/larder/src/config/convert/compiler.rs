@@ -14,7 +14,7 @@ pub(super) fn compiler(raw: Compiler, context: &ParseContext, env: &Env) -> Comp
         program: program(),
         cache: CacheConfig {
             location: cache(raw.cache_dir.as_deref(), context, env),
-            size: raw.cache_size.map_or(1 << 30, |size| size.0),
+            size: raw.cache_size.map_or(4 << 30, |size| size.0),
             age: time(raw.cache_age, 30 * DAY),
         },
         // For comparison: compiling a Python component of 18 MB takes about 400 MB and 10 seconds.
