@@ -37,6 +37,14 @@ where
     I: IntoIterator,
     I::Item: Borrow<Entry> + Into<Entry>,
 {
+    paginate_with_clock(sorted, query, Instant::now)
+}
+
+fn paginate_with_clock<I>(sorted: I, query: &Query, now: impl Fn() -> Instant) -> EntryPage
+where
+    I: IntoIterator,
+    I::Item: Borrow<Entry> + Into<Entry>,
+{
     let cursor = query.cursor.as_deref();
     let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);
     let is_listed = |entry: &I::Item| {
@@ -46,9 +54,13 @@ where
     let mut rest = sorted.into_iter().fuse().filter(is_listed);
     let mut entries: Vec<Entry> = Vec::new();
     let mut first_at = None;
+    let mut is_late = || {
+        let first_at = *first_at.get_or_insert_with(&now);
+        now().duration_since(first_at) > MAX_PAGE_TIME
+    };
     for entry in rest.by_ref() {
         entries.push(entry.into());
-        if entries.len() == limit || first_at.get_or_insert_with(Instant::now).elapsed() > MAX_PAGE_TIME {
+        if entries.len() == limit || is_late() {
             break;
         }
     }
@@ -126,6 +138,8 @@ impl Default for Completion {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::Details;
 
@@ -159,13 +173,14 @@ mod tests {
     #[test]
     fn a_page_ends_early_if_its_entries_are_slow() {
         let entry = |n: usize| Entry::new(format!("n:{n}"), "");
+        let now = Cell::new(Instant::now());
         let slow = (0..6).map(|n| {
             // The time before the first entry is the same for each page, so it does not count.
             let duration = if n == 0 { MAX_PAGE_TIME } else { MAX_PAGE_TIME * 2 / 3 };
-            std::thread::sleep(duration);
+            now.set(now.get() + duration);
             entry(n)
         });
-        let page = paginate(slow, &Query::new(9));
+        let page = paginate_with_clock(slow, &Query::new(9), || now.get());
         assert_eq!((page.entries.len(), page.next_cursor.as_deref()), (3, Some("n:2")));
         let rest = Query { cursor: page.next_cursor, ..Query::new(9) };
         assert_eq!(paginate((0..6).map(entry), &rest).entries.len(), 3);
