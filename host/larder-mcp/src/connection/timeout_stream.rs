@@ -181,7 +181,7 @@ mod tests {
         received
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn closes_a_connection_without_a_request_head_but_not_during_a_response() {
         let head_timeout = Duration::from_millis(100);
         assert_eq!(exchange("", head_timeout, Duration::ZERO).await, "");
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn closes_a_connection_that_reads_nothing_or_too_slowly() {
         let stall_timeout = Duration::from_millis(500);
         let (stream, _silent) = tokio::io::duplex(1);
