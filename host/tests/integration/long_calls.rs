@@ -1,26 +1,18 @@
 //! Calls that take long or need much memory continue on threads of their own, so that the threads that received them
 //! serve other requests. How the calls end does not change.
 
-use std::time::{Duration, Instant};
+mod other_teams;
+
+use std::time::Duration;
 
 use larder_client::Client;
-use larder_model::name::{Digest, ProviderName};
+use larder_model::name::ProviderName;
 use larder_model::policy::GuestLifetime;
 use larder_runtime::metrics::ProviderMetrics;
-use serde_json::{Map, Value, json};
-use tokio::task::JoinSet;
 
 use crate::admin::AdminClient;
-use crate::harness::{TestServer, component_path, eventually};
-use crate::metrics::{parse_samples, sample_value};
+use crate::harness::{TestServer, eventually};
 use crate::process::WorkDir;
-
-/// Calls that use much memory at the same time.
-const CALLERS: usize = 4;
-/// Calls with expensive arguments at the same time.
-const VALIDATING_CALLERS: usize = 8;
-/// Number of reads of the other team in one round.
-const READS: usize = 400;
 
 /// The metrics of a provider.
 fn provider_metrics(server: &TestServer, name: &str) -> std::sync::Arc<ProviderMetrics> {
@@ -133,134 +125,6 @@ async fn a_moved_guest_is_reused() {
     }
     assert_eq!(metrics.guests.get(), idle);
     assert!(metrics.moved_calls.get() < before + 10);
-}
-
-/// A server with the teams `quiet` and `heavy`, whose only tokens are their names. The team `heavy` has this guest.
-fn two_teams(heavy: &str) -> (AdminClient, String, WorkDir) {
-    let mut config = "[admin]\nlisten = \"127.0.0.1:0\"\n".to_owned();
-    for team in ["quiet", "heavy"] {
-        let digest = Digest::of(team.as_bytes());
-        config += &format!(
-            "[[auth.tokens]]\nname = \"{team}\"\ndigest = \"sha256:{digest}\"\nteams = [\"{team}\"]\n\
-             [team.{team}]\nplugins = \"{team}\"\nquota = {{ requests = 100000 }}\n"
-        );
-    }
-    config += "[team.heavy.ceiling]\ntools = true\n";
-    config += "[team.heavy.provider.hostile_tools]\ntools = true\nsettings = { list = \"bombs\" }\n";
-    let work_dir = WorkDir::with_guests("").file("larder.toml", &config);
-    for (team, guest) in [("quiet", "echo"), ("heavy", heavy)] {
-        std::fs::create_dir(work_dir.path(team)).unwrap();
-        let component = work_dir.path(team).join(guest).with_extension("wasm");
-        std::fs::copy(component_path(guest), component).unwrap();
-    }
-    let (admin, url) = AdminClient::open(&work_dir);
-    (admin, url, work_dir)
-}
-
-async fn timed_read(client: &mut Client, uri: &str) -> Duration {
-    let start = Instant::now();
-    client.read(uri).await.unwrap();
-    start.elapsed()
-}
-
-/// The duration that this part of the reads does not exceed.
-fn percentile(durations: &mut [Duration], percent: usize) -> Duration {
-    durations.sort_unstable();
-    durations[(durations.len() - 1) * percent / 100]
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reads_of_another_team_do_not_wait_for_calls_that_use_much_memory() {
-    let (admin, url, _work_dir) = two_teams("touch");
-    // A server without such calls shows how long other processes of the machine delay a read.
-    let (_idle_admin, idle_url, _idle_dir) = two_teams("touch");
-    let connect = async |url: &str, token: &str| Client::builder().token(token).http(url).await.unwrap();
-    let (mut quiet, mut idle) = (connect(&url, "quiet").await, connect(&idle_url, "quiet").await);
-    let mut heavy = JoinSet::new();
-    for _ in 0..CALLERS {
-        let mut client = connect(&url, "heavy").await;
-        heavy.spawn(async move {
-            let mut durations = Vec::new();
-            loop {
-                durations.push(timed_read(&mut client, "touch://fill/100").await);
-                if durations.len() == 20 {
-                    return percentile(&mut durations, 50);
-                }
-            }
-        });
-    }
-    let (mut reads, mut idle_reads, mut calls) = (Vec::new(), Vec::new(), Vec::new());
-    while reads.len() < READS || calls.len() < CALLERS {
-        reads.push(timed_read(&mut quiet, "echo://hello").await);
-        idle_reads.push(timed_read(&mut idle, "echo://hello").await);
-        calls.extend(heavy.try_join_next().map(Result::unwrap));
-    }
-    let heavy = percentile(&mut calls, 50);
-    // On threads that it shares with such calls, one read in a hundred waits for a third of a call.
-    let (slowest, idle) = (percentile(&mut reads, 99), percentile(&mut idle_reads, 99));
-    assert!(
-        slowest < heavy / 10 + 2 * idle,
-        "a read took {slowest:?} next to calls of {heavy:?}, and {idle:?} on a server without them"
-    );
-    let samples = parse_samples(&admin.get("/metrics").await.1);
-    let moved = |team: &str, provider: &str| {
-        let key = format!("larder_calls_moved_total{{team=\"{team}\",provider=\"{provider}\"}}");
-        sample_value(&samples, &key)
-    };
-    assert!(moved("heavy", "touch") >= (CALLERS * 20) as f64);
-    // A read can be interrupted by another process for a tick.
-    assert!(moved("quiet", "echo") < reads.len() as f64 / 10.0);
-}
-
-/// A value whose validation with the schema of the tool `unevaluated` takes all of the effort that is allowed.
-fn expensive_arguments() -> Map<String, Value> {
-    let wide: Map<_, _> = (0..50).map(|n| (format!("a{n}"), json!(1))).collect();
-    (0..30).fold(wide.clone(), |inner, _| {
-        let mut members = wide.clone();
-        members.insert("a".to_owned(), Value::Object(inner));
-        members
-    })
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reads_of_another_team_do_not_wait_for_validations() {
-    let (admin, url, _work_dir) = two_teams("hostile_tools");
-    // A server without such calls shows how long other processes of the machine delay a read.
-    let (_idle_admin, idle_url, _idle_dir) = two_teams("hostile_tools");
-    let connect = async |url: &str, token: &str| Client::builder().token(token).http(url).await.unwrap();
-    let (mut quiet, mut idle) = (connect(&url, "quiet").await, connect(&idle_url, "quiet").await);
-    let mut heavy = JoinSet::new();
-    for _ in 0..VALIDATING_CALLERS {
-        let mut client = connect(&url, "heavy").await;
-        heavy.spawn(async move {
-            let start = Instant::now();
-            // On a slow machine, it is ended at the deadline of the call.
-            let result = format!("{:?}", client.call_tool("unevaluated", expensive_arguments()).await);
-            assert!(!result.contains("was called") && !result.contains("Unknown tool"), "{result}");
-            start.elapsed()
-        });
-    }
-    let (mut reads, mut idle_reads, mut calls) = (Vec::new(), Vec::new(), Vec::new());
-    while calls.len() < VALIDATING_CALLERS {
-        reads.push(timed_read(&mut quiet, "echo://hello").await);
-        idle_reads.push(timed_read(&mut idle, "echo://hello").await);
-        calls.extend(heavy.try_join_next().map(Result::unwrap));
-    }
-    let total = calls.iter().max().copied().unwrap();
-    // On the threads that serve requests, a read waits for a whole validation or more.
-    let (slowest, idle) = (percentile(&mut reads, 99), percentile(&mut idle_reads, 99));
-    assert!(
-        slowest < total / (2 * VALIDATING_CALLERS as u32) + 2 * idle,
-        "a read took {slowest:?} next to validations of {total:?}, and {idle:?} on a server without them"
-    );
-    let samples = parse_samples(&admin.get("/metrics").await.1);
-    let of_heavy =
-        |name: &str| sample_value(&samples, &format!("{name}{{team=\"heavy\",provider=\"hostile_tools\"}}"));
-    let moved = of_heavy("larder_calls_moved_total");
-    assert!(moved >= VALIDATING_CALLERS as f64, "{moved}");
-    // The team is charged for what its calls took on both threads.
-    let cpu_time = of_heavy("larder_guest_cpu_seconds_total");
-    assert!(cpu_time > total.as_secs_f64() / 8.0, "{cpu_time} s of {total:?}");
 }
 
 /// Whether the server has a thread whose name begins so.
