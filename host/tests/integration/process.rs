@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -181,6 +181,15 @@ impl RunningProcess {
     /// The id of the process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The CPU time that the process has used so far. Zero where the system does not report it.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        // The fields after the name of the program, which is in parentheses.
+        let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+        let ticks = fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap_or_default());
+        Duration::from_millis(ticks.sum::<u64>() * 1_000 / rustix::param::clock_ticks_per_second())
     }
 
     /// The resident memory in bytes, if the system reports it.

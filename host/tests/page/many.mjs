@@ -1,5 +1,5 @@
-// The page with a thousand providers in ten teams: it shows parts of lists, and does not become slow. The bounds are
-// generous, because CI is slow; without them, an effort that grows with the square of the providers would pass.
+// The page with a thousand providers in ten teams: it shows parts of lists, and does not become slow. Without a bound for
+// the server's CPU time, an effort that grows with the square of the providers would pass.
 import assert from "node:assert/strict";
 import { Window } from "./browser.mjs";
 import { check } from "./checks.mjs";
@@ -7,8 +7,8 @@ import { eventually } from "./eventually.mjs";
 import { heading, navigate, row, view } from "./views.mjs";
 
 const LOAD_TIMEOUT_MS = 280_000;
-const RESPONSE_MS = 5_000;
-const VIEW_MS = 20_000;
+const RESPONSE_CPU_SECONDS = 5;
+const VIEW_MS = 30_000;
 const MAX_ELEMENTS = 20_000;
 const MAX_BYTES = 2 << 20;
 const PATHS = [
@@ -21,14 +21,14 @@ export async function run(server) {
   await check("many: a thousand providers are served", () =>
     eventually("all providers are ready", async () => (await server.json("/api/overview")).providers.ready === 1000, LOAD_TIMEOUT_MS));
 
-  await check("many: each answer is fast and has a bounded size", async () => {
+  await check("many: each answer takes little CPU time and has a bounded size", async () => {
     for (const path of PATHS) {
-      const start = performance.now();
+      const before = server.cpuSeconds();
       const response = await server.api(`/api/${path}`);
       const { length } = await response.text();
-      const duration = performance.now() - start;
+      const used = server.cpuSeconds() - before;
       assert.equal(response.status, 200, path);
-      assert.ok(duration < RESPONSE_MS, `/api/${path} took ${duration.toFixed(0)} ms`);
+      assert.ok(used < RESPONSE_CPU_SECONDS, `/api/${path} took ${used} s of CPU time`);
       assert.ok(length < MAX_BYTES, `/api/${path} has ${length} bytes`);
     }
   });

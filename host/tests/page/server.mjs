@@ -1,7 +1,9 @@
 // Starts `larder serve` with a configuration and a plugins folder, and makes requests to it.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, createWriteStream, linkSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync, createWriteStream, existsSync, linkSync, mkdirSync, readFileSync, renameSync, writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { eventually } from "./eventually.mjs";
 
@@ -15,6 +17,8 @@ export const CLIENT_TOKEN = "the-client-token-of-this-test-0123456789";
 
 // A debug build on a loaded machine compiles the components.
 const START_TIMEOUT_MS = 240_000;
+// In the files of /proc, on each usual Linux.
+const TICKS_PER_SECOND = 100;
 
 const running = new Set();
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
@@ -78,6 +82,15 @@ export class Server {
     const code = await this.exited;
     running.delete(this.child);
     if (code !== 0) throw new Error(`larder ended with ${code} after SIGTERM; see ${this.path("larder.log")}`);
+  }
+
+  /** The CPU time that the server has used so far. 0 where the system does not report it. */
+  cpuSeconds() {
+    const file = `/proc/${this.child.pid}/stat`;
+    if (!existsSync(file)) return 0;
+    // The fields after the name of the program, which is in parentheses.
+    const fields = readFileSync(file, "utf8").split(") ").at(-1).split(" ");
+    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
   }
 
   /** The response of the admin address, with the token. */
