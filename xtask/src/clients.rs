@@ -106,7 +106,7 @@ pub(crate) fn grant_interactions(file: &Path, state: &Path) -> Result<()> {
     let grant = format!(
         "\n[provider.conformance]\ntools = true\nprompts = true\napprove = \"always\"\n\
          dirs = [{{ host = {state}, guest = \"/state\", access = \"write\" }}]\n\
-         limits = {{ timeout = \"60s\" }}\n"
+         limits = {{ timeout = \"300s\" }}\n"
     );
     fs::write(file, settings + &grant)?;
     Ok(())

@@ -18,8 +18,8 @@ const NOT_LOADED: &str = ": not loaded yet: ";
 
 /// Includes the time to compile components.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
-/// Longer than the default `shutdown_grace`.
-const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+/// Much longer than the default `shutdown_grace`, because the machine may be busy.
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct RunningServer {
     child: Child,

@@ -12,7 +12,7 @@ use super::origin::{Origin, PAGES};
 use crate::mcp_client::Client;
 
 /// How long a client that was notified may read an older page: another replica may still have it in its cache.
-const STALE: Duration = Duration::from_secs(20);
+const STALE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The URI of a page.

@@ -15,7 +15,7 @@ const ROUNDS: u64 = 4;
 /// How often a page is polled before a poller counts as the only one.
 const OFTEN_ENOUGH: usize = 4;
 /// How long another replica may take to poll what a killed one did: the lease, and the delays of a loaded machine.
-const TAKEOVER: Duration = LEASE.saturating_add(Duration::from_secs(15));
+const TAKEOVER: Duration = LEASE.saturating_mul(10);
 
 type Scenario = fn(&mut Deployment, &Clients) -> Result<String>;
 

@@ -10,8 +10,8 @@ use super::tool;
 
 /// The pause that the suites ask for.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The number of pauses of the tool that is to be cancelled: 20 seconds.
-const LONG: u32 = 400;
+/// The number of pauses of the tool that is to be cancelled: 150 seconds.
+const LONG: u32 = 3_000;
 /// Where that tool writes how far it is, if the folder is granted.
 const RUNNING: &str = "/state/running";
 
@@ -20,7 +20,7 @@ pub(super) fn add<P: 'static>(tools: Tools<P>) -> Tools<P> {
         .tool(tool("test_tool_with_logging", "Sends log messages.", logging))
         .tool(tool("test_logging_tool", "Sends log messages.", logging))
         .tool(tool("test_tool_with_progress", "Reports progress.", reporting))
-        .tool(tool("test_long_running", "Runs for 20 seconds, unless it is cancelled.", long_running))
+        .tool(tool("test_long_running", "Runs for 150 seconds, unless it is cancelled.", long_running))
 }
 
 fn logging(_call: &Call) -> Result<String> {
