@@ -12,7 +12,7 @@ use crate::http_server::{ACCEPT, HttpTestServer, JSON};
 pub(crate) fn one_call_at_a_time() -> TestServerBuilder {
     TestServer::builder("echo sleep").provider("sleep", |grant, _| {
         grant.limits.concurrency = 1;
-        grant.limits.queue_timeout = Duration::from_secs(20);
+        grant.limits.queue_timeout = Duration::from_secs(60);
         grant.limits.timeout = Duration::from_secs(3_600);
     })
 }

@@ -75,7 +75,7 @@ async fn calls_wait_once_the_cpu_quota_is_used() {
 async fn concurrent_calls_share_the_cpu_quota() {
     let quota = Quota { cpu: Duration::from_millis(100), ..Quota::default() };
     let plan = TestServer::builder("spin").quota(quota).provider("spin", |grant, _| {
-        grant.limits.timeout = Duration::from_secs(6);
+        grant.limits.timeout = Duration::from_secs(3);
         grant.limits.cpu_time = Duration::from_secs(60);
         grant.limits.queue_timeout = Duration::from_millis(10);
     });
@@ -84,12 +84,16 @@ async fn concurrent_calls_share_the_cpu_quota() {
     let has_cpu_time = async || quota_usage.cpu_wait().is_none();
     eventually_within(SLOW_WAIT, "the CPU time of loading is paid back", has_cpu_time).await;
     let cpu_seconds = || server.reader.snapshot().offers()[0].provider.metrics().cpu_seconds();
-    let before = cpu_seconds();
+    let (before, began) = (cpu_seconds(), Instant::now());
     // As many as there are slots.
     let calls = futures_util::future::join_all((0..16).map(|_| server.read("spin://forever"))).await;
     assert!(calls.iter().all(Result::is_err));
-    let used = cpu_seconds() - before;
-    assert!(used < 1.4, "{used:.2} s of CPU time in 6 s, but 100 ms per second are allowed");
+    let (used, took) = (cpu_seconds() - before, began.elapsed().as_secs_f64());
+    // Each of them may use a tick more than what is left.
+    assert!(
+        used < 0.8 + took / 10.0,
+        "{used:.2} s of CPU time in {took:.1} s, but 100 ms per second are allowed"
+    );
 }
 
 #[tokio::test]

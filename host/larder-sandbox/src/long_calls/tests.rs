@@ -77,7 +77,7 @@ async fn the_work_on_another_thread_is_charged() {
         }
     }
     calls.clear(meter.clone(), Large);
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while charged() < 2.0 * WORK.as_secs_f64() {
         assert!(Instant::now() < deadline, "clearing was not charged");
         tokio::time::sleep(Duration::from_millis(1)).await;

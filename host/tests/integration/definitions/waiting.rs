@@ -1,8 +1,6 @@
 //! Calls of legacy clients that wait for the answer to a question: they hold nothing but a bounded amount of memory,
 //! and end with their client.
 
-use std::time::Duration;
-
 use larder_model::policy::{Quota, ToolGrant};
 use larder_runtime::memory_budget::MemoryUse;
 use serde_json::{Value, json};
@@ -174,11 +172,9 @@ async fn a_call_does_not_wait_for_a_client_that_left() {
 async fn the_server_stops_although_calls_wait() {
     let client = LegacyClient::start(granted("interactive")).await;
     let (mut stream, _question) = client.ask(1).await;
-    let start = std::time::Instant::now();
     let drain = client.server.server.drain.clone();
-    let stopped = drain.finish(Duration::from_secs(30));
-    let (_, message) = tokio::join!(stopped, stream.next());
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    let (in_time, message) = tokio::join!(drain.finish(SLOW_WAIT), stream.next());
+    assert!(in_time, "a call still waited at the end of the grace period");
     let message = message.unwrap()["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.contains("the server is stopping"), "{message}");
 }

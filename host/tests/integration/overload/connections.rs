@@ -1,16 +1,18 @@
 //! Connections that have not sent a valid request yet: they get little, and give way to others.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use larder_mcp::Config;
 use larder_mcp::auth;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, ToSocketAddrs};
+use tokio::time::Instant;
 
 use super::{raw_read, send, status};
 use crate::admin::AdminClient;
 use crate::auth::static_token;
-use crate::harness::{SLOW_WAIT, TestServer, eventually};
+use crate::harness::{SLOW_WAIT, TestServer, eventually, eventually_within};
 use crate::http_server::{HttpTestServer, config};
 use crate::process::WorkDir;
 
@@ -24,12 +26,17 @@ async fn open(connections: usize, tokens: bool) -> HttpTestServer {
     HttpTestServer::with_config(TestServer::builder("sized"), config).await
 }
 
-async fn silent_connections(http: &HttpTestServer, count: usize) -> Vec<TcpStream> {
+async fn silent_connections(address: impl ToSocketAddrs, count: usize) -> Vec<TcpStream> {
     let mut silent = Vec::new();
     for _ in 0..count {
-        silent.push(TcpStream::connect(http.address).await.unwrap());
+        silent.push(TcpStream::connect(&address).await.unwrap());
     }
     silent
+}
+
+/// Whether the server has neither sent anything nor closed the connection.
+fn is_open(stream: &TcpStream) -> bool {
+    stream.try_read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
 #[tokio::test]
@@ -37,7 +44,7 @@ async fn silent_connections_do_not_lock_out_a_caller() {
     for tokens in [false, true] {
         let http = open(16, tokens).await;
         let connections = &http.server.metrics.server().connections;
-        let _silent = silent_connections(&http, 16).await;
+        let _silent = silent_connections(http.address, 16).await;
         eventually("all connections are taken", async || connections.get() == 16).await;
         // A request without a token does not protect its connection.
         let mut unauthorized = Vec::new();
@@ -60,7 +67,7 @@ async fn a_caller_keeps_its_connection_among_silent_ones() {
     assert_eq!(status(&mut caller).await, "200");
     let mut rest = [0; 4 << 10];
     assert!(caller.read(&mut rest).await.unwrap() > 0);
-    let _silent = silent_connections(&http, 40).await;
+    let _silent = silent_connections(http.address, 40).await;
     let replaced = &http.server.metrics.server().connections_replaced;
     eventually("silent connections are replaced", async || replaced.get() == 37).await;
     caller.write_all(request.as_bytes()).await.unwrap();
@@ -74,10 +81,12 @@ async fn a_silent_connection_is_closed_after_seconds() {
     let mut unauthorized = send(&http, &raw_read("sized://sized/text/10", "")).await;
     let mut caller = send(&http, &raw_read("sized://sized/text/10", TOKEN)).await;
     assert_eq!(status(&mut caller).await, "200");
+    // After half a minute, the connection of the caller would be closed too.
+    let deadline = Instant::now() + Duration::from_secs(30);
     for stream in [&mut half, &mut unauthorized] {
         let mut rest = Vec::new();
-        let closed = tokio::time::timeout(Duration::from_secs(15), stream.read_to_end(&mut rest)).await;
-        assert!(closed.is_ok(), "the connection is open after 15 seconds");
+        let closed = tokio::time::timeout_at(deadline, stream.read_to_end(&mut rest)).await;
+        assert!(closed.is_ok(), "the connection is open after half a minute");
     }
     caller.write_all(raw_read("sized://sized/text/10", TOKEN).as_bytes()).await.unwrap();
     assert!(caller.read(&mut [0; 4 << 10]).await.unwrap() > 0, "the connection of the caller is closed");
@@ -101,12 +110,13 @@ async fn the_size_of_a_request_head_is_limited() {
 async fn silent_connections_do_not_delay_a_health_check() {
     let work_dir = WorkDir::with_guests("echo").file("larder.toml", "[admin]\nlisten = \"127.0.0.1:0\"\n");
     let (admin, _) = AdminClient::open(&work_dir);
-    let mut silent = Vec::new();
-    for _ in 0..40 {
-        silent.push(TcpStream::connect(admin.address()).await.unwrap());
-    }
-    let live = tokio::time::timeout(Duration::from_secs(5), admin.get("/livez")).await;
-    assert_eq!(live.expect("no response within 5 seconds").0, 200);
+    // On a busy machine, the server may close all of them before it answers: after five seconds.
+    let is_in_time = async || {
+        let silent = silent_connections(admin.address(), 40).await;
+        assert_eq!(admin.get("/livez").await.0, 200);
+        silent.iter().any(is_open)
+    };
+    eventually_within(SLOW_WAIT, "a response while silent connections are open", is_in_time).await;
 }
 
 /// Sends a request, and returns the status and whether the server announces that it closes the connection.
