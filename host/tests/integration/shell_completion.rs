@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::harness::{SLOW_WAIT, eventually_blocking};
 use crate::process::WorkDir;
 
 /// Returns what bash inserts for the last word of a line, one candidate per line, and what was printed besides.
@@ -34,6 +35,16 @@ fn candidates(work_dir: &WorkDir, words: &[&str]) -> Vec<String> {
     candidates.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
 }
 
+/// Asks for candidates until there are some. A busy server may need longer than a completion waits for it.
+fn served(work_dir: &WorkDir, words: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    eventually_blocking(SLOW_WAIT, "there are candidates", || {
+        found = candidates(work_dir, words);
+        !found.is_empty()
+    });
+    found
+}
+
 #[test]
 fn completes_uris_of_a_running_server() {
     let work_dir = WorkDir::with_guests("echo");
@@ -41,23 +52,23 @@ fn completes_uris_of_a_running_server() {
     let work_dir = work_dir.file("larder.toml", &format!("[client]\nurl = '{url}'\n"));
     let all: Vec<_> = work_dir.larder("list").expect_success().lines().skip(1).map(first_word).collect();
     assert!(all.len() > 2 && all.contains(&"echo://hello".to_owned()), "{all:?}");
-    assert_eq!(candidates(&work_dir, &["read", "echo://he"]), ["echo://hello"]);
-    let mut found = candidates(&work_dir, &["read", "echo:"]);
+    assert_eq!(served(&work_dir, &["read", "echo://he"]), ["echo://hello"]);
+    let mut found = served(&work_dir, &["read", "echo:"]);
     found.sort();
     assert_eq!(found, all);
-    assert_eq!(candidates(&work_dir, &["watch", "echo://hello", "echo://he"]), ["echo://hello"]);
+    assert_eq!(served(&work_dir, &["watch", "echo://hello", "echo://he"]), ["echo://hello"]);
     // The options on the line select the server, and cannot print anything.
-    assert_eq!(candidates(&work_dir, &["read", "-v", "--url", &url, "echo://he"]), ["echo://hello"]);
+    assert_eq!(served(&work_dir, &["read", "-v", "--url", &url, "echo://he"]), ["echo://hello"]);
     assert!(candidates(&work_dir, &["read", "--url", "http://127.0.0.1:1/mcp", "echo:"]).is_empty());
-    let templates = candidates(&work_dir, &["complete", "echo:"]);
-    assert!(
-        !templates.is_empty() && templates.iter().all(|template| template.contains('{')),
-        "{templates:?}"
-    );
+    let templates = served(&work_dir, &["complete", "echo:"]);
+    assert!(templates.iter().all(|template| template.contains('{')), "{templates:?}");
 
     // Bash inserts only what follows the last colon.
-    assert_eq!(complete(&work_dir, "larder read echo://he"), "//hello\n");
-    assert_eq!(complete(&work_dir, "larder read 'echo://he"), "echo://hello\n");
+    for (line, inserted) in
+        [("larder read echo://he", "//hello\n"), ("larder read 'echo://he", "echo://hello\n")]
+    {
+        eventually_blocking(SLOW_WAIT, line, || complete(&work_dir, line) == inserted);
+    }
     assert_eq!(complete(&work_dir, "larder list --kind=fil"), "file\n");
     assert_eq!(complete(&work_dir, "larder templ"), "templates\n");
 }
