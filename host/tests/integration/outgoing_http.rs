@@ -3,14 +3,14 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use larder_model::policy::{HostRule, Limits};
 
 use crate::harness::TestServer;
 
 /// The time after which a request that waits for others stops waiting.
-const BARRIER_WAIT: Duration = Duration::from_secs(20);
+const BARRIER_WAIT: Duration = Duration::from_secs(50);
 
 /// An HTTP server with a thread for each connection.
 struct Upstream {
@@ -133,10 +133,8 @@ async fn the_end_of_the_call_limits_every_request() {
 async fn several_requests_are_sent_at_once() {
     let upstream = Upstream::start();
     let server = server(&upstream, |_| {}).await;
-    let began = Instant::now();
     let text = server.text(&upstream.send_all(&["barrier/5"; 5])).await;
     assert_eq!(text, ["(200, \"together\")"; 5].join("\n"));
-    assert!(began.elapsed() < BARRIER_WAIT, "the requests waited for each other");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -144,8 +142,9 @@ async fn results_are_in_the_order_of_the_requests() {
     let upstream = Upstream::start();
     let server = server(&upstream, |_| {}).await;
     let paths = ["barrier/2", "nothing", "size/20000", "text/a", "barrier/2", "text/b"];
-    let denied = format!("&url={}&timeout=2000", encoded("http://example.com/"));
-    let text = server.text(&(upstream.send_all(&paths) + &denied)).await;
+    let denied = format!("&url={}", encoded("http://example.com/"));
+    let timeouts = "&timeout=50000&timeout=100&timeout=50000";
+    let text = server.text(&(upstream.send_all(&paths) + &denied + timeouts)).await;
     let lines: Vec<_> = text.lines().collect();
     let expected = [
         "(200, \"together\")",

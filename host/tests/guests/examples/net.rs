@@ -18,7 +18,7 @@ impl Behaviour for Net {
             "net://wasi-http/{+url}",
             "net://http-client{?url,method,timeout}",
             "net://wasi-http{?url,method,connect,first,between}",
-            "net://send-all{?url*,timeout}",
+            "net://send-all{?url*,timeout*}",
             "net://open/{count}/{+url}",
             "net://connect/{address}",
             "net://listen/{address}",
@@ -72,12 +72,16 @@ fn http_response(
     Ok((response.status, String::from_utf8_lossy(&response.body).into_owned()))
 }
 
-/// One line for the result of each request.
+/// One line for the result of each request. The last timeout is also that of the requests after it.
 fn send_all(request: &ReadRequest) -> Vec<String> {
-    let timeout = milliseconds(request, "timeout");
-    let urls = request.matched.iter().flat_map(|matched| &matched.variables);
-    let urls = urls.filter(|variable| variable.name == "url");
-    let requests: Vec<_> = urls.map(|url| http_request("GET", &url.value, timeout)).collect();
+    let values = |name: &str| -> Vec<&str> {
+        let variables = request.matched.iter().flat_map(|matched| &matched.variables);
+        variables.filter(|variable| variable.name == name).map(|variable| &*variable.value).collect()
+    };
+    let timeouts = values("timeout");
+    let timeout = |n: usize| timeouts.get(n).or(timeouts.last())?.parse().ok();
+    let urls = values("url").into_iter().enumerate();
+    let requests: Vec<_> = urls.map(|(n, url)| http_request("GET", url, timeout(n))).collect();
     let responses = http_client::send_all(&requests).into_iter().map(http_response);
     responses.map(|response| response.map_or_else(|error| error, |ok| format!("{ok:?}"))).collect()
 }
