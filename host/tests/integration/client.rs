@@ -187,6 +187,8 @@ async fn a_stream_that_cannot_be_resumed_ends() {
     let client = client_of_revision("2025-11-25").http(&http.url).await.unwrap();
     let mut listening = client.listen(&ListenTargets { uris: vec![], list: true }).await.unwrap();
     let drain = http.server.drain.clone();
+    // The server tells the client to wait for more than ten seconds.
+    tokio::time::pause();
     let (_, ended) = tokio::join!(
         drain.finish(Duration::from_secs(30)),
         tokio::time::timeout(Duration::from_secs(60), listening.next_change())

@@ -95,9 +95,18 @@ async fn a_read_waits_for_the_log_for_a_limited_time() {
     let path = folder.path().join("audit.pipe");
     let _full = full_pipe(&path);
     let (server, last) = audited("echo", Target::File(path), OnFull::Wait).await;
-    let (call, uri) = (anonymous_call(), parse_uri("echo://hello"));
-    let read = tokio::time::timeout(SLOW_WAIT, server.gateway.read(&call, &uri, None)).await;
-    assert!(matches!(read, Ok(Err(Error::AuditClosed(NotRecorded::Blocked)))), "{read:?}");
+    let (before, call, uri) = (calls(&server), anonymous_call(), parse_uri("echo://hello"));
+    let read = server.gateway.read(&call, &uri, None);
+    let minute = async {
+        eventually("the provider has answered", async || calls(&server) > before).await;
+        tokio::time::pause();
+        for _ in 0..60 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        tokio::time::resume();
+    };
+    let (read, ()) = tokio::join!(read, minute);
+    assert!(matches!(read, Err(Error::AuditClosed(NotRecorded::Blocked))), "{read:?}");
     drop(_full);
     assert!(last.finish(Duration::from_secs(60)).await);
 }
