@@ -335,7 +335,9 @@ async fn checks_ten_thousand_watched_uris() {
     for n in 0..10_000 {
         assert!(watches[n % 100].add(Uri::parse(&format!("ledger:page/{n}")).unwrap()));
     }
-    let mut known = server.start_change_detector(versions_only());
+    // A shorter interval would be filled with looking for what has to be checked.
+    let interval = Duration::from_millis(500);
+    let mut known = server.start_change_detector(Config { version_interval: interval, ..versions_only() });
     within(known.wait_for(|known| *known == 10_000)).await.unwrap();
     std::fs::write(folder.path().join("page"), "7777").unwrap();
     assert_eq!(next_changes(&watches[77]).await, ["ledger:page/7777"]);

@@ -75,31 +75,37 @@ async fn clients_of_older_versions_get_no_delay() {
 /// `larder watch` waits as long as the server says, and reports what changed while it was not connected.
 #[test]
 fn watch_reports_what_changed_during_a_restart() {
+    std::thread::scope(|threads| {
+        for protocol in ["2026-07-28", "2025-11-25"] {
+            threads.spawn(move || check_watch_during_a_restart(protocol));
+        }
+    });
+}
+
+fn check_watch_during_a_restart(protocol: &str) {
     // The server watches no files in a writable folder, so that it reports nothing that is in doubt after its start.
     const FOLDER: &str = "[[provider.ledger.dirs]]\nhost = 'docs'\nguest = '/data'\naccess = 'write'\n";
-    for protocol in ["2026-07-28", "2025-11-25"] {
-        let work_dir = WorkDir::with_guests("ledger").file("larder.toml", FOLDER);
-        std::fs::create_dir(work_dir.path("docs")).unwrap();
-        let write =
-            |name: &str, text: &str| std::fs::write(work_dir.path(&format!("docs/{name}")), text).unwrap();
-        write("a", "first");
-        write("b", "first");
-        let (server, url) = work_dir.serve("--config larder.toml");
-        let uris = "ledger:line/a ledger:line/b";
-        let mut watch =
-            work_dir.start(&format!("watch {uris} --count 2 --json --protocol {protocol} --url {url}"));
-        watch.wait_for_stderr("watching 2 resources");
-        server.signal("TERM");
-        server.wait().expect_exit(0);
-        write("b", "second");
-        let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
-        let mut server = work_dir.start(&format!("serve --config larder.toml --listen {address}"));
-        server.wait_for_stderr("serves http://");
-        assert!(watch.next().contains("ledger:line/b"), "{protocol}");
-        write("a", "second");
-        assert!(watch.next().contains("ledger:line/a"), "{protocol}");
-        watch.wait().expect_success();
-    }
+    let work_dir = WorkDir::with_guests("ledger").file("larder.toml", FOLDER);
+    std::fs::create_dir(work_dir.path("docs")).unwrap();
+    let write =
+        |name: &str, text: &str| std::fs::write(work_dir.path(&format!("docs/{name}")), text).unwrap();
+    write("a", "first");
+    write("b", "first");
+    let (server, url) = work_dir.serve("--config larder.toml");
+    let uris = "ledger:line/a ledger:line/b";
+    let mut watch =
+        work_dir.start(&format!("watch {uris} --count 2 --json --protocol {protocol} --url {url}"));
+    watch.wait_for_stderr("watching 2 resources");
+    server.signal("TERM");
+    server.wait().expect_exit(0);
+    write("b", "second");
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let mut server = work_dir.start(&format!("serve --config larder.toml --listen {address}"));
+    server.wait_for_stderr("serves http://");
+    assert!(watch.next().contains("ledger:line/b"), "{protocol}");
+    write("a", "second");
+    assert!(watch.next().contains("ledger:line/a"), "{protocol}");
+    watch.wait().expect_success();
 }
 
 /// The client waits for the random time of the server, and not for its own.
