@@ -69,16 +69,12 @@ class Feeds(Provider):
         )
 
     def list(self, query):
-        entries, left = [], self.interval.total_seconds()
-        for name, result in self.get(self.addresses()).items():
-            try:
-                feed = parse(result)
-            except Error as error:
-                warn(f"{name}: {str(error) or 'not found'}; its entries are not listed")
-                entries.append(Entry(PREFIX + name, name, mime_type="text/markdown", details=Details(kind="feed")))
-                continue
-            left = min(left, result.left())
-            entries += [feed_entry(name, feed, result), *item_entries(name, feed)]
+        results = self.get(self.addresses())
+        listed = use_each(results, all_entries, "its entries are not listed")
+        missing = [name for name in results if name not in listed]
+        entries = [entry for found in listed.values() for entry in found]
+        entries += [Entry(PREFIX + name, name, mime_type="text/markdown", details=Details(kind="feed")) for name in missing]
+        left = min([self.interval.total_seconds(), *(results[name].left() for name in listed)])
         entries.sort(key=lambda entry: entry.uri)
         page = paginate(entries, query)
         return EntryPage(page.entries, page.next_cursor, Freshness(int(left * 1000)))
@@ -116,29 +112,16 @@ class Feeds(Provider):
         parts = [split_or_none(uri) for uri in uris]
         names = {part[0] for part in parts if part and part[0] in addresses}
         results = self.get({name: addresses[name] for name in sorted(names)})
-        feeds = {}
-        for name, result in results.items():
-            try:
-                feeds[name] = parse(result), result
-            except Error as error:
-                warn(f"{name}: {str(error) or 'not found'}")
+        feeds = use_each(results, lambda _, result: (parse(result), result), "its versions are not known")
         return [version_or_none(feeds.get(part[0]), part[1]) if part else None for part in parts]
 
     def search(self, query):
         words = query.text.casefold().split()
-        found = []
-        for name, result in self.get(self.addresses()).items():
-            try:
-                items = parse(result).unique_items()
-            except Error as error:
-                warn(f"{name}: {str(error) or 'not found'}; it is not searched")
-                continue
-            for slug, item in items.items():
-                if rank := rank_of(item, words):
-                    found.append((rank, item.date or "", item_entry(name, slug, item), item))
+        each = use_each(self.get(self.addresses()), lambda name, result: matching(name, parse(result), words), "it is not searched")
+        found = [one for matches in each.values() for one in matches]
         # The best first, and the latest of those that are as good.
         found.sort(key=lambda one: one[:2], reverse=True)
-        hits = [Hit(entry, excerpt(item, words)) for _, _, entry, item in found]
+        hits = [Hit(entry, text) for _, _, entry, text in found]
         return [hit for hit in hits if matches(hit.entry, query)][: query.limit]
 
     def addresses(self) -> dict[str, str]:
@@ -171,6 +154,18 @@ class Feeds(Provider):
         return result
 
 
+def use_each(results: dict[str, Stored | Error], use, consequence: str) -> dict:
+    """What `use` returns for each feed. A feed that fails in any way takes away only itself, and the log names it: its
+    author is not the operator, and could otherwise remove the feeds of others."""
+    found = {}
+    for name, result in results.items():
+        try:
+            found[name] = use(name, result)
+        except Exception as error:
+            warn(f"{name}: {str(error) or 'not found'}; {consequence}")
+    return found
+
+
 def parse(result: Stored | Error) -> Feed:
     """Parses a response. Raises the error if there is none."""
     if isinstance(result, Error):
@@ -180,6 +175,8 @@ def parse(result: Stored | Error) -> Feed:
         return (json_feed if is_json else xml_feed).parse(result.body)
     except BadFeed as error:
         raise Failed(f"the feed cannot be read: {error}") from None
+    except Exception as error:
+        raise Failed(f"the feed cannot be read: {type(error).__name__}: {error}") from error
 
 
 def split(uri: str) -> tuple[str, str | None]:
@@ -228,6 +225,11 @@ def feed_entry(name: str, feed: Feed, result: Stored) -> Entry:
     )
 
 
+def all_entries(name: str, result: Stored | Error) -> list[Entry]:
+    feed = parse(result)
+    return [feed_entry(name, feed, result), *item_entries(name, feed)]
+
+
 def item_entries(name: str, feed: Feed):
     return [item_entry(name, slug, item) for slug, item in feed.unique_items().items()]
 
@@ -265,6 +267,12 @@ def item_text(item: Item) -> str:
     lines = [f"{label}: {' '.join(value.split())}" for label, value in facts if value]
     body = markdown(item.content or item.summary)
     return f"# {plain(item.title) or 'Untitled'}\n\n" + "  \n".join(lines) + f"\n\n{body}\n"
+
+
+def matching(name: str, feed: Feed, words: list[str]) -> list[tuple[int, str, Entry, str]]:
+    """The entries that contain all words: their ranks, dates and excerpts."""
+    items = [(rank_of(item, words), slug, item) for slug, item in feed.unique_items().items()]
+    return [(rank, item.date or "", item_entry(name, slug, item), excerpt(item, words)) for rank, slug, item in items if rank]
 
 
 def rank_of(item: Item, words: list[str]) -> int:

@@ -40,7 +40,8 @@ def _text(data: dict, key: str) -> str:
     value = data.get(key)
     # Some feeds have numbers as ids.
     text = value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
-    return text[:MAX_TEXT]
+    # JSON can contain halves of characters, which no text may contain.
+    return text[:MAX_TEXT].encode("utf-8", "replace").decode()
 
 
 def _list(data: dict, key: str) -> list:

@@ -7,6 +7,7 @@ import html
 import re
 from xml.parsers import expat
 
+from charset import to_utf8
 from feed import MAX_ENTRIES, MAX_TEXT, BadFeed, Feed, Item
 
 MAX_DEPTH = 64
@@ -54,6 +55,7 @@ UNDEFINED_ENTITY = 11
 
 def parse(document: bytes) -> Feed:
     """Parses a document. Raises `BadFeed` if it is not a feed."""
+    document = to_utf8(document)
     try:
         return _Reader().read(document)
     except expat.ExpatError as error:
@@ -86,7 +88,7 @@ class _Reader:
         self.length = 0
 
     def read(self, document: bytes) -> Feed:
-        parser = expat.ParserCreate(namespace_separator=" ")
+        parser = expat.ParserCreate("UTF-8", " ")
         parser.buffer_text = True
         parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
         parser.EntityDeclHandler = self.entity_declared

@@ -9,6 +9,9 @@ from provider_session import replace, run
 ENTRY = "feeds://{feed}/{entry}"
 # The number of entries of each feed.
 COUNTS = {"news": 2, "moved": 2, "notes": 1, "podcast": 1, "bomb": 0, "gone": 0, "slow": 0}
+# Feeds in other encodings than UTF-8, and their titles. One of an unknown encoding takes away only itself.
+TITLES = {"greek": "Νέα της Αθήνας", "western": "“Café” – 10 €", "chinese": "中文新聞", "japanese": "日本語のソース"}
+COUNTS |= {"unknown": 0, **dict.fromkeys(TITLES, 1)}
 
 
 def slugs(uris, feed):
@@ -38,6 +41,10 @@ async def resources(session):
     session.check("completion of feeds", await session.complete(ENTRY, "feed", "n"), ["news", "notes"])
     slug = slugs(uris, "notes")[0].rpartition("/")[2]
     session.check("completion of entries", await session.complete(ENTRY, "entry", slug[:4], feed="notes"), [slug])
+    for feed, title in TITLES.items():
+        session.check(f"the title of {feed}", (await session.text(f"feeds://{feed}")).startswith(f"# {title}\n"))
+        found = await session.search(title.split()[0])
+        session.check(f"search in {feed}", found is None or found == slugs(uris, feed))
     found = await session.search("milk")
     session.check("search", found is None or found == slugs(uris, "notes"))
 
@@ -47,6 +54,7 @@ async def refusals(session):
     await session.not_found("feeds://news/nothing")
     await session.not_found("feeds://gone")
     await session.refused("feeds://bomb", "declares entities")
+    await session.refused("feeds://unknown", "encoding `x-unknown` is not known")
     await session.refused("feeds://slow", "did not respond in time")
     await session.refused("feeds://..%2Fx", "")
 

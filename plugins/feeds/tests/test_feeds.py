@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import unittest
 from datetime import timedelta
@@ -75,6 +76,56 @@ class Formats(unittest.TestCase):
     def test_dates(self):
         for text in ["", "yesterday", "9999999999", "Sun, 99 Nov 1994 08:49:37 GMT", "0001-01-01T00:00:00+14:00", "x" * 1000]:
             self.assertIsNone(rfc3339(text), text)
+
+
+# Names of encodings as feeds declare them, each with a text that it can express.
+ENCODINGS = {
+    "utf-8": "Café ü 東", "UTF-16": "Café ü 東", "utf-32": "Café ü 東", "us-ascii": "Cafe", "iso-8859-1": "Café",
+    "iso-8859-2": "Łódź", "ISO-8859-3": "Ĥ", "iso-8859-4": "Ŗ", "iso-8859-5": "Москва", "iso-8859-6": "سلام",
+    "iso-8859-7": "Αθήνα", "iso-8859-8": "שלום", "iso-8859-9": "İstanbul", "iso-8859-10": "Þ", "iso-8859-13": "Žž",
+    "iso-8859-14": "Ŵ", "iso-8859-15": "10 €", "iso-8859-16": "Ș", "windows-1250": "Łódź", "windows-1251": "Москва",
+    "windows-1252": "“Café” – 10 €", "Windows-1253": "Αθήνα", "windows-1254": "İstanbul", "windows-1255": "שלום",
+    "windows-1256": "سلام", "windows-1257": "Žž", "windows-1258": "Đ", "cp1252": "“x”", "koi8-r": "Москва", "koi8-u": "Київ",
+    "macintosh": "Café", "x-mac-cyrillic": "Москва", "tis-620": "ไทย", "windows-874": "ไทย", "ibm866": "Москва", "gb2312": "中文新闻", "gbk": "中文新聞",
+    "gb18030": "中文😀", "big5": "中文新聞", "Shift_JIS": "日本語ソ", "x-sjis": "日本語①", "windows-31j": "日本語①", "euc-jp": "日本語",
+    "iso-2022-jp": "日本語", "euc-kr": "한국어", "ks_c_5601-1987": "똠", "iso-2022-kr": "한국어",
+}
+# The codec of Python for names that Python does not know.
+CODECS = {"x-sjis": "cp932", "windows-31j": "cp932", "windows-874": "cp874", "x-mac-cyrillic": "mac_cyrillic", "ks_c_5601-1987": "cp949"}
+
+
+def encoded(name, text):
+    document = f'<?xml version="1.0" encoding="{name}"?><rss><channel><title>{text}</title><item><title>a &amp; b&nbsp;{text}</title></item></channel></rss>'
+    return document.encode(CODECS.get(name, name))
+
+
+class Encodings(unittest.TestCase):
+    def test_encodings_that_feeds_declare(self):
+        for name, text in ENCODINGS.items():
+            with self.subTest(name):
+                feed = xml_feed.parse(encoded(name, text))
+                self.assertEqual((feed.title, feed.items[0].title), (text, f"a & b\xa0{text}"))
+
+    def test_the_codecs_are_part_of_the_component(self):
+        """A component contains only the modules that were imported when it was built."""
+        program = f"import app, charset, sys; print([n for n in {list(ENCODINGS)} if 'encodings.' + charset.codec_of(n) not in sys.modules])"
+        command = [sys.executable, "-B", "-c", program]
+        result = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=True)
+        self.assertEqual(result.stdout, "[]\n")
+
+    def test_a_wrong_encoding(self):
+        for name in ["ebcdic-cp-us", "utf-7", "rot13", "zlib", "hex", "idna", "x" * 1000, "../x", "unicode_escape"]:
+            document = f'<?xml version="1.0" encoding="{name}"?><rss/>'.encode()
+            with self.subTest(name), self.assertRaises(BadFeed) as caught:
+                xml_feed.parse(document)
+            self.assertIn("encoding", str(caught.exception))
+        # Bytes that the encoding does not have are replaced.
+        damaged = encoded("gbk", "中").replace("中".encode("gbk"), b"\xff\xff")
+        self.assertIn("\ufffd", xml_feed.parse(damaged).title)
+        # A declaration that contradicts the mark at the beginning.
+        document = '<?xml version="1.0" encoding="windows-1252"?><rss><channel><title>é</title></channel></rss>'
+        self.assertEqual(xml_feed.parse(document.encode("utf-8-sig")).title, "é")
+        self.assertEqual(xml_feed.parse(document.encode("utf-16")).title, "é")
 
 
 class HostileDocuments(unittest.TestCase):
@@ -240,6 +291,9 @@ class Resources(unittest.TestCase):
             "https://news.example/rss": http.Response(200, [], RSS),
             "https://j.example/json": http.Response(200, [], JSON),
             "https://bad.example/": http.Response(200, [], b"<html/>"),
+            "https://greek.example/": http.Response(200, [], encoded("iso-8859-7", "Αθήνα")),
+            "https://odd.example/": http.Response(200, [], encoded("iso-8859-7", "x").replace(b"iso-8859-7", b"ebcdic")),
+            "https://pair.example/": http.Response(200, [], JSON.replace(b'"T"', b'"half \\ud800 pair"')),
         }
         urls = {"news": "https://news.example/rss", "j": "https://j.example/json", "bad": "https://bad.example/"}
         self.provider = provider(**urls, gone="https://gone.example/")
@@ -251,6 +305,40 @@ class Resources(unittest.TestCase):
         self.assertEqual([uri for uri in uris if uri.count("/") == 2], ["feeds://bad", "feeds://gone", "feeds://j", "feeds://news"])
         self.assertEqual(len(uris), 7)
         self.assertEqual(page.freshness.ttl_ms, 300_000)
+
+    def test_a_bad_feed_takes_away_only_itself(self):
+        self.provider = provider(
+            greek="https://greek.example/", odd="https://odd.example/", pair="https://pair.example/", news="https://news.example/rss"
+        )
+        page = self.provider.list(Query(limit=100))
+        counts = {name: sum(entry.uri.startswith(f"feeds://{name}") for entry in page.entries) for name in ["greek", "odd", "pair", "news"]}
+        self.assertEqual(counts, {"greek": 2, "odd": 1, "pair": 2, "news": 3})
+        # What is returned has to be valid UTF-8.
+        str(page).encode()
+        self.assertIn("Αθήνα", self.provider.read(Request("feeds://greek")).contents.body)
+        with self.assertRaises(Failed) as caught:
+            self.provider.read(Request("feeds://odd"))
+        self.assertIn("encoding `ebcdic`", str(caught.exception))
+        hits = self.provider.search(mock.Mock(text="Αθήνα", limit=5, uri_prefix=None, kind=None))
+        self.assertEqual(len(hits), 1)
+
+    def test_an_unexpected_error_takes_away_only_its_feed(self):
+        real = xml_feed.parse
+
+        def parse(document):
+            if b"Caf" in document:
+                raise LookupError("something that nobody thought of")
+            return real(document)
+
+        with mock.patch.object(xml_feed, "parse", parse):
+            uris = [entry.uri for entry in self.provider.list(Query(limit=100)).entries]
+            self.assertEqual([uri for uri in uris if "//j" in uri or "//news" in uri], ["feeds://j", uris[3], "feeds://news"])
+            with self.assertRaises(Failed) as caught:
+                self.provider.read(Request("feeds://news"))
+            self.assertIn("nobody thought of", str(caught.exception))
+            versions = self.provider.versions(["feeds://news", "feeds://j"])
+            self.assertEqual([version is None for version in versions], [True, False])
+            self.assertEqual(len(self.provider.search(mock.Mock(text="T", limit=5, uri_prefix=None, kind=None))), 1)
 
     def test_reads(self):
         reading = self.provider.read(Request("feeds://news"))
