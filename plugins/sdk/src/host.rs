@@ -17,7 +17,7 @@ pub use crate::bindings::provider_types::Caller;
 use crate::{Error, Result};
 
 #[cfg(not(target_family = "wasm"))]
-pub use imp::set_setting;
+pub use imp::{set_setting, set_time_left};
 
 /// The caller of the current request; `None` if the host itself makes the call.
 pub fn caller() -> Option<Caller> {
@@ -74,7 +74,8 @@ pub fn cancelled() -> bool {
     imp::cancelled()
 }
 
-/// The time until the host ends this call. On native targets, where nothing ends a call, it is one hour.
+/// The time until the host ends this call. On native targets, where nothing ends a call, it is one hour
+/// unless a test sets it with `set_time_left`.
 pub fn time_left() -> Duration {
     imp::time_left()
 }

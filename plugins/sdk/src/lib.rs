@@ -23,13 +23,13 @@ pub use entry::{Description, Details, Entry, Icon, Role, Template, Theme};
 pub use error::{Error, Result};
 #[doc(hidden)]
 pub use export::{Exported, start};
-#[cfg(not(target_family = "wasm"))]
-pub use host::set_setting;
 #[doc(inline)]
 pub use host::{
     Caller, Level, caller, cancelled, log, metadata, progress, resource_updated, resources_changed, setting,
     setting_or, time_left,
 };
+#[cfg(not(target_family = "wasm"))]
+pub use host::{set_setting, set_time_left};
 #[cfg(feature = "interactive")]
 #[doc(inline)]
 pub use interactive::{

@@ -1,18 +1,24 @@
 //! A substitute for the host in native tests: no caller, no subscribers, logs on stderr.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{Caller, Level};
 
 thread_local! {
     static SETTINGS: RefCell<HashMap<String, String>> = RefCell::default();
+    static END: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 /// Sets a setting for tests on this thread. Only available on native targets.
 pub fn set_setting(name: &str, value: &str) {
     SETTINGS.with_borrow_mut(|settings| settings.insert(name.to_owned(), value.to_owned()));
+}
+
+/// Sets the time until the call ends, for tests on this thread. Only available on native targets.
+pub fn set_time_left(time: Duration) {
+    END.set(Some(Instant::now() + time));
 }
 
 pub(super) fn caller() -> Option<Caller> {
@@ -49,5 +55,6 @@ pub(super) fn cancelled() -> bool {
 }
 
 pub(super) fn time_left() -> Duration {
-    Duration::from_secs(3600)
+    let until = |end: Instant| end.saturating_duration_since(Instant::now());
+    END.get().map_or(Duration::from_secs(3600), until)
 }

@@ -1,12 +1,23 @@
 //! Search in the content of a provider.
 
+use std::time::Instant;
+
 pub use crate::bindings::search::exports::larder::provider::search_provider::{Hit, Hits, SearchQuery};
-use crate::{Entry, Freshness, Query};
+use crate::{Entry, Error, Freshness, Query, Result, time_left};
+
+/// The key in the metadata of the last hit that says why hits are missing.
+const INCOMPLETE: &str = "dev.larder.search/incomplete";
 
 impl SearchQuery {
     /// Creates a query for tests.
     pub fn new(text: impl Into<String>, limit: u32) -> Self {
         Self { text: text.into(), limit, uri_prefix: None, kind: None }
+    }
+
+    /// When to stop, so that what was found is returned in time: a search that the host has to end finds nothing. See
+    /// [`Hits::incomplete`].
+    pub fn end(&self) -> Instant {
+        Instant::now() + time_left() * 3 / 4
     }
 
     /// Whether an entry matches the hints of this query.
@@ -48,6 +59,25 @@ impl Hits {
     pub fn freshness(mut self, freshness: Freshness) -> Self {
         self.freshness = Some(freshness);
         self
+    }
+
+    /// Notes that hits are missing, and why, for example because the time was over. Without any hit, this is the
+    /// error [`Error::Unavailable`], since a caller must not take it for a search that found nothing.
+    ///
+    /// ```
+    /// # use larder_provider::{Entry, Error, Hit, Hits};
+    /// let found = || vec![Hit::new(Entry::new("note:7", "7"))];
+    /// assert_eq!(Hits::from(found()).incomplete("the time is over").map(|hits| hits.hits.len()), Ok(1));
+    /// assert!(matches!(Hits::default().incomplete("the time is over"), Err(Error::Unavailable(_))));
+    /// ```
+    pub fn incomplete(mut self, why: &str) -> Result<Self> {
+        let Some(last) = self.hits.last_mut() else {
+            return Err(Error::Unavailable(format!("the search is not complete: {why}")));
+        };
+        let details = last.entry.details.get_or_insert_default();
+        details.metadata.push((INCOMPLETE.to_owned(), serde_json::Value::from(why).to_string()));
+        self.freshness = None;
+        Ok(self)
     }
 }
 
