@@ -24,11 +24,11 @@ impl Addresses {
         }
     }
 
-    /// Some rows of a table.
-    pub(crate) fn rows(&self, table: &str, format: &str, limit: usize, offset: usize) -> String {
+    /// Some rows of a table, from a place on: `offset=NUMBER` or `after=ROW_ID`.
+    pub(crate) fn rows(&self, table: &str, format: &str, limit: usize, place: &str) -> String {
         let table = self.table(table);
         let separator = if table.contains('?') { '&' } else { '?' };
-        format!("{table}{separator}format={format}&limit={limit}&offset={offset}")
+        format!("{table}{separator}format={format}&limit={limit}&{place}")
     }
 
     pub(crate) fn row(&self, table: &str, key: &str) -> String {
@@ -43,7 +43,7 @@ impl Addresses {
     }
 
     pub(crate) fn tables_template(&self) -> String {
-        format!("{}/tables/{{table}}{{?format,limit,offset}}", self.0)
+        format!("{}/tables/{{table}}{{?format,limit,offset,after}}", self.0)
     }
 
     pub(crate) fn rows_template(&self) -> String {
@@ -52,7 +52,7 @@ impl Addresses {
 
     /// The template of a table of any name.
     pub(crate) fn any_table_template(&self) -> String {
-        format!("{}/table{{?table,format,limit,offset}}", self.0)
+        format!("{}/table{{?table,format,limit,offset,after}}", self.0)
     }
 
     /// The template of a row with any key.

@@ -3,12 +3,12 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Instant, UNIX_EPOCH};
 
 use larder_provider::{Error, Result};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::settings::Settings;
 
@@ -24,8 +24,11 @@ const CHANGE_COUNTER: std::ops::Range<usize> = 24..28;
 const EXTENSIONS: [&str; 4] = ["db", "sqlite", "sqlite3", "db3"];
 /// Access to files without locks, which WASI does not have.
 const VFS: &std::ffi::CStr = c"unix-none";
-/// The longest text or blob.
-const MAX_LENGTH: i32 = 4 << 20;
+/// The longest text or blob that is read.
+pub(crate) const MAX_LENGTH: i32 = 4 << 20;
+
+/// Instructions of SQLite between two looks at the clock: about a millisecond.
+const INSTRUCTIONS: i32 = 20_000;
 
 /// An open database.
 pub(crate) struct Database {
@@ -92,6 +95,11 @@ impl Database {
         Ok(Self { connection, path: path.to_owned(), version })
     }
 
+    /// Ends all later statements at this time.
+    pub(crate) fn stop_at(&mut self, end: Instant) -> Result<()> {
+        self.connection.progress_handler(INSTRUCTIONS, Some(move || Instant::now() >= end)).map_err(failed)
+    }
+
     /// Runs `work`, whose result is valid only if the database did not change meanwhile: WASI has no file locks.
     pub(crate) fn consistent<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let result = work(&self.connection);
@@ -102,20 +110,49 @@ impl Database {
     }
 }
 
+/// Whether an error is about the whole file or this call, and not about one table or one query.
+fn is_general(error: &rusqlite::Error) -> bool {
+    use ErrorCode::*;
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            CannotOpen
+                | DatabaseBusy
+                | DatabaseLocked
+                | NotADatabase
+                | OperationInterrupted
+                | OutOfMemory
+                | SystemIoFailure
+        )
+    )
+}
+
+/// Why a table or a query cannot be used. Another error is returned as such.
+pub(crate) fn problem(error: rusqlite::Error) -> Result<String> {
+    match error {
+        error if is_general(&error) => Err(failed(error)),
+        rusqlite::Error::SqlInputError { msg, .. } => Ok(msg),
+        rusqlite::Error::SqliteFailure(_, Some(message)) => Ok(message),
+        error => Ok(error.to_string()),
+    }
+}
+
 /// The error of SQLite, in words that help the operator.
 pub(crate) fn failed(error: rusqlite::Error) -> Error {
-    use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
+        _ if matches!(error, rusqlite::Error::InvalidQuery) => {
+            Error::failed("the query would change the database")
+        }
         Some(ErrorCode::DatabaseCorrupt) => Error::Failed(format!("the database is damaged: {error}")),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             Error::Unavailable("the database is locked".into())
         }
+        Some(ErrorCode::OperationInterrupted) => Error::Unavailable("the time of the call is over".into()),
         Some(ErrorCode::ReadOnly) => Error::Failed(format!("the database can only be read: {error}")),
-        Some(ErrorCode::TooBig) => Error::too_large(
-            "a value",
-            u64::try_from(MAX_LENGTH).unwrap_or_default(),
-            "fixed in this provider",
-        ),
+        Some(ErrorCode::TooBig) => {
+            let limit = u64::try_from(MAX_LENGTH).unwrap_or_default();
+            Error::too_large("a value", limit, "fixed in this provider")
+        }
         _ => Error::Failed(format!("SQLite: {error}")),
     }
 }

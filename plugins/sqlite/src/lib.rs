@@ -11,16 +11,17 @@ mod settings;
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use larder_provider::{
     Completion, CompletionRequest, Content, Declaration, Description, Details, Entry, EntryPage, Error,
     Freshness, Hits, Provider, Query, Reading, Request, Result, SearchQuery, Template, TemplatePage,
-    paginate,
+    paginate, warn,
 };
 use rusqlite::ToSql;
 
 use address::Addresses;
-use database::{Database, failed};
+use database::Database;
 use provider_table::{Format, Rows, address::is_suggested};
 use rows::query;
 use schema::{Table, quoted};
@@ -61,15 +62,9 @@ impl Provider for Sqlite {
 
     fn list(&self, query: &Query) -> Result<EntryPage> {
         let database = Database::open(&self.path)?;
-        let mut entries = vec![self.schema_entry(&database)];
-        for table in schema::tables(&database.connection)? {
-            entries.push(self.table_entry(&database, &table));
-        }
-        for (name, saved) in &self.settings.queries {
-            if parameters(&database, saved)?.is_empty() {
-                entries.push(self.query_entry(&database, name, saved));
-            }
-        }
+        let tables = schema::all(&database.connection)?;
+        self.report(&database, &tables)?;
+        let mut entries = self.entries(&database, &tables)?;
         entries.sort_by(|a, b| a.uri.cmp(&b.uri));
         Ok(paginate(entries, query).freshness(Freshness::everyone(self.settings.ttl)))
     }
@@ -78,7 +73,7 @@ impl Provider for Sqlite {
         let database = Database::open(&self.path)?;
         let mut templates = vec![
             Template::new(self.addresses.tables_template(), "rows of a table or view")
-                .description("`format` is json or csv; `limit` and `offset` select the rows"),
+                .description("`format` is json or csv; `limit`, and `offset` or `after`, select the rows"),
             Template::new(self.addresses.rows_template(), "a row, by its key").mime("application/json"),
             Template::new(self.addresses.any_table_template(), "rows of a table with any name")
                 .description("for a name that cannot be in a path, such as one with a slash"),
@@ -87,7 +82,7 @@ impl Provider for Sqlite {
                 .mime("application/json"),
         ];
         for (name, saved) in &self.settings.queries {
-            let parameters = parameters(&database, saved)?;
+            let Ok(parameters) = parameters(&database, saved)? else { continue };
             let mut template = Template::new(self.addresses.query_template(name, &parameters), name);
             (template.title, template.description) = (saved.title.clone(), saved.description.clone());
             templates.push(template);
@@ -109,11 +104,13 @@ impl Provider for Sqlite {
         match (request.variable.as_str(), request.filled("table")) {
             ("format", _) => Ok(Completion::matching(Format::NAMES, &request.prefix)),
             ("table", _) => {
-                let names = schema::tables(&database.connection)?.into_iter().map(|table| table.name);
+                let names = schema::usable(&database.connection)?.into_iter().map(|table| table.name);
                 let suggested = names.filter(|name| is_suggested(name, is_in_path));
                 Ok(Completion::matching(suggested, &request.prefix))
             }
-            ("key", Some(table)) => keys(&database, &find(&database, table)?, &request.prefix, is_in_path),
+            ("key", Some(table)) => {
+                keys(&database, &schema::find(&database.connection, table)?, &request.prefix, is_in_path)
+            }
             _ => Ok(Completion::default()),
         }
     }
@@ -125,9 +122,7 @@ impl Provider for Sqlite {
     }
 
     fn search(&self, query: &SearchQuery) -> Result<Hits> {
-        let database = Database::open(&self.path)?;
-        let hits = database.consistent(|connection| search::hits(connection, &self.addresses, query))?;
-        Ok(query.take(hits))
+        self.hits(&mut Database::open(&self.path)?, query)
     }
 }
 
@@ -137,6 +132,35 @@ impl Sqlite {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("database");
         let addresses = Addresses::new(settings.name.as_deref().unwrap_or(stem));
         Ok(Self { settings, path, addresses })
+    }
+
+    /// All entries. One that cannot be used is omitted, and does not take away the others.
+    fn entries(&self, database: &Database, tables: &[Table]) -> Result<Vec<Entry>> {
+        let mut entries = vec![self.schema_entry(database)];
+        for table in tables.iter().filter(|table| table.problem.is_none()) {
+            entries.push(self.table_entry(database, table));
+        }
+        for (name, saved) in &self.settings.queries {
+            if parameters(database, saved)?.is_ok_and(|names| names.is_empty()) {
+                entries.push(self.query_entry(database, name, saved));
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Names what is omitted in the log.
+    fn report(&self, database: &Database, tables: &[Table]) -> Result<()> {
+        for table in tables {
+            if let Some(problem) = &table.problem {
+                warn!("the {} `{}` is omitted: {problem}", table.kind(), table.name);
+            }
+        }
+        for (name, saved) in &self.settings.queries {
+            if let Err(problem) = parameters(database, saved)? {
+                warn!("the saved query `{name}` is omitted: {problem}");
+            }
+        }
+        Ok(())
     }
 
     fn schema_entry(&self, database: &Database) -> Entry {
@@ -149,7 +173,7 @@ impl Sqlite {
 
     fn table_entry(&self, database: &Database, table: &Table) -> Entry {
         let columns: Vec<_> = table.columns.iter().map(|column| column.name.as_str()).collect();
-        let kind = if table.is_view { "view" } else { "table" };
+        let kind = table.kind();
         Entry::new(self.addresses.table(&table.name), &table.name)
             .description(format!("{kind} with the columns {}", columns.join(", ")))
             .mime("application/json")
@@ -165,38 +189,59 @@ impl Sqlite {
 
     fn content(&self, database: &Database, request: &Request) -> Result<Content> {
         if request.uri == self.addresses.schema() {
-            let tables = schema::tables(&database.connection)?;
+            let tables = schema::all(&database.connection)?;
             let sql: String = tables.iter().map(|table| format!("{};\n\n", table.sql)).collect();
             return Ok(Content::text(sql).mime("application/sql"));
         }
         let template = request.template().unwrap_or_default();
         if template == self.addresses.rows_template() || template == self.addresses.any_row_template() {
-            return row(database, &find(database, &request.var("table")?)?, &request.var("key")?);
+            return row(
+                database,
+                &schema::find(&database.connection, &request.var("table")?)?,
+                &request.var("key")?,
+            );
         }
         if template == self.addresses.tables_template() || template == self.addresses.any_table_template() {
             return self.table(database, request);
         }
+        self.query(database, request)
+    }
+
+    fn query(&self, database: &Database, request: &Request) -> Result<Content> {
+        let template = request.template().unwrap_or_default();
         for (name, saved) in &self.settings.queries {
             let parameters = parameters(database, saved)?;
-            if template == self.addresses.query_template(name, &parameters)
-                || request.uri == self.addresses.query(name)
-            {
-                return self.saved(database, saved, &parameters, request);
+            let is_same = request.uri == self.addresses.query(name);
+            match parameters {
+                Ok(parameters) if is_same || template == self.addresses.query_template(name, &parameters) => {
+                    return self.saved(database, saved, &parameters, request);
+                }
+                Err(why) if is_same => {
+                    return Err(Error::Failed(format!("the saved query `{name}` cannot be used: {why}")));
+                }
+                _ => {}
             }
         }
         Err(Error::NotFound)
     }
 
-    /// The rows of a table, from an offset.
+    /// The rows of a table, after a row or from an offset.
     fn table(&self, database: &Database, request: &Request) -> Result<Content> {
-        let table = find(database, &request.var("table")?)?;
+        let table = schema::find(&database.connection, &request.var("table")?)?;
         let format = Format::parse(request.vars("format").next())?;
         let limit = number(request, "limit")?.unwrap_or(DEFAULT_ROWS).clamp(1, self.settings.max_rows);
-        let offset = number(request, "offset")?.unwrap_or_default();
-        let sql = format!("SELECT * FROM {} {} LIMIT -1 OFFSET {offset}", quoted(&table.name), table.order());
-        let rows = query(&database.connection, &sql, &[], limit)?;
+        let offset: usize = number(request, "offset")?.unwrap_or_default();
+        let id = table.row_id().filter(|_| !table.is_virtual);
+        let after = number::<i64>(request, "after")?.zip(id);
+        let condition = after.map(|(after, id)| format!("WHERE {id} > {after} ")).unwrap_or_default();
+        let rest = format!("{condition}{} LIMIT -1 OFFSET {offset}", table.order());
+        let mut rows =
+            rows::page(&database.connection, id.unwrap_or_default(), &table.name, &rest, &[], limit)?;
+        let last = id.and_then(|_| remove_first_column(&mut rows));
+        let place =
+            last.map_or_else(|| format!("offset={}", offset + rows.rows.len()), |id| format!("after={id}"));
         let name = if format == Format::Csv { "csv" } else { "json" };
-        let next = rows.has_more.then(|| self.addresses.rows(&table.name, name, limit, offset + limit));
+        let next = rows.has_more.then(|| self.addresses.rows(&table.name, name, limit, &place));
         rows.content(format, next.map(|next| ("dev.larder.sqlite/next", next)))
     }
 
@@ -222,29 +267,33 @@ impl Sqlite {
     }
 }
 
-/// The names of the parameters of a saved query, which are written `:name`.
-fn parameters(database: &Database, saved: &SavedQuery) -> Result<Vec<String>> {
-    let statement = database.connection.prepare(&saved.sql).map_err(failed)?;
-    let names = (1..=statement.parameter_count()).map(|at| statement.parameter_name(at));
-    let names = names.map(|name| Some(name?.strip_prefix(':')?.to_owned()));
-    names
-        .collect::<Option<_>>()
-        .ok_or_else(|| Error::failed("a parameter of a saved query is not written `:name`"))
+/// Removes the first column, the row id, and returns its last value.
+fn remove_first_column(rows: &mut Rows) -> Option<i64> {
+    rows.columns.remove(0);
+    let ids: Vec<_> = rows.rows.iter_mut().map(|row| row.remove(0)).collect();
+    ids.last()?.as_i64()
 }
 
-fn find(database: &Database, name: &str) -> Result<Table> {
-    let tables = schema::tables(&database.connection)?;
-    tables.into_iter().find(|table| table.name == name).ok_or(Error::NotFound)
+/// The names of the parameters of a saved query, which are written `:name`, or why it cannot be run.
+fn parameters(database: &Database, saved: &SavedQuery) -> Result<Result<Vec<String>, String>> {
+    let statement = match database.connection.prepare(&saved.sql) {
+        Ok(statement) => statement,
+        Err(error) => return database::problem(error).map(Err),
+    };
+    let names = (1..=statement.parameter_count()).map(|at| statement.parameter_name(at));
+    let names = names.map(|name| Some(name?.strip_prefix(':')?.to_owned()));
+    let names: Option<Vec<String>> = names.collect();
+    Ok(names.ok_or_else(|| "a parameter is not written `:name`".to_owned()))
 }
 
 /// A row by its key. Keys are compared as texts, so that the key of a URI fits any type.
 fn row(database: &Database, table: &Table, key: &str) -> Result<Content> {
     let column = table.key().ok_or_else(|| Error::invalid("the rows have no key of one column"))?;
-    let sql = |condition: &str| format!("SELECT * FROM {} WHERE {condition} LIMIT 2", quoted(&table.name));
     // The first comparison uses the index: SQLite converts the text to the type of the column.
     let mut found = Rows::default();
     for condition in [format!("{column} = :key"), format!("CAST({column} AS TEXT) = :key")] {
-        found = query(&database.connection, &sql(&condition), &[(":key", &key)], 2)?;
+        let rest = format!("WHERE {condition} LIMIT 2");
+        found = rows::page(&database.connection, "", &table.name, &rest, &[(":key", &key)], 2)?;
         if !found.rows.is_empty() {
             break;
         }
@@ -270,7 +319,7 @@ fn keys(database: &Database, table: &Table, prefix: &str, is_in_path: bool) -> R
     Ok(Completion { total: completion.total.filter(|_| !found.has_more), more: found.has_more, ..completion })
 }
 
-fn number(request: &Request, name: &str) -> Result<Option<usize>> {
+fn number<T: FromStr>(request: &Request, name: &str) -> Result<Option<T>> {
     let value = request.vars(name).next().filter(|value| !value.is_empty());
     let parsed = value.map(str::parse).transpose();
     parsed.map_err(|_| Error::Invalid(format!("`{name}` is not a number")))

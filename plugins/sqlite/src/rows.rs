@@ -5,13 +5,25 @@ use base64::prelude::BASE64_STANDARD;
 use larder_provider::{Error, Result};
 use provider_table::Rows;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ToSql};
+use rusqlite::{Connection, ErrorCode, ToSql};
 use serde_json::{Value, json};
 
-use crate::database::failed;
+use crate::database::{MAX_LENGTH, failed};
+use crate::schema::quoted;
 
 /// The largest response, in bytes of its values.
 const MAX_BYTES: usize = 8 << 20;
+
+/// Why a result has no more rows.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// There are none.
+    Complete,
+    /// It has as many as were asked for.
+    Limit,
+    /// The next one would make it larger than [`MAX_BYTES`].
+    Bytes,
+}
 
 /// Runs a query with these parameters, up to a number of rows.
 pub(crate) fn query(
@@ -20,30 +32,106 @@ pub(crate) fn query(
     parameters: &[(&str, &dyn ToSql)],
     limit: usize,
 ) -> Result<Rows> {
-    let mut statement = connection.prepare(sql).map_err(failed)?;
-    if !statement.readonly() {
-        return Err(Error::failed("the query would change the database"));
+    let mut found = Rows::default();
+    match read(connection, sql, parameters, limit, &mut found).map_err(failed)? {
+        End::Bytes => Err(too_large()),
+        _ => Ok(found),
     }
-    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let (mut found, mut bytes) = (Rows { columns, ..Rows::default() }, 0);
-    let mut rows = statement.query(parameters).map_err(failed)?;
-    while let Some(row) = rows.next().map_err(failed)? {
+}
+
+/// Returns rows of a table or view, as many as fit into a response, after their row ids if `id` is not empty. `rest` is
+/// what follows the name of the table. A value that is too large is replaced by its size, so that it does not take away
+/// the others.
+pub(crate) fn page(
+    connection: &Connection,
+    id: &str,
+    table: &str,
+    rest: &str,
+    parameters: &[(&str, &dyn ToSql)],
+    limit: usize,
+) -> Result<Rows> {
+    let from = format!("FROM {} {rest}", quoted(table));
+    let ids = if id.is_empty() { String::new() } else { format!("{id}, ") };
+    let mut found = Rows::default();
+    let end = match read(connection, &format!("SELECT {ids}* {from}"), parameters, limit, &mut found) {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::TooBig) => {
+            found = Rows::default();
+            let columns = without_large_values(connection, &from).map_err(failed)?;
+            let sql = format!("SELECT {ids}{columns} {from}");
+            let end = read(connection, &sql, parameters, limit, &mut found).map_err(failed)?;
+            replace_large_values(&mut found, usize::from(!id.is_empty()));
+            end
+        }
+        end => end.map_err(failed)?,
+    };
+    match end == End::Bytes && found.rows.is_empty() {
+        true => Err(too_large()),
+        false => Ok(found),
+    }
+}
+
+/// Runs a query and adds its rows to what was found, also those before an error.
+pub(crate) fn read(
+    connection: &Connection,
+    sql: &str,
+    parameters: &[(&str, &dyn ToSql)],
+    limit: usize,
+    found: &mut Rows,
+) -> rusqlite::Result<End> {
+    let mut statement = connection.prepare(sql)?;
+    if !statement.readonly() {
+        return Err(rusqlite::Error::InvalidQuery);
+    }
+    found.columns = statement.column_names().map(str::to_owned).collect();
+    let mut bytes = 0;
+    let mut rows = statement.query(parameters)?;
+    while let Some(row) = rows.next()? {
         if found.rows.len() == limit {
             found.has_more = true;
-            break;
+            return Ok(End::Limit);
         }
         let mut values = Vec::with_capacity(found.columns.len());
         for column in 0..found.columns.len() {
-            let value = row.get_ref(column).map_err(failed)?;
+            let value = row.get_ref(column)?;
             bytes += size(value);
             values.push(to_json(value));
         }
         if bytes > MAX_BYTES {
-            return Err(Error::too_large("the rows", MAX_BYTES as u64, "use a smaller `limit`"));
+            found.has_more = true;
+            return Ok(End::Bytes);
         }
         found.rows.push(values);
     }
-    Ok(found)
+    Ok(End::Complete)
+}
+
+/// The columns of a table, as SQL, each of which is NULL if its value is too large, and after them the sizes of these
+/// values. SQLite knows a size without reading the value.
+fn without_large_values(connection: &Connection, from: &str) -> rusqlite::Result<String> {
+    let statement = connection.prepare(&format!("SELECT * {from}"))?;
+    let columns: Vec<_> = statement.column_names().map(quoted).collect();
+    let is_large = |column: &String| format!("octet_length({column}) > {MAX_LENGTH}");
+    let values = columns.iter().map(|it| format!("iif({}, NULL, {it}) AS {it}", is_large(it)));
+    let sizes = columns.iter().map(|it| format!("iif({}, octet_length({it}), NULL)", is_large(it)));
+    Ok(values.chain(sizes).collect::<Vec<_>>().join(", "))
+}
+
+/// Puts the sizes of large values in their places. `ids` is the number of columns before the values.
+fn replace_large_values(found: &mut Rows, ids: usize) {
+    let count = ids + (found.columns.len() - ids) / 2;
+    found.columns.truncate(count);
+    for row in &mut found.rows {
+        let sizes = row.split_off(count);
+        for (value, size) in row.iter_mut().skip(ids).zip(sizes) {
+            if size.is_number() {
+                *value = json!({ "omittedBytes": size });
+            }
+        }
+    }
+}
+
+fn too_large() -> Error {
+    Error::too_large("the rows", MAX_BYTES as u64, "use a smaller `limit`")
 }
 
 fn size(value: ValueRef<'_>) -> usize {

@@ -1,62 +1,157 @@
-//! Search in the text columns of all tables.
+//! Search in the text columns of all tables. It has little time, so it begins with what costs the least: names, then
+//! keys, then the rows of small tables. What was found is kept when the time is over.
 
-use larder_provider::{Details, Entry, Hit, Result, SearchQuery};
+use std::collections::HashSet;
+
+use larder_provider::{Details, Entry, Hit, Hits, Result, SearchQuery, warn};
 use provider_table::address::is_addressable;
-use provider_table::{excerpt, pattern};
-use rusqlite::{Connection, ToSql};
+use provider_table::{Rows, excerpt, named, pattern};
+use rusqlite::{Connection, ErrorCode, ToSql};
 
-use crate::address::Addresses;
-use crate::rows::query;
-use crate::schema::{Table, quoted, tables};
+use crate::Sqlite;
+use crate::database::{Database, MAX_LENGTH, problem};
+use crate::rows::read;
+use crate::schema::{Table, quoted, usable};
 
 /// Words of a search; others are ignored.
 const MAX_WORDS: usize = 8;
 
-/// Rows that contain all words, first those of tables with the fewest hits, since these are the most specific.
-pub(crate) fn hits(connection: &Connection, addresses: &Addresses, search: &SearchQuery) -> Result<Vec<Hit>> {
-    let words: Vec<&str> = search.text.split_whitespace().take(MAX_WORDS).collect();
-    if words.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut found = Vec::new();
-    for table in tables(connection)?.iter().filter(|table| !table.is_view) {
-        let hits = in_table(connection, addresses, table, &words, search.limit)?;
-        found.push(hits);
-    }
-    found.sort_by_key(Vec::len);
-    Ok(found.into_iter().flatten().collect())
+/// What was found so far.
+struct Search<'a> {
+    provider: &'a Sqlite,
+    query: &'a SearchQuery,
+    words: Vec<&'a str>,
+    hits: Vec<Hit>,
+    uris: HashSet<String>,
+    /// Why hits are missing.
+    missing: Option<String>,
 }
 
-fn in_table(
-    connection: &Connection,
-    addresses: &Addresses,
-    table: &Table,
-    words: &[&str],
-    limit: u32,
-) -> Result<Vec<Hit>> {
-    let columns: Vec<_> =
-        table.text_columns().map(|column| format!("coalesce({}, '')", quoted(&column.name))).collect();
-    let (Some(key), false) = (table.key(), columns.is_empty()) else { return Ok(Vec::new()) };
-    let text = columns.join(" || ' ' || ");
-    let names: Vec<String> = (0..words.len()).map(|number| format!(":word{number}")).collect();
-    let patterns: Vec<String> = words.iter().map(|word| pattern(word)).collect();
-    let conditions: Vec<_> = names.iter().map(|name| format!("text LIKE {name} ESCAPE '\\'")).collect();
-    let sql = format!(
-        "SELECT key, text FROM (SELECT CAST({key} AS TEXT) AS key, {text} AS text FROM {}) WHERE {}",
-        quoted(&table.name),
-        conditions.join(" AND ")
-    );
-    let parameters: Vec<(&str, &dyn ToSql)> =
-        names.iter().zip(&patterns).map(|(name, pattern)| (name.as_str(), pattern as &dyn ToSql)).collect();
-    let rows = query(connection, &sql, &parameters, usize::try_from(limit).unwrap_or(usize::MAX))?;
-    let hit = |row: &Vec<serde_json::Value>| {
+impl Sqlite {
+    /// Entries and rows that contain all words: first entries, then rows with this key, then rows of tables with the
+    /// fewest hits, since these are the most specific.
+    pub(crate) fn hits(&self, database: &mut Database, query: &SearchQuery) -> Result<Hits> {
+        let words: Vec<&str> = query.text.split_whitespace().take(MAX_WORDS).collect();
+        if words.is_empty() {
+            return Ok(Hits::default());
+        }
+        let end = query.end();
+        let mut tables = usable(&database.connection)?;
+        let hits = named(self.entries(database, &tables)?, &words);
+        tables.retain(|table| !table.is_view && table.key().is_some());
+        tables.sort_by_cached_key(|table| size(&database.connection, table));
+        database.stop_at(end)?;
+        let (uris, missing) = (HashSet::new(), None);
+        let mut search = Search { provider: self, query, words, hits, uris, missing };
+        database.consistent(|connection| search.run(connection, &tables))?;
+        let hits = query.take(search.hits);
+        match search.missing {
+            Some(why) => hits.incomplete(&why),
+            None => Ok(hits),
+        }
+    }
+}
+
+impl Search<'_> {
+    fn run(&mut self, connection: &Connection, tables: &[Table]) -> Result<()> {
+        for table in tables.iter().filter(|table| !table.is_virtual) {
+            let hits = self.with_key(connection, table)?;
+            self.add(hits);
+        }
+        let mut found = Vec::new();
+        for table in tables {
+            found.push(self.with_words(connection, table)?);
+        }
+        found.sort_by_key(Vec::len);
+        found.into_iter().for_each(|hits| self.add(hits));
+        Ok(())
+    }
+
+    fn add(&mut self, hits: Vec<Hit>) {
+        let new = hits.into_iter().filter(|hit| self.uris.insert(hit.entry.uri.clone()));
+        self.hits.extend(new);
+    }
+
+    /// The row whose key is the text of the search.
+    fn with_key(&mut self, connection: &Connection, table: &Table) -> Result<Vec<Hit>> {
+        let text = self.query.text.trim();
+        self.rows(
+            connection,
+            table,
+            &format!("{} = :key", table.key().unwrap_or_default()),
+            &[(":key", &text)],
+        )
+    }
+
+    /// The rows whose text columns contain all words.
+    fn with_words(&mut self, connection: &Connection, table: &Table) -> Result<Vec<Hit>> {
+        let Some(text) = text(table) else { return Ok(Vec::new()) };
+        let names: Vec<String> = (0..self.words.len()).map(|number| format!(":word{number}")).collect();
+        let patterns: Vec<String> = self.words.iter().map(|word| pattern(word)).collect();
+        let conditions: Vec<_> = names.iter().map(|name| format!("{text} LIKE {name} ESCAPE '\\'")).collect();
+        let pairs = names.iter().zip(&patterns);
+        let parameters: Vec<(&str, &dyn ToSql)> =
+            pairs.map(|(name, pattern)| (name.as_str(), pattern as &dyn ToSql)).collect();
+        self.rows(connection, table, &conditions.join(" AND "), &parameters)
+    }
+
+    /// The rows of a table for which a condition is true. A table that cannot be searched takes away only itself.
+    fn rows(
+        &mut self,
+        connection: &Connection,
+        table: &Table,
+        condition: &str,
+        parameters: &[(&str, &dyn ToSql)],
+    ) -> Result<Vec<Hit>> {
+        let key = table.key().unwrap_or_default();
+        let text = text(table).unwrap_or_else(|| "''".to_owned());
+        let name = quoted(&table.name);
+        let sql = format!("SELECT CAST({key} AS TEXT), {text} FROM {name} WHERE {condition}");
+        let limit = usize::try_from(self.query.limit).unwrap_or(usize::MAX);
+        let mut found = Rows::default();
+        if let Err(error) = read(connection, &sql, parameters, limit, &mut found) {
+            self.miss(table, error)?;
+        }
+        Ok(found.rows.iter().filter_map(|row| self.hit(table, row)).collect())
+    }
+
+    fn miss(&mut self, table: &Table, error: rusqlite::Error) -> Result<()> {
+        let why = match error.sqlite_error_code() {
+            Some(ErrorCode::OperationInterrupted) => "the time was over before all rows were read".to_owned(),
+            _ => format!("the table `{}` cannot be searched: {}", table.name, problem(error)?),
+        };
+        if self.missing.is_none() {
+            warn!("a search is not complete: {why}");
+            self.missing = Some(why);
+        }
+        Ok(())
+    }
+
+    fn hit(&self, table: &Table, row: &[serde_json::Value]) -> Option<Hit> {
         let (key, text) = (row.first()?.as_str()?, row.get(1)?.as_str()?);
         if !is_addressable(key) {
             return None;
         }
-        let entry = Entry::new(addresses.row(&table.name, key), format!("{} {key}", table.name));
+        let uri = self.provider.addresses.row(&table.name, key);
+        let entry = Entry::new(uri, format!("{} {key}", table.name));
         let entry = entry.mime("application/json").details(Details::kind("row"));
-        Some(Hit::new(entry).excerpt(excerpt(text, words[0])))
-    };
-    Ok(rows.rows.iter().filter_map(hit).collect())
+        Some(Hit::new(entry).excerpt(excerpt(text, self.words.first()?)))
+    }
+}
+
+/// The text columns of a row as one text, as SQL; `None` if there are none. Values that would make it too long for SQLite
+/// are left out.
+fn text(table: &Table) -> Option<String> {
+    let names: Vec<_> = table.text_columns().map(|column| quoted(&column.name)).collect();
+    let most = MAX_LENGTH as usize / (names.len() + 1);
+    let value = |name: &String| format!("coalesce(iif(octet_length({name}) > {most}, NULL, {name}), '')");
+    let values: Vec<_> = names.iter().map(value).collect();
+    (!values.is_empty()).then(|| format!("({})", values.join(" || ' ' || ")))
+}
+
+/// About how many rows a table has. The greatest row id is known without reading rows.
+fn size(connection: &Connection, table: &Table) -> i64 {
+    let Some(id) = table.row_id().filter(|_| !table.is_virtual) else { return i64::MAX };
+    let sql = format!("SELECT coalesce(max({id}), 0) FROM {}", quoted(&table.name));
+    connection.query_row(&sql, [], |row| row.get(0)).unwrap_or(i64::MAX)
 }

@@ -5,12 +5,23 @@ import subprocess
 
 from provider_session import run
 
-TABLES = "sqlite://garden/tables/{table}{?format,limit,offset}"
+TABLES = "sqlite://garden/tables/{table}{?format,limit,offset,after}"
 ROWS = "sqlite://garden/tables/{table}/rows/{key}"
-ANY_TABLE = "sqlite://garden/table{?table,format,limit,offset}"
+ANY_TABLE = "sqlite://garden/table{?table,format,limit,offset,after}"
 ANY_ROW = "sqlite://garden/row{?table,key}"
 SUMMARY = "sqlite://garden/queries/summary{?format}"
 QUERY = "sqlite://garden/queries/by-colour{?colour,format}"
+
+# What other programs leave in databases: a view of a table that is gone, a virtual table of a module that is missing, and
+# a large value.
+BROKEN = """DROP VIEW IF EXISTS broken;
+CREATE VIEW broken AS SELECT * FROM gone;
+CREATE TABLE IF NOT EXISTS large (id INTEGER PRIMARY KEY, data BLOB);
+REPLACE INTO large VALUES (1, zeroblob(5000000)), (2, x'ff00');
+PRAGMA writable_schema = ON;
+DELETE FROM sqlite_schema WHERE name = 'vectors';
+INSERT INTO sqlite_schema VALUES ('table', 'vectors', 'vectors', 0, 'CREATE VIRTUAL TABLE vectors USING vec0(a)');
+"""
 
 
 def sqlite(folder, sql):
@@ -36,6 +47,15 @@ async def rows(session):
     session.check("a view", len(tall["rows"]), 3)
 
 
+async def broken(session):
+    """What cannot be used is omitted, is named by a read, and takes away nothing else."""
+    for name, why in [("broken", "no such table: main.gone"), ("vectors", "no such module: vec0")]:
+        await session.refused(f"sqlite://garden/tables/{name}", f"`{name}` cannot be used: {why}")
+    page = json.loads(await session.text("sqlite://garden/tables/large"))
+    session.check("a large value is omitted", page["rows"][0], {"id": 1, "data": {"omittedBytes": 5_000_000}})
+    session.check("the others are not", page["rows"][1], {"id": 2, "data": {"base64": "/wA="}})
+
+
 async def names_with_slashes(session):
     """The host refuses an encoded slash in a path, so such names are in the query."""
     page = json.loads(await session.text("sqlite://garden/table?table=in%2Fout&limit=1"))
@@ -56,12 +76,14 @@ async def names_with_slashes(session):
 
 async def checks(session, folder):
     listed = ["queries/summary", "schema", "table?table=in%2Fout", "tables/plants", "tables/tall"]
-    # The table of the previous run may still be in the list.
-    uris = [uri for uri in await session.uris() if not uri.endswith("/news")]
+    sqlite(folder, BROKEN)
+    # A table that is new, or that of the previous run, may be in the list already.
+    uris = [uri for uri in await session.uris() if not uri.endswith(("/news", "/large"))]
     session.check("the list", uris, [f"sqlite://garden/{path}" for path in listed])
     session.check("the templates", await session.templates(), sorted([TABLES, ROWS, ANY_TABLE, ANY_ROW, QUERY, SUMMARY]))
     await rows(session)
     await names_with_slashes(session)
+    await broken(session)
 
     found = json.loads(await session.text("sqlite://garden/queries/by-colour?colour=white"))
     session.check("a query with a parameter", [row["name"] for row in found["rows"]], ["Lily"])

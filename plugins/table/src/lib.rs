@@ -7,7 +7,7 @@ mod search;
 use larder_provider::{Content, Error, Result};
 use serde_json::{Map, Value, json};
 
-pub use search::{excerpt, pattern};
+pub use search::{excerpt, named, pattern};
 
 /// The form of rows in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

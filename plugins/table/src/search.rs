@@ -1,4 +1,24 @@
-//! Patterns and excerpts of a search with `LIKE`.
+//! Names, patterns and excerpts of a search.
+
+use larder_provider::{Entry, Hit};
+
+/// The entries whose texts contain all words, first those with the words in their names. This needs no access to rows.
+pub fn named(entries: Vec<Entry>, words: &[&str]) -> Vec<Hit> {
+    let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let contains_all = |text: &str| words.iter().all(|word| text.to_lowercase().contains(word));
+    let text = |entry: &Entry| {
+        let more = [&entry.title, &entry.description];
+        more.into_iter().flatten().fold(entry.name.clone(), |all, one| all + " " + one)
+    };
+    let matching = entries.into_iter().filter(|entry| contains_all(&text(entry)));
+    let (mut by_name, by_text): (Vec<_>, Vec<_>) = matching.partition(|entry| contains_all(&entry.name));
+    by_name.extend(by_text);
+    by_name.into_iter().map(with_description).collect()
+}
+
+fn with_description(entry: Entry) -> Hit {
+    Hit { excerpt: entry.description.clone(), ..Hit::new(entry) }
+}
 
 /// Characters of an excerpt before and after the first word.
 const AROUND: usize = 80;
