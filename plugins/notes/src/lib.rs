@@ -146,9 +146,13 @@ impl Provider for Notes {
     fn search(&self, query: &SearchQuery) -> Result<Hits> {
         let Some(vault) = &self.vault else { return Ok(Hits::default()) };
         let (mut ranking, paths) = (Ranking::new(&query.text), vault.paths());
-        vault.visit(&paths, |at, text| {
+        let visited = vault.visit_until(&paths, Some(query.end()), |at, text| {
             ranking.add(at, &paths[at].join("/"), text);
         })?;
+        // Of the others, the names are known.
+        for (at, path) in paths.iter().enumerate().skip(visited) {
+            ranking.add(at, &path.join("/"), "");
+        }
         let best = ranking.best().into_iter().filter_map(|at| {
             let path = &paths[at];
             let text = vault.stat(path).and_then(|stat| vault.text(path, &stat)).ok()?;
@@ -156,7 +160,11 @@ impl Provider for Notes {
             hit.excerpt = ranking.excerpt(&text);
             Some(hit)
         });
-        Ok(query.take(best).freshness(self.freshness()))
+        let hits = query.take(best).freshness(self.freshness());
+        match visited < paths.len() {
+            true => hits.incomplete("the time was over before all notes were read"),
+            false => Ok(hits),
+        }
     }
 }
 

@@ -71,7 +71,7 @@ mod tests {
         let all = ["a", "in/b", "in/deep/c", "in/deep/a", "x y", "z/c"].map(path);
         let resolver = Resolver::new(&all);
         let check = |target: &str, is_wiki, expected: Result<&str, &str>| {
-            let link = Link { target: target.to_owned(), is_wiki };
+            let link = Link { target: target.to_owned(), is_wiki, is_embed: false };
             let found = resolver.resolve(&path("in/b"), &link).map(|path| path.join("/"));
             assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned), "{target}");
         };

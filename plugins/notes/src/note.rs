@@ -26,6 +26,18 @@ pub(crate) struct Section {
 pub(crate) struct Link {
     pub(crate) target: String,
     pub(crate) is_wiki: bool,
+    /// Whether its target is shown in the note: `![[name]]` or `![text](path)`.
+    pub(crate) is_embed: bool,
+}
+
+impl Link {
+    /// Whether it embeds a picture or another file that is no note, as its extension says.
+    pub(crate) fn is_attachment(&self) -> bool {
+        let path = self.target.split(['#', '?']).next().unwrap_or_default();
+        let extension = path.rsplit_once('.').map(|(_, extension)| extension).unwrap_or_default();
+        let is_word = extension.chars().all(|c| c.is_ascii_alphanumeric()) && extension.len() <= 10;
+        self.is_embed && is_word && extension.contains(|c: char| c.is_ascii_alphabetic())
+    }
 }
 
 /// The parts of a note without its front matter.
@@ -52,6 +64,12 @@ impl Note {
         note
     }
 
+    /// The title: the first heading of the highest level. A line of code is no heading.
+    pub(crate) fn title(&self) -> Option<&str> {
+        let titles = self.sections.iter().filter(|section| section.level == 1);
+        titles.map(|section| section.title.as_str()).find(|title| !title.is_empty())
+    }
+
     /// The section with a slug, or with a title.
     pub(crate) fn section(&self, name: &str) -> Option<&Section> {
         let mut sections = self.sections.iter();
@@ -66,7 +84,10 @@ impl Note {
             }
             Event::End(TagEnd::Heading(_)) => self.sections.extend(reader.end_heading()),
             Event::Start(Tag::Link { link_type, dest_url, .. }) => {
-                self.links.extend(link(link_type, &dest_url))
+                self.links.extend(link(link_type, &dest_url, false))
+            }
+            Event::Start(Tag::Image { link_type, dest_url, .. }) => {
+                self.links.extend(link(link_type, &dest_url, true))
             }
             Event::Start(Tag::CodeBlock(_)) => reader.in_code = true,
             Event::End(TagEnd::CodeBlock) => reader.in_code = false,
@@ -141,13 +162,13 @@ fn slug(title: &str) -> String {
 }
 
 /// A link that can lead to a note: neither a URI with a scheme nor only a fragment.
-fn link(link_type: LinkType, target: &CowStr<'_>) -> Option<Link> {
+fn link(link_type: LinkType, target: &CowStr<'_>, is_embed: bool) -> Option<Link> {
     let is_wiki = matches!(link_type, LinkType::WikiLink { .. });
     let is_other = matches!(link_type, LinkType::Autolink | LinkType::Email)
         || target.starts_with("//")
         || target.split('/').next().is_some_and(|first| first.contains(':'))
         || target.split(['#', '?']).next().is_none_or(str::is_empty);
-    (!is_other).then(|| Link { target: target.to_string(), is_wiki })
+    (!is_other).then(|| Link { target: target.to_string(), is_wiki, is_embed })
 }
 
 /// The words in a text that begin with `#`, as tags.

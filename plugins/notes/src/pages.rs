@@ -15,7 +15,9 @@ use crate::note::Note;
 use crate::vault::{Path, Vault};
 
 /// The part of a note in which its title and its front matter are looked for.
-const HEAD: usize = front_matter::MAX_BYTES + (4 << 10);
+const HEAD: usize = front_matter::MAX_BYTES + HEADING;
+/// The part after the front matter in which the first heading is looked for. It is parsed for each entry of a list.
+const HEADING: usize = 4 << 10;
 /// The maximum number of sections in the metadata of a note.
 const MAX_SECTIONS: usize = 200;
 
@@ -27,14 +29,19 @@ pub(crate) fn entry(vault: &Vault, path: &[String]) -> Result<Entry> {
     let front = FrontMatter::parse(yaml);
     let name = path.last().map(String::as_str).unwrap_or_default();
     let mut entry = Entry::new(address::page(path), name).mime("text/markdown").size(stat.size);
-    let heading = || body.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim);
-    entry.title = front.text(&["title"]).or_else(heading).map(str::to_owned);
+    entry.title = front.text(&["title"]).map(str::to_owned).or_else(|| heading(body));
     entry.description = front.text(&["description", "summary"]).map(str::to_owned);
     let mut details = Details::kind(front.text(&["kind", "type"]).unwrap_or("note"));
     details.priority = front.priority();
     details.last_modified = rfc3339(stat.modified);
     details.metadata = metadata(&front);
     Ok(entry.version(stat.version()).details(details))
+}
+
+/// The first heading at the beginning of a note.
+fn heading(body: &str) -> Option<String> {
+    let beginning = &body[..body.floor_char_boundary(HEADING)];
+    Note::parse(beginning).title().map(str::to_owned)
 }
 
 /// The entry of the list of tags.
@@ -99,7 +106,10 @@ fn links(vault: &Vault, path: &[String]) -> Result<String> {
     let paths = vault.paths();
     let resolver = Resolver::new(&paths);
     let note = Note::parse(front_matter::split(&text).1);
-    let resolved: BTreeSet<_> = note.links.iter().map(|link| resolver.resolve(path, link)).collect();
+    let links = note.links.iter().map(|link| (link, resolver.resolve(path, link)));
+    // An embedded picture is no note that is missing.
+    let notes = links.filter(|(link, found)| found.is_ok() || !link.is_attachment());
+    let resolved: BTreeSet<_> = notes.map(|(_, found)| found).collect();
     let mut page = format!("# Links in {}\n\n", path.join("/"));
     for link in resolved {
         match link {

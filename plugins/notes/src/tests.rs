@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use larder_provider::{
     Body, CompletionRequest, Error, Provider, Query, Reading, Request, Result, SearchQuery, set_setting,
+    set_time_left,
 };
 use provider_support::disk::Disk;
 
@@ -147,6 +149,48 @@ fn follows_links_in_both_directions() {
 }
 
 #[test]
+fn a_title_is_a_heading_and_not_a_line_of_code() {
+    let (notes, _root) = notes(&[
+        ("fence.md", "```sh\n# a comment\n```\n# The title\n"),
+        (
+            "tilde.md",
+            "~~~~\n# one\n~~~\n# two\n~~~~\n\n    # three\n\n<!--\n# four\n-->\n\nThe `title`\n===\n",
+        ),
+        ("list.md", "- item\n\n  ```yaml\n  # a comment\n  ```\n\n# Odd `code` *title* #\n"),
+        ("none.md", "---\ndescription: x\n---\n```\n# only code\n```\n## Two\n"),
+        ("open.md", "```\n# the fence never ends\n"),
+    ]);
+    let title = |name: &str| {
+        let entries = notes.list(&Query::new(9)).unwrap().entries;
+        entries.into_iter().find(|entry| entry.name == name).unwrap().title
+    };
+    assert_eq!(title("fence").as_deref(), Some("The title"));
+    assert_eq!(title("tilde").as_deref(), Some("The title"));
+    assert_eq!(title("list").as_deref(), Some("Odd code title"));
+    assert_eq!((title("none"), title("open")), (None, None));
+}
+
+#[test]
+fn embeds_are_links() {
+    let (notes, _root) = notes(&[
+        (
+            "day.md",
+            "![[Plan]] ![[plan#Spring|small]] ![roses](in/roses.md) ![[photo.png]] ![a](b.jpg) ![[lost note]]\n```\n![[code]]\n```\n",
+        ),
+        ("plan.md", "# Plan\n"),
+        ("code.md", ""),
+        ("in/roses.md", "![web](https://e.org/x.png)\n"),
+    ]);
+    let links = "# Links in day\n\n- [in/roses](notes:///in/roses)\n- [plan](notes:///plan)\n\
+                 - lost note (there is no such note)\n";
+    check_read(&notes, "notes://links/day", links);
+    check_read(&notes, "notes://links/in/roses", "# Links in in/roses\n\n");
+    check_read(&notes, "notes://backlinks/plan", "# Links to plan\n\n- [day](notes:///day)\n");
+    check_read(&notes, "notes://backlinks/in/roses", "# Links to in/roses\n\n- [day](notes:///day)\n");
+    check_read(&notes, "notes://backlinks/code", "# Links to code\n\n");
+}
+
+#[test]
 fn lists_tags() {
     let (notes, _root) = notes(NOTES);
     let tags = "# Tags\n\n- [home](notes://tags/home) (1)\n- [idea](notes://tags/idea) (1)\n\
@@ -169,6 +213,18 @@ fn searches_by_rank() {
     let map = SearchQuery { kind: Some("map".into()), ..SearchQuery::new("roses", 10) };
     assert_eq!(notes.search(&map).unwrap().hits.len(), 1);
     assert!(notes.search(&SearchQuery::new("hidden", 10)).unwrap().hits.is_empty());
+}
+
+#[test]
+fn a_search_without_time_finds_names_and_says_that_it_is_not_complete() {
+    let (notes, _root) = notes(NOTES);
+    set_time_left(Duration::ZERO);
+    let hits = notes.search(&SearchQuery::new("roses", 10)).unwrap().hits;
+    let [hit] = hits.as_slice() else { panic!("{hits:?}") };
+    assert_eq!(hit.entry.uri, "notes:///garden/roses");
+    let metadata = &hit.entry.details.as_ref().unwrap().metadata;
+    assert!(metadata.iter().any(|(key, _)| key == "dev.larder.search/incomplete"), "{metadata:?}");
+    assert!(matches!(notes.search(&SearchQuery::new("flowers", 10)), Err(Error::Unavailable(_))));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The folder with the notes. Names that begin with a dot are not visible.
 
+use std::time::Instant;
+
 use larder_provider::{Error, Result, cancelled, warn};
 use provider_support::disk::{self, Disk, Stat};
 use provider_support::uri;
@@ -119,10 +121,23 @@ impl Vault {
     }
 
     /// Visits these notes, which are from the list. Those that cannot be read are skipped and reported.
-    pub(crate) fn visit(&self, paths: &[Path], mut visit: impl FnMut(usize, &str)) -> Result<()> {
+    pub(crate) fn visit(&self, paths: &[Path], visit: impl FnMut(usize, &str)) -> Result<()> {
+        self.visit_until(paths, None, visit).map(drop)
+    }
+
+    /// The same, until a time. Returns how many were visited.
+    pub(crate) fn visit_until(
+        &self,
+        paths: &[Path],
+        end: Option<Instant>,
+        mut visit: impl FnMut(usize, &str),
+    ) -> Result<usize> {
         for (at, path) in paths.iter().enumerate() {
             if cancelled() {
                 return Err(Error::Unavailable("the request was cancelled".to_owned()));
+            }
+            if end.is_some_and(|end| Instant::now() >= end) {
+                return Ok(at);
             }
             match self.disk.read_at_most(&file(path), self.settings.max_bytes).and_then(text) {
                 Ok(note) => visit(at, &note),
@@ -130,7 +145,7 @@ impl Vault {
                 Err(error) => warn!("the note `{}` is skipped: {error}", path.join("/")),
             }
         }
-        Ok(())
+        Ok(paths.len())
     }
 }
 
