@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use larder_provider::{Error, Result};
 use serde_json::{Map, Value};
 
+use crate::files::FILES_POINTER;
+
 /// The maximum number of references that lead to one value.
 const MAX_REFERENCES: usize = 16;
 /// The maximum depth of a YAML document. That of JSON is 128.
@@ -13,24 +15,25 @@ const MAX_DEPTH: usize = 100;
 const MAX_EVENTS: usize = 500_000;
 const MAX_ALIAS_EVENTS: usize = 100_000;
 
-/// The content of an OpenAPI document.
+/// The content of an OpenAPI document, with the files that it refers to.
 #[derive(Debug)]
-pub(crate) struct Document(Value);
+pub(crate) struct Document {
+    root: Value,
+    /// The references that could not be followed, and why.
+    unread: BTreeMap<String, String>,
+}
 
 impl Document {
-    /// Parses a document and checks its version.
+    /// Parses a document that is in one piece.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
-        let text = str::from_utf8(bytes).map_err(|_| "the document is not UTF-8")?;
-        let text = text.trim_start_matches('\u{feff}');
-        let root: Value = match text.trim_start().starts_with('{') {
-            true => {
-                serde_json::from_str(text).map_err(|error| format!("the document is not valid: {error}"))?
-            }
-            false => yaml(text)?,
-        };
+        Self::new(parse(bytes)?, BTreeMap::new())
+    }
+
+    /// Checks the version of a document, which contains what was followed.
+    pub(crate) fn new(root: Value, unread: BTreeMap<String, String>) -> Result<Self> {
         let version = root["openapi"].as_str().unwrap_or_default();
         match (version.starts_with("3."), root["swagger"].as_str()) {
-            (true, _) if root.is_object() => Ok(Self(root)),
+            (true, _) if root.is_object() => Ok(Self { root, unread }),
             (_, Some(old)) => {
                 Err(format!("the document has version {old} of Swagger: convert it to OpenAPI 3").into())
             }
@@ -40,17 +43,17 @@ impl Document {
 
     /// The whole document.
     pub(crate) fn root(&self) -> &Value {
-        &self.0
+        &self.root
     }
 
     /// The value at a JSON pointer.
     pub(crate) fn pointer(&self, pointer: &str) -> Option<&Value> {
-        self.0.pointer(pointer)
+        self.root.pointer(pointer)
     }
 
     /// The objects of a map of the document, such as `/components/schemas`.
     pub(crate) fn map(&self, pointer: &str) -> impl Iterator<Item = (&String, &Value)> {
-        self.0.pointer(pointer).and_then(Value::as_object).into_iter().flat_map(Map::iter)
+        self.root.pointer(pointer).and_then(Value::as_object).into_iter().flat_map(Map::iter)
     }
 
     /// Follows references to the value itself.
@@ -62,16 +65,35 @@ impl Document {
         Err(Error::Failed("a reference of the document leads to itself".to_owned()))
     }
 
+    /// Why a reference to another document has no value.
+    fn not_followed(&self, reference: &str) -> Error {
+        let other = quote(reference);
+        Error::Failed(match self.unread.get(reference) {
+            Some(why) => format!("the document refers to {other}, which cannot be read: {why}"),
+            None => format!(
+                "the document refers to another one, {other}, which is not supported: bundle both into one file"
+            ),
+        })
+    }
+
     /// The value that a reference names.
     fn target(&self, reference: &str) -> Result<&Value> {
-        let pointer = local_pointer(reference).ok_or_else(|| {
-            let other = quote(reference);
-            format!("the document refers to another one, {other}, which is not supported: bundle both into one file")
-        })?;
+        let pointer = local_pointer(reference).ok_or_else(|| self.not_followed(reference))?;
         let missing = || {
             Error::Failed(format!("the document refers to {}, which it does not contain", quote(reference)))
         };
-        self.0.pointer(&pointer).ok_or_else(missing)
+        self.root.pointer(&pointer).ok_or_else(missing)
+    }
+}
+
+/// Parses JSON or YAML.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Value> {
+    let text = str::from_utf8(bytes).map_err(|_| "the document is not UTF-8")?;
+    let text = text.trim_start_matches('\u{feff}');
+    match text.trim_start().starts_with('{') {
+        true => serde_json::from_str(text)
+            .map_err(|error| Error::Failed(format!("the document is not valid: {error}"))),
+        false => yaml(text),
     }
 }
 
@@ -129,12 +151,25 @@ pub(crate) fn components<'a>(
         else {
             continue;
         };
-        if let Some(target) = document.pointer(&pointer).filter(|_| pointer.starts_with("/components/")) {
+        if let Some(target) = document.pointer(&pointer).filter(|_| is_component(&pointer)) {
             found.insert(pointer, target);
             next.push(target);
         }
     }
     found
+}
+
+fn is_component(pointer: &str) -> bool {
+    pointer.starts_with("/components/") || pointer.starts_with(FILES_POINTER)
+}
+
+/// The last name in a pointer; of a whole file, its name without extension.
+pub(crate) fn name_of(pointer: &str) -> String {
+    let last = pointer.rsplit('/').next().unwrap_or_default();
+    let last = last.replace("~1", "/").replace("~0", "~");
+    let is_file = pointer.strip_prefix(FILES_POINTER).is_some_and(|rest| !rest.contains('/'));
+    let name = last.rsplit('/').next().filter(|_| is_file).and_then(|file| file.rsplit_once('.'));
+    name.map_or(last.clone(), |(stem, _)| stem.to_owned())
 }
 
 #[cfg(test)]
@@ -151,7 +186,7 @@ mod tests {
                     default: &x\n          description: 2020-01-01\n        4XX: *x\n";
         let json = r#"{ "openapi": "3.1.0", "paths": { "/a": { "get": { "responses": { "200": { "description": "no" },
             "default": { "description": "2020-01-01" }, "4XX": { "description": "2020-01-01" } } } } } }"#;
-        let parse = |text: &str| Document::parse(text.as_bytes()).map(|document| document.0);
+        let parse = |text: &str| Document::parse(text.as_bytes()).map(|document| document.root);
         assert_eq!(parse(yaml), parse(json));
         assert!(parse(json).is_ok());
     }
@@ -183,11 +218,12 @@ mod tests {
 
     #[test]
     fn references_stay_in_the_document() {
-        let document = Document(serde_json::json!({
+        let root = serde_json::json!({ "openapi": "3.0.0",
             "a": { "$ref": "#/b~1c/0" }, "b/c": [1], "x": { "$ref": "#/y" }, "y": { "$ref": "#/x" },
             "e": { "$ref": "https://evil.example/x.json" }, "m": { "$ref": "#/gone" }, "p": { "$ref": "#/b~1c%2F0" },
-        }));
-        let resolve = |name: &str| document.resolve(&document.0[name]).map_err(|error| error.to_string());
+        });
+        let document = Document::new(root, BTreeMap::new()).expect("a document");
+        let resolve = |name: &str| document.resolve(&document.root[name]).map_err(|error| error.to_string());
         assert_eq!((resolve("a"), resolve("p")), (Ok(&1.into()), Ok(&1.into())));
         assert_eq!(resolve("x"), Err("a reference of the document leads to itself".into()));
         assert!(

@@ -3,6 +3,7 @@
 
 mod call;
 mod document;
+mod files;
 mod markdown;
 mod operation;
 mod schema;
@@ -27,6 +28,7 @@ use document::{Document, components};
 use markdown::{Pages, line};
 use operation::Operation;
 use settings::Settings;
+use source::Source;
 
 /// The maximum number of components in a resource.
 const MAX_COMPONENTS: usize = 300;
@@ -156,9 +158,9 @@ impl OpenApi {
     fn api(&self) -> Result<Rc<Api>> {
         let load = || {
             let source = source::load(&self.settings)?;
-            let document = Document::parse(&source.bytes)?;
-            let operations = Operation::all(&document);
-            Ok(Rc::new(Api { document, operations, version: source.version, freshness: source.freshness }))
+            let operations = Operation::all(&source.document);
+            let Source { document, version, freshness } = source;
+            Ok(Rc::new(Api { document, operations, version, freshness }))
         };
         self.api.get_or_init(load).clone()
     }
@@ -209,7 +211,7 @@ impl OpenApi {
         Ok(match path {
             "" => markdown(pages.overview(&api.operations)),
             "document.json" => json_content(api.document.root()),
-            "operations/{operation}" => markdown(pages.operation(operation()?)?),
+            "operations/{operation}" => markdown(pages.operation(operation()?)),
             "operations/{operation}/json" => json_content(&self_contained(api, operation()?)?),
             "schemas/{schema}" => schema().map(|(name, schema)| markdown(pages.schema(name, schema)))?,
             "schemas/{schema}/json" => {

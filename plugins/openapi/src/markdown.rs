@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use larder_web::encode_value;
 use serde_json::{Map, Value};
 
-use crate::document::{Document, local_pointer, quote, texts};
+use crate::document::{Document, local_pointer, name_of, quote, texts};
+use crate::files::FILES_POINTER;
 use crate::operation::{Inputs, Operation, Place};
 
 /// The maximum depth of the outline of a schema, and its maximum number of lines.
@@ -59,8 +60,9 @@ impl Pages<'_> {
     }
 
     /// What an operation does, needs and returns.
-    pub(crate) fn operation(&self, operation: &Operation) -> larder_provider::Result<String> {
-        let (_, value) = operation.values(self.document)?;
+    pub(crate) fn operation(&self, operation: &Operation) -> String {
+        // An operation in a file that cannot be read has a page too, which says so.
+        let value = operation.values(self.document).map_or(&Value::Null, |(_, value)| value);
         let mut page = format!("# {} {}\n", operation.method, line(&operation.path));
         if operation.is_deprecated {
             page.push_str("\nThis operation is deprecated.\n");
@@ -82,7 +84,7 @@ impl Pages<'_> {
             }
             self.response(&mut page, status, response);
         }
-        Ok(page)
+        page
     }
 
     /// The outline of a schema.
@@ -177,11 +179,12 @@ impl Pages<'_> {
     fn type_name(&self, schema: &Value) -> String {
         if let Some(reference) = schema["$ref"].as_str() {
             let pointer = local_pointer(reference);
-            let name = pointer.as_deref().and_then(|pointer| pointer.strip_prefix("/components/schemas/"));
-            return match name {
-                Some(name) => format!("[{}]({})", line(name), self.schema_uri(name)),
-                None => quote(reference),
-            };
+            let pointer = pointer.as_deref().unwrap_or_default();
+            if let Some(name) = pointer.strip_prefix("/components/schemas/") {
+                return format!("[{}]({})", line(name), self.schema_uri(name));
+            }
+            let is_in_file = pointer.starts_with(FILES_POINTER);
+            return if is_in_file { quote(&name_of(pointer)) } else { quote(reference) };
         }
         if schema["items"].is_object() && schema["items"].get("items").is_none() {
             return format!("list of {}", self.type_name(&schema["items"]));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use larder_provider::{Error, Result};
+use larder_provider::{Error, Result, warn};
 use larder_web::PathTemplate;
 use serde_json::{Value, json};
 
@@ -76,9 +76,17 @@ impl Operation {
     pub(crate) fn all(document: &Document) -> Vec<Self> {
         let (mut names, mut found) = (BTreeSet::new(), Vec::new());
         for (path, item) in document.map("/paths") {
-            let Ok(item) = document.resolve(item) else { continue };
+            let item = match document.resolve(item) {
+                Ok(item) => item,
+                Err(error) => {
+                    warn!("the path `{}` is omitted: {error}", path.escape_debug());
+                    continue;
+                }
+            };
             for method in METHODS {
                 let Some(operation) = item.get(method).filter(|it| it.is_object()) else { continue };
+                // One that cannot be followed has a page that says so.
+                let operation = document.resolve(operation).unwrap_or(operation);
                 if found.len() < MAX_OPERATIONS {
                     let name = unique(tool_name(operation, method, path), &names);
                     names.insert(name.clone());
@@ -106,7 +114,7 @@ impl Operation {
     pub(crate) fn values<'a>(&self, document: &'a Document) -> Result<(&'a Value, &'a Value)> {
         let item = document.root()["paths"].get(&self.path).ok_or(Error::NotFound)?;
         let item = document.resolve(item)?;
-        Ok((item, &item[self.method.to_lowercase()]))
+        Ok((item, document.resolve(&item[self.method.to_lowercase()])?))
     }
 
     /// Its parameters and its body. The error says why a tool cannot call it.
@@ -181,6 +189,8 @@ fn parameter(document: &Document, value: &Value) -> Result<Option<Parameter>> {
     if place == Place::Path && style != "simple" {
         return Err(format!("the parameter `{name}` has the style `{style}`, which is not supported").into());
     }
+    // What its value is must be known.
+    document.resolve(schema)?;
     let mut found = Parameter::new(name, place, schema.clone());
     found.is_required |= is_required;
     found.description = value["description"].as_str().unwrap_or_default().to_owned();
@@ -210,13 +220,17 @@ fn body(document: &Document, value: &Value) -> Result<Option<Body>> {
     };
     let best = content.iter().filter_map(|(name, media)| Some((supported(&name)?, media)));
     match best.min_by(|(a, _), (b, _)| a.cmp(b)) {
-        Some(((_, media_type), media)) => Ok(Some(Body {
-            argument: "body",
-            media_type,
-            is_required,
-            description: value["description"].as_str().unwrap_or_default().to_owned(),
-            schema: media["schema"].clone(),
-        })),
+        Some(((_, media_type), media)) => {
+            let schema = &media["schema"];
+            document.resolve(schema)?;
+            Ok(Some(Body {
+                argument: "body",
+                media_type,
+                is_required,
+                description: value["description"].as_str().unwrap_or_default().to_owned(),
+                schema: schema.clone(),
+            }))
+        }
         None if is_required => Err("its body has a media type that is not supported".into()),
         None => Ok(None),
     }

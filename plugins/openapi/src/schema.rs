@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::document::{Document, local_pointer};
+use crate::document::{Document, local_pointer, name_of};
 use crate::operation::Inputs;
 
 /// The maximum depth of a schema.
@@ -140,8 +140,7 @@ impl Converter<'_> {
             return json!({});
         }
         let is_valid = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
-        let last = pointer.rsplit('/').next().unwrap_or_default();
-        let mut name: String = last.chars().filter(is_valid).take(40).collect();
+        let mut name: String = name_of(&pointer).chars().filter(is_valid).take(40).collect();
         if name.is_empty() || self.names.values().any(|other| *other == name) {
             name += &format!("_{}", self.names.len());
         }

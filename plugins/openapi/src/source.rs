@@ -2,16 +2,19 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use larder_provider::{Error, Freshness, Result};
 use larder_web::{BaseUrl, Client, Credentials, caching};
 use provider_support::digest;
 
+use crate::document::{self, Document};
+use crate::files;
 use crate::settings::Settings;
 
-/// The bytes of the document, its version, and how long they may be cached.
+/// The document, its version, and how long it may be cached.
 pub(crate) struct Source {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) document: Document,
     pub(crate) version: String,
     pub(crate) freshness: Option<Freshness>,
 }
@@ -20,7 +23,7 @@ pub(crate) struct Source {
 pub(crate) fn load(settings: &Settings) -> Result<Source> {
     match is_url(&settings.document) {
         true => fetch(settings),
-        false => read(settings),
+        false => from_folder(settings),
     }
 }
 
@@ -31,7 +34,14 @@ pub(crate) fn version(settings: &Settings) -> Option<String> {
             let responses = client(settings).ok()?.heads(std::slice::from_ref(&settings.document));
             caching::version(responses.first()?.as_ref()?)
         }
-        false => Some(read(settings).ok()?.version),
+        false => {
+            let bytes = read(settings).ok()?;
+            if files::are_in(&bytes) {
+                Some(from_folder(settings).ok()?.version)
+            } else {
+                Some(digest(&bytes))
+            }
+        }
     }
 }
 
@@ -39,7 +49,32 @@ pub(crate) fn is_url(document: &str) -> bool {
     document.starts_with("https://") || document.starts_with("http://")
 }
 
-fn read(settings: &Settings) -> Result<Source> {
+/// The document in a file, with the files that it refers to.
+fn from_folder(settings: &Settings) -> Result<Source> {
+    let bytes = read(settings)?;
+    let freshness = Some(Freshness::everyone(settings.ttl));
+    let version = digest(&bytes);
+    if !files::are_in(&bytes) {
+        return Ok(Source { document: Document::parse(&bytes)?, version, freshness });
+    }
+    let path = Path::new(&settings.document);
+    let folder = folder_of(path);
+    let main = path.strip_prefix(&folder).unwrap_or(path).to_string_lossy().into_owned();
+    let root = document::parse(&bytes)?;
+    let followed = files::follow(root, &folder, &main, bytes.len() as u64, settings.max_document);
+    let version = digest(&(version, followed.version));
+    Ok(Source { document: Document::new(followed.root, followed.unread)?, version, freshness })
+}
+
+/// The granted folder that contains the document.
+fn folder_of(document: &Path) -> PathBuf {
+    let granted = provider_support::disk::granted().into_iter().map(|(path, _)| PathBuf::from(path));
+    let containing = granted.filter(|folder| document.starts_with(folder));
+    let nearest = containing.max_by_key(|folder| folder.as_os_str().len());
+    nearest.unwrap_or_else(|| document.parent().map(Path::to_owned).unwrap_or_default())
+}
+
+fn read(settings: &Settings) -> Result<Vec<u8>> {
     let hint = |error: std::io::Error| match Error::from(error) {
         Error::NotFound => {
             let path = &settings.document;
@@ -55,7 +90,7 @@ fn read(settings: &Settings) -> Result<Source> {
     if bytes.len() as u64 > settings.max_document {
         return Err(too_large(settings));
     }
-    Ok(Source { version: digest(&bytes), bytes, freshness: Some(Freshness::everyone(settings.ttl)) })
+    Ok(bytes)
 }
 
 fn fetch(settings: &Settings) -> Result<Source> {
@@ -66,7 +101,7 @@ fn fetch(settings: &Settings) -> Result<Source> {
     })?;
     let version = caching::version(&response).unwrap_or_else(|| digest(&response.body));
     let freshness = caching::freshness(&response, settings.ttl);
-    Ok(Source { version, freshness, bytes: response.body })
+    Ok(Source { document: Document::parse(&response.body)?, version, freshness })
 }
 
 /// A client without credentials: those of the API are not for the server of the document.

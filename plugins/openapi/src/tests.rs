@@ -1,5 +1,7 @@
 //! Tests of the provider with a document in a file, and responses of an API.
 
+mod files;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 

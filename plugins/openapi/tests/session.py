@@ -7,7 +7,7 @@ from provider_session import run, variable
 
 PREFIX = "openapi://shop/"
 OPERATION, SCHEMA = PREFIX + "operations/{operation}", PREFIX + "schemas/{schema}"
-OPERATIONS = ["change_pet", "elsewhere", "listPets", "status", "uploadPet"]
+OPERATIONS = ["change_pet", "elsewhere", "listPets", "patch_orders_id_echo", "removeOrder", "status", "uploadPet"]
 FROM_URL = """
 plugins = "plugins"
 [provider.openapi]
@@ -43,7 +43,7 @@ async def resources(session):
 
 async def tools(session):
     listed = {tool.name: tool for tool in (await session.client.list_tools()).tools}
-    session.check("the tools", sorted(set(listed) & {*OPERATIONS}), ["change_pet", "listPets", "status"])
+    session.check("the tools", sorted(set(listed) & {*OPERATIONS}), ["change_pet", "listPets", "removeOrder", "status"])
     session.check("a tool that reads", listed["listPets"].annotations.read_only_hint)
     schema = listed["change_pet"].input_schema
     session.check("the arguments", sorted(schema["properties"]), ["X-Trace", "body", "id", "tags"])
@@ -63,6 +63,28 @@ async def tools(session):
     for arguments, part in [({**arguments, "id": "../admin"}, "`id`"), ({"id": "1"}, "body")]:
         refused = await session.client.call_tool("change_pet", arguments)
         session.check(f"refused: {part}", refused.is_error and part in refused.content[0].text)
+
+
+async def other_files(session, folder):
+    """Operations in other files of the folder, and of a file that is missing."""
+    listed = {tool.name: tool for tool in (await session.client.list_tools()).tools}
+    removes = listed["removeOrder"]
+    session.check("the description of a tool in another file", removes.description, "Removes an order.")
+    session.check("it is destructive", removes.annotations.destructive_hint)
+    session.check("its arguments", removes.input_schema["required"], ["id", "body"])
+    reason = removes.input_schema["$defs"]["reason"]
+    session.check("its body", (reason["required"], sorted(reason["properties"])), (["why"], ["pet", "why"]))
+    echo = await session.client.call_tool("removeOrder", {"id": "7", "body": {"why": "sold"}})
+    request = json.loads(echo.content[0].text)
+    session.check("a call of it", (request["method"], request["path"], json.loads(request["body"])), ("DELETE", "/orders/7/echo", {"why": "sold"}))
+    page = await session.text(PREFIX + "operations/patch_orders_id_echo")
+    session.check("an operation that cannot be followed", "No tool can call this operation: " in page and "`gone.yaml`" in page)
+    file = folder / "www/orders.yaml"
+    text = file.read_text()
+    async with session.watching(PREFIX + "operations/removeOrder") as notifications:
+        file.write_text(text.replace("Removes an order.", session.unique("Removes an order.")))
+        await notifications.updated(PREFIX + "operations/removeOrder")
+    file.write_text(text)
 
 
 async def changes(session, document):
@@ -94,6 +116,7 @@ def from_url(session, folder):
 async def checks(session, folder):
     await resources(session)
     await tools(session)
+    await other_files(session, folder)
     await changes(session, folder / "www/api.yaml")
     from_url(session, folder)
 
