@@ -55,22 +55,18 @@ impl Connection {
         parameters: &[Option<&str>],
         limit: usize,
     ) -> Result<Rows, Failure> {
-        let mut message = BytesMut::new();
-        frontend::parse("", sql, [], &mut message)?;
-        let write = |value: Option<&str>, buffer: &mut BytesMut| match value {
-            Some(text) => {
-                buffer.extend_from_slice(text.as_bytes());
-                Ok(IsNull::No)
-            }
-            None => Ok(IsNull::Yes),
-        };
-        frontend::bind("", "", [TEXT], parameters.iter().copied(), write, [TEXT], &mut message)
-            .map_err(not_bound)?;
-        frontend::describe(b'P', "", &mut message)?;
-        // One more row shows that there are more.
-        frontend::execute("", i32::try_from(limit + 1).unwrap_or(i32::MAX), &mut message)?;
-        frontend::sync(&mut message);
-        Ok(self.ask(&message, limit)?.rows)
+        Ok(self.ask(&statement(sql, parameters, limit)?, limit)?.rows)
+    }
+
+    /// The same, with the rows that the server sent before it refused the statement or ended it.
+    pub(crate) fn query_partially(
+        &mut self,
+        sql: &str,
+        parameters: &[Option<&str>],
+        limit: usize,
+    ) -> Result<(Rows, Option<Refusal>), Failure> {
+        let (answer, refused) = self.exchange(&statement(sql, parameters, limit)?, limit)?;
+        Ok((answer.rows, refused))
     }
 
     /// The types of the parameters of a statement.
@@ -82,8 +78,14 @@ impl Connection {
         Ok(self.ask(&message, 0)?.parameters)
     }
 
-    /// Sends messages and receives everything until the server is ready again.
+    /// Sends messages and receives the answer. It is an error if the server refuses a statement.
     fn ask(&mut self, message: &[u8], limit: usize) -> Result<Answer, Failure> {
+        let (answer, refused) = self.exchange(message, limit)?;
+        refused.map_or(Ok(answer), |refusal| Err(Failure::Refused(refusal)))
+    }
+
+    /// Sends messages and receives everything until the server is ready again.
+    fn exchange(&mut self, message: &[u8], limit: usize) -> Result<(Answer, Option<Refusal>), Failure> {
         self.send(message)?;
         let (mut answer, mut refused) = (Answer::default(), None);
         loop {
@@ -112,7 +114,7 @@ impl Connection {
         }
         answer.rows.has_more = answer.rows.rows.len() > limit;
         answer.rows.rows.truncate(limit);
-        refused.map_or(Ok(answer), |refusal| Err(Failure::Refused(refusal)))
+        Ok((answer, refused))
     }
 
     /// Sends messages, and allows an answer of [`MAX_BYTES`].
@@ -177,6 +179,26 @@ impl Answer {
         self.rows.rows.push(ranges.into_iter().zip(&self.kinds).map(value).collect());
         Ok(())
     }
+}
+
+/// The messages for one statement with these parameters, up to a number of rows.
+fn statement(sql: &str, parameters: &[Option<&str>], limit: usize) -> Result<BytesMut, Failure> {
+    let mut message = BytesMut::new();
+    frontend::parse("", sql, [], &mut message)?;
+    let write = |value: Option<&str>, buffer: &mut BytesMut| match value {
+        Some(text) => {
+            buffer.extend_from_slice(text.as_bytes());
+            Ok(IsNull::No)
+        }
+        None => Ok(IsNull::Yes),
+    };
+    frontend::bind("", "", [TEXT], parameters.iter().copied(), write, [TEXT], &mut message)
+        .map_err(not_bound)?;
+    frontend::describe(b'P', "", &mut message)?;
+    // One more row shows that there are more.
+    frontend::execute("", i32::try_from(limit + 1).unwrap_or(i32::MAX), &mut message)?;
+    frontend::sync(&mut message);
+    Ok(message)
 }
 
 fn not_bound(error: BindError) -> Failure {

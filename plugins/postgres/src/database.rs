@@ -1,12 +1,13 @@
 //! The database, which is only read: each request is one read-only transaction, on a connection that is kept.
 
 use std::cell::RefCell;
+use std::time::Duration;
 
 use larder_provider::Result;
 use serde_json::Value;
 
 use crate::connection::Connection;
-use crate::failure::Failure;
+use crate::failure::{Failure, Refusal};
 use crate::login;
 use crate::settings::Server;
 use provider_table::Rows;
@@ -14,6 +15,9 @@ use provider_table::Rows;
 /// The version: what a new transaction sees, see `pg_current_snapshot`. It changes when any transaction that wrote
 /// something ends, also in another database of the server.
 const VERSION: &str = "SELECT pg_catalog.pg_current_snapshot()::text";
+
+/// Ends what began with a savepoint. Its time limit ends as well.
+const END_ATTEMPT: &str = "ROLLBACK TO SAVEPOINT attempt; RELEASE SAVEPOINT attempt";
 
 /// A database on a server.
 pub(crate) struct Database {
@@ -31,6 +35,17 @@ pub(crate) struct Snapshot {
 impl Database {
     pub(crate) fn new(server: Server) -> Self {
         Self { server, kept: RefCell::default() }
+    }
+
+    /// A database with an open connection, for tests.
+    #[cfg(test)]
+    pub(crate) fn with_connection(server: Server, connection: Connection) -> Self {
+        Self { server, kept: RefCell::new(Some(connection)) }
+    }
+
+    /// The longest time of a statement.
+    pub(crate) fn statement_timeout(&self) -> Duration {
+        self.server.statement_timeout
     }
 
     /// Reads in a transaction.
@@ -91,8 +106,38 @@ impl Snapshot {
         self.connection.query(sql, parameters, limit)
     }
 
+    /// Runs one statement for at most this time. If the server refuses it, the transaction continues, and the rows that were
+    /// sent before are returned with the reason.
+    pub(crate) fn attempt(
+        &mut self,
+        sql: &str,
+        parameters: &[Option<&str>],
+        limit: usize,
+        time: Duration,
+    ) -> Result<(Rows, Option<Refusal>), Failure> {
+        let milliseconds = time.as_millis().clamp(1, i32::MAX as u128);
+        self.connection.run(&format!("SAVEPOINT attempt; SET LOCAL statement_timeout = {milliseconds}"))?;
+        let found = self.connection.query_partially(sql, parameters, limit)?;
+        self.connection.run(END_ATTEMPT)?;
+        Ok(found)
+    }
+
+    /// The names of the types of a statement's parameters, or why the server refuses it. The transaction continues.
+    pub(crate) fn checked_parameter_types(
+        &mut self,
+        sql: &str,
+    ) -> Result<Result<Vec<String>, Refusal>, Failure> {
+        self.connection.run("SAVEPOINT attempt")?;
+        let types = match self.parameter_types(sql) {
+            Err(Failure::Refused(refusal)) if !refusal.is_fatal => Err(refusal),
+            types => Ok(types?),
+        };
+        self.connection.run(END_ATTEMPT)?;
+        Ok(types)
+    }
+
     /// The names of the types of a statement's parameters.
-    pub(crate) fn parameter_types(&mut self, sql: &str) -> Result<Vec<String>, Failure> {
+    fn parameter_types(&mut self, sql: &str) -> Result<Vec<String>, Failure> {
         let ids: Vec<_> = self.connection.parameters(sql)?.iter().map(u32::to_string).collect();
         let sql = "SELECT pg_catalog.format_type(id::oid, NULL) FROM unnest(string_to_array($1, ',')) \
                    WITH ORDINALITY AS types(id, number) ORDER BY number";

@@ -49,6 +49,11 @@ impl Refusal {
         Ok(refusal)
     }
 
+    /// Whether the time limit of the statement was over.
+    pub(crate) fn is_timeout(&self) -> bool {
+        self.code == "57014"
+    }
+
     /// Whether a value cannot be converted to the type of a column or parameter.
     pub(crate) fn is_about_value(&self) -> bool {
         self.code.starts_with("22")

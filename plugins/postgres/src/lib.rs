@@ -18,7 +18,7 @@ mod tests;
 
 use larder_provider::{
     Completion, CompletionRequest, Declaration, Description, Details, Entry, EntryPage, Error, Freshness,
-    Hits, Provider, Query, Reading, Request, Result, SearchQuery, Template, TemplatePage, paginate,
+    Hits, Provider, Query, Reading, Request, Result, SearchQuery, Template, TemplatePage, paginate, warn,
 };
 
 use address::Addresses;
@@ -61,12 +61,7 @@ impl Provider for Postgres {
     fn list(&self, query: &Query) -> Result<EntryPage> {
         let mut entries = self.database.read(|snapshot| {
             let tables = self.tables(snapshot, None)?;
-            let mut entries: Vec<_> =
-                schemas(&tables).map(|name| self.schema_entry(snapshot, name)).collect();
-            entries.extend(tables.iter().map(|table| self.table_entry(snapshot, table)));
-            let saved = self.settings.queries.iter().filter(|(_, saved)| saved.statement.names.is_empty());
-            entries.extend(saved.map(|(name, saved)| self.query_entry(snapshot, name, saved)));
-            Ok(entries)
+            Ok(self.entries(snapshot, &tables))
         })?;
         entries.sort_by(|a, b| a.uri.cmp(&b.uri));
         Ok(paginate(entries, query).freshness(Freshness::everyone(self.settings.ttl)))
@@ -91,7 +86,13 @@ impl Provider for Postgres {
         if !self.settings.queries.is_empty() {
             self.database.read(|snapshot| {
                 for (name, saved) in &self.settings.queries {
-                    templates.push(self.query_template(snapshot, name, saved)?);
+                    // One that the database refuses takes away only itself.
+                    match snapshot.checked_parameter_types(&saved.statement.sql)? {
+                        Ok(types) => templates.push(self.query_template(name, saved, types)),
+                        Err(refusal) => {
+                            warn!("the saved query `{name}` is omitted: {}", Error::from(refusal))
+                        }
+                    }
                 }
                 Ok(())
             })?;
@@ -140,9 +141,7 @@ impl Provider for Postgres {
     }
 
     fn search(&self, query: &SearchQuery) -> Result<Hits> {
-        let offered = self.settings.schemas.as_deref();
-        let hits = self.database.read(|snapshot| search::hits(snapshot, &self.addresses, offered, query))?;
-        Ok(query.take(hits))
+        self.database.read(|snapshot| self.hits(snapshot, query))
     }
 }
 
@@ -155,6 +154,14 @@ impl Postgres {
     fn find(&self, snapshot: &mut Snapshot, schema: &str, table: &str) -> Result<Table> {
         let selection = Selection { schema: Some(schema), table: Some(table), ..self.selection() };
         schema::tables(snapshot, selection)?.pop().ok_or(Error::NotFound)
+    }
+
+    fn entries(&self, snapshot: &Snapshot, tables: &[Table]) -> Vec<Entry> {
+        let mut entries: Vec<_> = schemas(tables).map(|name| self.schema_entry(snapshot, name)).collect();
+        entries.extend(tables.iter().map(|table| self.table_entry(snapshot, table)));
+        let saved = self.settings.queries.iter().filter(|(_, saved)| saved.statement.names.is_empty());
+        entries.extend(saved.map(|(name, saved)| self.query_entry(snapshot, name, saved)));
+        entries
     }
 
     fn selection(&self) -> Selection<'_> {
@@ -187,17 +194,15 @@ impl Postgres {
     }
 
     /// The template of a saved query, with the types that the database gives its parameters.
-    fn query_template(&self, snapshot: &mut Snapshot, name: &str, saved: &SavedQuery) -> Result<Template> {
+    fn query_template(&self, name: &str, saved: &SavedQuery, types: Vec<String>) -> Template {
         let names = &saved.statement.names;
-        let failed = |failure| Error::Failed(format!("the saved query `{name}`: {}", Error::from(failure)));
-        let types = snapshot.parameter_types(&saved.statement.sql).map_err(failed)?;
         let typed: Vec<_> =
             names.iter().zip(types).map(|(name, kind)| format!("`{name}` is {kind}")).collect();
         let mut template = Template::new(self.addresses.query_template(name, names), name);
         template.title.clone_from(&saved.title);
         let parts = saved.description.iter().cloned().chain((!typed.is_empty()).then(|| typed.join(", ")));
         template.description = Some(parts.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty());
-        Ok(template)
+        template
     }
 }
 

@@ -25,10 +25,17 @@ const TABLE: &str = "SELECT json_build_object('schema', n.nspname, 'name', c.rel
     'comment', obj_description(c.oid, 'pg_class'), 'columns', (
         SELECT coalesce(json_agg(json_build_object('name', a.attname, 'kind', format_type(a.atttypid, a.atttypmod),
             'is_text', t.typcategory = 'S', 'is_required', a.attnotnull,
-            'is_key', coalesce(a.attnum = ANY(i.indkey), false)) ORDER BY a.attnum), '[]')
+            'is_key', coalesce(a.attnum = ANY(i.indkey), false), 'is_indexed', EXISTS (
+                SELECT FROM pg_catalog.pg_index AS o WHERE o.indrelid = a.attrelid AND o.indkey[0] = a.attnum
+                AND o.indisvalid AND o.indpred IS NULL)) ORDER BY a.attnum), '[]')
         FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
         LEFT JOIN pg_catalog.pg_index AS i ON i.indrelid = a.attrelid AND i.indisprimary
         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped))";
+
+/// The size of a table in bytes, with its partitions.
+const SIZE: &str = "SELECT CASE c.relkind WHEN 'p' THEN
+    (SELECT sum(pg_relation_size(t.relid)) FROM pg_catalog.pg_partition_tree(c.oid) AS t)::bigint
+    ELSE pg_relation_size(c.oid) END";
 
 /// The definition of a view, and the constraints of a table as a list.
 const DEFINITION: &str = "SELECT CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid, true) END,
@@ -54,6 +61,9 @@ pub(crate) struct Column {
     is_text: bool,
     is_required: bool,
     is_key: bool,
+    /// Whether an index begins with it.
+    #[serde(default)]
+    is_indexed: bool,
 }
 
 /// Which tables are meant.
@@ -70,6 +80,12 @@ pub(crate) fn tables(snapshot: &mut Snapshot, selection: Selection<'_>) -> Resul
     let rows = selected(snapshot, TABLE, selection)?;
     let table = |row: Vec<Value>| serde_json::from_value(row.into_iter().next().unwrap_or_default());
     rows.into_iter().map(table).collect::<Result<_, _>>().map_err(Error::failed)
+}
+
+/// The sizes of the same tables, in bytes.
+pub(crate) fn sizes(snapshot: &mut Snapshot, selection: Selection<'_>) -> Result<Vec<u64>> {
+    let rows = selected(snapshot, SIZE, selection)?;
+    Ok(rows.iter().map(|row| row.first().and_then(Value::as_u64).unwrap_or_default()).collect())
 }
 
 /// The SQL that describes the selected tables and views. It is close to what created them, and not complete.
@@ -124,6 +140,21 @@ impl Table {
         }
     }
 
+    /// The columns of text with an index, and the key if it can have this value: a text can be compared with them at once.
+    pub(crate) fn columns_to_compare<'a>(&'a self, text: &str) -> impl Iterator<Item = (String, &'a str)> {
+        let is_comparable = move |column: &&'a Column| match column.kind.as_str() {
+            "smallint" => column.is_key && text.parse::<i16>().is_ok(),
+            "integer" => column.is_key && text.parse::<i32>().is_ok(),
+            "bigint" => column.is_key && text.parse::<i64>().is_ok(),
+            "uuid" => column.is_key && is_uuid(text),
+            "text" => column.is_indexed,
+            kind => column.is_indexed && kind.starts_with("character varying"),
+        };
+        let found = self.columns.iter().filter(is_comparable);
+        let kind = |column: &'a Column| if column.is_text { "text" } else { column.kind.as_str() };
+        found.map(move |column| (quoted(&column.name), kind(column)))
+    }
+
     /// The columns that contain text.
     pub(crate) fn text_columns(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| column.is_text)
@@ -148,6 +179,10 @@ impl Table {
         let lines = self.comment.iter().flat_map(|comment| comment.lines());
         lines.map(|line| format!("-- {line}\n")).collect()
     }
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
 /// A name as an identifier of SQL.

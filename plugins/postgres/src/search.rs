@@ -1,13 +1,18 @@
-//! Search in the text columns of all tables, with one statement, so that one time limit applies to all of it.
+//! Search in the text columns of all tables. It has little time, so it begins with what costs the least: names, then
+//! values that an index finds, then the rows of small tables. What was found is kept when the time is over.
 
-use larder_provider::{Details, Entry, Hit, Result, SearchQuery};
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use larder_provider::{Details, Entry, Error, Hit, Hits, Result, SearchQuery, warn};
 use provider_table::address::is_addressable;
-use provider_table::{excerpt, pattern};
+use provider_table::{Rows, excerpt, named};
 use serde_json::Value;
 
-use crate::address::Addresses;
+use crate::Postgres;
 use crate::database::Snapshot;
-use crate::schema::{Selection, Table, quoted, tables};
+use crate::failure::Failure;
+use crate::schema::{self, Selection, Table, quoted};
 
 /// Words of a search; others are ignored.
 const MAX_WORDS: usize = 8;
@@ -15,65 +20,265 @@ const MAX_WORDS: usize = 8;
 const MAX_TABLES: usize = 500;
 /// Hits in one table.
 const MAX_HITS: u32 = 100;
-/// Characters of the text of a row, whose beginning is searched and may become the excerpt.
+/// Characters of the text of a row that may become the excerpt.
 const MAX_TEXT: usize = 10_000;
+/// Tables that are searched with one statement: at most this number, and this size in bytes.
+const BATCH_TABLES: usize = 50;
+const BATCH_BYTES: u64 = 4 << 20;
+/// Less time than this is not worth a statement.
+const MIN_TIME: Duration = Duration::from_millis(20);
 
-/// Rows that contain all words, first those of tables with the fewest hits, since these are the most specific.
-pub(crate) fn hits(
-    snapshot: &mut Snapshot,
-    addresses: &Addresses,
-    offered: Option<&[String]>,
-    search: &SearchQuery,
-) -> Result<Vec<Hit>> {
-    let words: Vec<&str> = search.text.split_whitespace().take(MAX_WORDS).collect();
-    let mut tables = tables(snapshot, Selection { offered, ..Selection::default() })?;
-    tables.retain(|table| !table.is_view() && table.key().is_some() && table.text_columns().next().is_some());
-    tables.truncate(MAX_TABLES);
-    if words.is_empty() || tables.is_empty() {
-        return Ok(Vec::new());
-    }
-    let limit = search.limit.clamp(1, MAX_HITS);
-    let parts: Vec<_> = tables
-        .iter()
-        .enumerate()
-        .filter_map(|(number, table)| select(number, table, words.len(), limit))
-        .collect();
-    let patterns: Vec<String> = words.iter().map(|word| pattern(word)).collect();
-    let parameters: Vec<_> = patterns.iter().map(|pattern| Some(pattern.as_str())).collect();
-    let most = parts.len() * usize::try_from(limit).unwrap_or(1);
-    let rows = snapshot.query(&parts.join(" UNION ALL "), &parameters, most)?;
+/// What was found so far.
+struct Search<'a> {
+    provider: &'a Postgres,
+    words: Vec<&'a str>,
+    limit: u32,
+    end: Instant,
+    hits: Vec<Hit>,
+    uris: HashSet<String>,
+    /// Why hits are missing.
+    missing: Option<String>,
+}
 
-    let mut found: Vec<Vec<Hit>> = tables.iter().map(|_| Vec::new()).collect();
-    for row in &rows.rows {
-        let [Value::Number(number), Value::String(key), Value::String(text)] = row.as_slice() else {
-            continue;
-        };
-        let number = number.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(usize::MAX);
-        if let (Some(table), Some(hits), true) =
-            (tables.get(number), found.get_mut(number), is_addressable(key))
-        {
-            hits.push(hit(addresses, table, key, excerpt(text, words[0])));
+/// What a statement looks for in several tables.
+struct Lookup<'a> {
+    tables: &'a [Table],
+    /// One for each table in which it can be looked for, with the number of the table.
+    selects: Vec<(usize, String)>,
+    parameters: Vec<Option<&'a str>>,
+}
+
+impl Postgres {
+    /// Entries and rows that contain all words: first entries, then rows with this value, then rows of tables with the
+    /// fewest hits, since these are the most specific.
+    pub(crate) fn hits(&self, snapshot: &mut Snapshot, query: &SearchQuery) -> Result<Hits> {
+        let words: Vec<&str> = query.text.split_whitespace().take(MAX_WORDS).collect();
+        if words.is_empty() {
+            return Ok(Hits::default());
+        }
+        let end = query.end();
+        let all = self.tables(snapshot, None)?;
+        let hits = named(self.entries(snapshot, &all), &words);
+        let tables = by_size(snapshot, self.selection(), all)?;
+        let limit = query.limit.clamp(1, MAX_HITS);
+        let (uris, missing) = (HashSet::new(), None);
+        let mut search = Search { provider: self, words, limit, end, hits, uris, missing };
+        search.run(snapshot, query.text.trim(), tables)?;
+        let hits = query.take(search.hits);
+        match search.missing {
+            Some(why) => hits.incomplete(&why),
+            None => Ok(hits),
         }
     }
-    found.sort_by_key(Vec::len);
-    Ok(found.into_iter().flatten().collect())
 }
 
-/// The SQL for one table. The parameters are the patterns of the words.
-fn select(number: usize, table: &Table, words: usize, limit: u32) -> Option<String> {
-    let columns: Vec<_> = table.text_columns().map(|column| quoted(&column.name)).collect();
-    let conditions: Vec<_> = (1..=words).map(|word| format!("text ILIKE ${word}")).collect();
-    Some(format!(
-        "(SELECT {number} AS number, key, text FROM (SELECT {}::text AS key, left(concat_ws(' ', {}), {MAX_TEXT}) AS text \
-         FROM {}) AS rows WHERE {} LIMIT {limit})",
-        table.key()?,
-        columns.join(", "),
-        table.quoted(),
-        conditions.join(" AND ")
-    ))
+/// The tables that can be searched, the smallest first, with their sizes.
+fn by_size(snapshot: &mut Snapshot, selection: Selection<'_>, all: Vec<Table>) -> Result<Vec<(u64, Table)>> {
+    let sizes = schema::sizes(snapshot, selection)?;
+    let mut tables: Vec<_> = sizes.into_iter().zip(all).collect();
+    tables.retain(|(_, table)| {
+        !table.is_view() && table.key().is_some() && table.text_columns().next().is_some()
+    });
+    tables.sort_by_key(|(size, _)| *size);
+    Ok(tables)
 }
 
-fn hit(addresses: &Addresses, table: &Table, key: &str, excerpt: String) -> Hit {
-    let entry = Entry::new(addresses.row(&table.schema, &table.name, key), format!("{} {key}", table.name));
-    Hit::new(entry.mime("application/json").details(Details::kind("row"))).excerpt(excerpt)
+impl Search<'_> {
+    fn run(&mut self, snapshot: &mut Snapshot, text: &str, mut tables: Vec<(u64, Table)>) -> Result<()> {
+        if tables.len() > MAX_TABLES {
+            self.miss(format!("only the {MAX_TABLES} smallest tables are searched"));
+            tables.truncate(MAX_TABLES);
+        }
+        let batches = batches(tables);
+        for tables in &batches {
+            let hits = self.with_value(snapshot, text, tables)?;
+            self.add(hits.into_iter().flatten().collect());
+        }
+        let mut found = Vec::new();
+        for (number, tables) in batches.iter().enumerate() {
+            // A slow table leaves time for those after it.
+            let parts = if number + 1 == batches.len() { 1 } else { 2 };
+            found.extend(self.with_words(snapshot, tables, parts)?);
+        }
+        found.sort_by_key(Vec::len);
+        found.into_iter().for_each(|hits| self.add(hits));
+        Ok(())
+    }
+
+    fn add(&mut self, hits: Vec<Hit>) {
+        let new = hits.into_iter().filter(|hit| self.uris.insert(hit.entry.uri.clone()));
+        self.hits.extend(new);
+    }
+
+    /// The rows with a value that an index finds: the key, or an indexed column, is the text of the search.
+    fn with_value(&mut self, snapshot: &mut Snapshot, text: &str, tables: &[Table]) -> Result<Vec<Vec<Hit>>> {
+        let select = |(number, table): (usize, &Table)| {
+            let compared = table.columns_to_compare(text);
+            let conditions: Vec<_> =
+                compared.map(|(name, kind)| format!("{name} = $1::text::{kind}")).collect();
+            (!conditions.is_empty()).then(|| self.select(number, table, &conditions.join(" OR ")))?
+        };
+        let selects = tables.iter().enumerate().filter_map(select).collect();
+        self.look_up(snapshot, &Lookup { tables, selects, parameters: vec![Some(text)] }, 2)
+    }
+
+    /// The rows whose text columns contain all words. A regular expression takes half of the time of `ILIKE`.
+    fn with_words(&mut self, snapshot: &mut Snapshot, tables: &[Table], parts: u32) -> Result<Vec<Vec<Hit>>> {
+        let patterns: Vec<String> = self.words.iter().map(|word| pattern(word)).collect();
+        let parameters: Vec<_> = patterns.iter().map(|pattern| Some(pattern.as_str())).collect();
+        let select = |(number, table): (usize, &Table)| {
+            let text = text(table);
+            let conditions: Vec<_> = (1..=patterns.len()).map(|word| format!("{text} ~* ${word}")).collect();
+            self.select(number, table, &conditions.join(" AND "))
+        };
+        let selects = tables.iter().enumerate().filter_map(select).collect();
+        self.look_up(snapshot, &Lookup { tables, selects, parameters }, parts)
+    }
+
+    /// The SQL for rows of one table, with the number of the table.
+    fn select(&self, number: usize, table: &Table, condition: &str) -> Option<(usize, String)> {
+        let (key, text, name) = (table.key()?, text(table), table.quoted());
+        let sql = format!(
+            "(SELECT {number} AS number, {key}::text, left({text}, {MAX_TEXT}) FROM {name} WHERE {condition} LIMIT {})",
+            self.limit
+        );
+        Some((number, sql))
+    }
+
+    /// The hits in each table, in a part of the time that is left. If the database refuses the statement, its tables are
+    /// searched one by one, so that one that fails takes away only itself.
+    fn look_up(&mut self, snapshot: &mut Snapshot, lookup: &Lookup<'_>, parts: u32) -> Result<Vec<Vec<Hit>>> {
+        let mut found = vec![Vec::new(); lookup.tables.len()];
+        if lookup.selects.is_empty() {
+            return Ok(found);
+        }
+        let selects: Vec<_> = lookup.selects.iter().map(|(_, select)| select.as_str()).collect();
+        let all = selects.join(" UNION ALL ");
+        let Some(why) = self.ask(snapshot, lookup, &all, parts, &mut found)? else { return Ok(found) };
+        if let [(number, _)] = lookup.selects.as_slice() {
+            self.miss_table(&lookup.tables[*number], &why);
+            return Ok(found);
+        }
+        found.iter_mut().for_each(Vec::clear);
+        for (number, select) in &lookup.selects {
+            if let Some(why) = self.ask(snapshot, lookup, select, 2, &mut found)? {
+                self.miss_table(&lookup.tables[*number], &why);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Runs a statement and adds its hits. Returns why the database refuses it.
+    fn ask(
+        &mut self,
+        snapshot: &mut Snapshot,
+        lookup: &Lookup<'_>,
+        sql: &str,
+        parts: u32,
+        found: &mut [Vec<Hit>],
+    ) -> Result<Option<Error>> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left < MIN_TIME {
+            self.miss(TIME_IS_OVER.to_owned());
+            return Ok(None);
+        }
+        let time = (left / parts).min(self.provider.database.statement_timeout());
+        let most = lookup.selects.len() * usize::try_from(self.limit).unwrap_or(1);
+        let (rows, refusal) = match snapshot.attempt(sql, &lookup.parameters, most, time) {
+            Ok(answer) => answer,
+            Err(failure) => return self.after(failure),
+        };
+        self.collect(lookup.tables, &rows, found);
+        match refusal {
+            Some(refusal) if refusal.is_timeout() => {
+                self.miss(TIME_IS_OVER.to_owned());
+                Ok(None)
+            }
+            refusal => Ok(refusal.map(Error::from)),
+        }
+    }
+
+    /// What was found is worth more than the failure of the connection.
+    fn after(&mut self, failure: Failure) -> Result<Option<Error>> {
+        let error = Error::from(failure);
+        if self.hits.is_empty() {
+            return Err(error);
+        }
+        self.miss(error.to_string());
+        self.end = Instant::now();
+        Ok(None)
+    }
+
+    fn collect(&self, tables: &[Table], rows: &Rows, found: &mut [Vec<Hit>]) {
+        for row in &rows.rows {
+            let [Value::Number(number), Value::String(key), Value::String(text)] = row.as_slice() else {
+                continue;
+            };
+            let number =
+                number.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(usize::MAX);
+            let table = tables.get(number).filter(|_| is_addressable(key));
+            if let (Some(table), Some(hits)) = (table, found.get_mut(number)) {
+                hits.push(self.hit(table, key, text));
+            }
+        }
+    }
+
+    fn hit(&self, table: &Table, key: &str, text: &str) -> Hit {
+        let uri = self.provider.addresses.row(&table.schema, &table.name, key);
+        let entry = Entry::new(uri, format!("{} {key}", table.name));
+        let entry = entry.mime("application/json").details(Details::kind("row"));
+        Hit::new(entry).excerpt(excerpt(text, self.words.first().unwrap_or(&"")))
+    }
+
+    fn miss_table(&mut self, table: &Table, why: &Error) {
+        self.miss(format!("the table `{}` cannot be searched: {why}", table.name));
+    }
+
+    fn miss(&mut self, why: String) {
+        if self.missing.is_none() {
+            warn!("a search is not complete: {why}");
+            self.missing = Some(why);
+        }
+    }
+}
+
+const TIME_IS_OVER: &str = "the time was over before all rows were read";
+
+/// Groups of tables that are searched with one statement.
+fn batches(tables: Vec<(u64, Table)>) -> Vec<Vec<Table>> {
+    let (mut batches, mut bytes) = (Vec::<Vec<Table>>::new(), 0);
+    for (size, table) in tables {
+        bytes += size;
+        match batches.last_mut() {
+            Some(last) if last.len() < BATCH_TABLES && bytes <= BATCH_BYTES => last.push(table),
+            _ => {
+                batches.push(vec![table]);
+                bytes = size;
+            }
+        }
+    }
+    batches
+}
+
+/// The text columns of a row as one text, as SQL.
+fn text(table: &Table) -> String {
+    let columns = table.text_columns().map(|column| format!("coalesce({}::text, '')", quoted(&column.name)));
+    format!("({})", columns.collect::<Vec<_>>().join(" || ' ' || "))
+}
+
+/// The regular expression for texts that contain a word.
+fn pattern(word: &str) -> String {
+    let is_plain = |c: &char| c.is_alphanumeric() || !c.is_ascii();
+    word.chars().map(|c| if is_plain(&c) { c.to_string() } else { format!("\\{c}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_no_expression() {
+        assert_eq!(pattern("a.b*\\ü_1%"), "a\\.b\\*\\\\ü\\_1\\%");
+        assert_eq!(pattern("***:("), "\\*\\*\\*\\:\\(");
+    }
 }

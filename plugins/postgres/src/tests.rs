@@ -1,6 +1,7 @@
 //! Tests with prepared messages instead of a server. A real server is used by `tests/session.py`.
 
 mod connections;
+mod search;
 mod statements;
 
 use larder_provider::{Error, set_setting};

@@ -44,11 +44,11 @@ fn script(messages: &[Vec<u8>], repeated: &[u8]) -> Script {
     Script { prepared: Cursor::new(messages.concat()), repeated: repeated.to_owned() }
 }
 
-fn connection(messages: &[Vec<u8>], repeated: &[u8]) -> Connection {
+pub(super) fn connection(messages: &[Vec<u8>], repeated: &[u8]) -> Connection {
     Connection::new(Box::new(script(messages, repeated)))
 }
 
-fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+pub(super) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
     [&[tag], length.as_slice(), body].concat()
 }
@@ -63,15 +63,15 @@ fn row(value: &[u8]) -> Vec<u8> {
     message(b'D', &[&[0, 1], length.as_slice(), value].concat())
 }
 
-fn refusal(severity: &str, code: &str, text: &str) -> Vec<u8> {
+pub(super) fn refusal(severity: &str, code: &str, text: &str) -> Vec<u8> {
     message(b'E', format!("V{severity}\0C{code}\0M{text}\0\0").as_bytes())
 }
 
-fn ready() -> Vec<u8> {
+pub(super) fn ready() -> Vec<u8> {
     message(b'Z', b"I")
 }
 
-fn server(password: Option<&str>) -> Server {
+pub(super) fn server(password: Option<&str>) -> Server {
     Server {
         host: "127.0.0.1".into(),
         port: 5432,
