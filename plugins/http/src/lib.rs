@@ -5,6 +5,7 @@ mod link_header;
 mod list;
 mod position;
 mod resource;
+mod search;
 mod settings;
 
 #[cfg(test)]
@@ -14,7 +15,7 @@ use std::collections::BTreeSet;
 
 use larder_provider::{
     Completion, CompletionRequest, Content, Declaration, Description, Entry, EntryPage, Error, Freshness,
-    Hit, Hits, Provider, Query, Reading, Request, Result, Scope, SearchQuery, TemplatePage, time_left, warn,
+    Hits, Provider, Query, Reading, Request, Result, Scope, SearchQuery, TemplatePage, time_left, warn,
 };
 use larder_web::caching;
 use serde_json::Value;
@@ -67,33 +68,39 @@ impl Provider for Api {
     fn list(&self, query: &Query) -> Result<EntryPage> {
         let mut position = Position::parse(query.cursor.as_deref())?;
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);
-        let mut page = EntryPage::default();
-        if position.list == 0 {
-            let mut rest = self.single_entries(query).into_iter().skip(position.offset);
-            page.entries = rest.by_ref().take(limit).collect();
-            page.freshness = Some(Freshness::everyone(self.settings.ttl));
-            if rest.next().is_some() {
-                page.next_cursor = Some(Position { offset: position.offset + limit, ..position }.cursor());
-                return Ok(page);
-            }
-            position = Position { list: 1, ..Position::default() };
+        let mut page = self.single_page(query, &mut position, limit);
+        if page.next_cursor.is_some() {
+            return Ok(page);
         }
         let lists: Vec<_> = self.lists().collect();
+        let mut failure = None;
         for _ in 0..MAX_REQUESTS {
-            let Some((resource, list)) = lists.get(position.list - 1) else { return Ok(page) };
+            let Some((resource, list)) = lists.get(position.list - 1) else { break };
             if page.entries.len() >= limit
                 || (time_left() < self.settings.client.timeout && !page.entries.is_empty())
             {
                 break;
             }
-            let found = list.page(position.token.as_deref(), "", &self.settings)?;
+            let found = match list.page(position.token.as_deref(), "", &self.settings) {
+                Ok(found) => found,
+                // The cursor of a client may have been changed.
+                Err(error @ Error::Invalid(_)) if position.token.is_some() => return Err(error),
+                // A list that fails takes away only itself.
+                Err(error) => {
+                    warn!("the list of `{}` is omitted: {error}", resource.uri.as_str());
+                    failure.get_or_insert(error);
+                    position = position.next_list();
+                    continue;
+                }
+            };
             page.freshness = earlier(page.freshness, found.freshness, page.entries.is_empty());
             let (entries, next) = take(resource, list, found, position, limit - page.entries.len());
             page.entries.extend(entries.into_iter().filter(|entry| query.wants(entry)));
             position = next;
         }
         page.next_cursor = lists.get(position.list - 1).map(|_| position.cursor());
-        Ok(page)
+        let is_empty = page.entries.is_empty() && page.next_cursor.is_none() && query.cursor.is_none();
+        failure.filter(|_| is_empty).map_or(Ok(page), Err)
     }
 
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
@@ -156,24 +163,7 @@ impl Provider for Api {
     }
 
     fn search(&self, query: &SearchQuery) -> Result<Hits> {
-        let searches: Vec<_> =
-            self.resources.iter().filter_map(|it| Some((it, it.search.as_ref()?))).collect();
-        let mut found = Vec::new();
-        for (resource, search) in searches {
-            let page = search.page(None, &query.text, &self.settings)?;
-            found.push(
-                page.items.iter().filter_map(|item| search.entry(item, resource.mime_type())).collect(),
-            );
-        }
-        // A search of the API knows best. Without one, the texts of the lists are searched.
-        if found.is_empty() {
-            found.push(self.matching_entries(query)?);
-        }
-        let hits = alternate(found).into_iter().map(|entry| {
-            let excerpt = entry.description.clone();
-            Hit { excerpt, ..Hit::new(entry) }
-        });
-        Ok(query.take(hits))
+        self.hits(query)
     }
 }
 
@@ -186,22 +176,28 @@ impl Api {
         self.resources.iter().filter_map(|resource| Some((resource, resource.list.as_ref()?)))
     }
 
+    /// The page with the single resources from a position on. It has a cursor if there are more of them; otherwise the
+    /// position becomes that of the first list.
+    fn single_page(&self, query: &Query, position: &mut Position, limit: usize) -> EntryPage {
+        let mut page = EntryPage::default();
+        if position.list > 0 {
+            return page;
+        }
+        let mut rest = self.single_entries(query).into_iter().skip(position.offset);
+        page.entries = rest.by_ref().take(limit).collect();
+        page.freshness = Some(Freshness::everyone(self.settings.ttl));
+        if rest.next().is_some() {
+            page.next_cursor =
+                Some(Position { offset: position.offset + limit, ..position.clone() }.cursor());
+        } else {
+            *position = position.next_list();
+        }
+        page
+    }
+
     fn single_entries(&self, query: &Query) -> Vec<Entry> {
         let single = self.resources.iter().filter(|resource| resource.is_single()).map(Resource::entry);
         single.filter(|entry| query.wants(entry)).collect()
-    }
-
-    /// The entries of the first page of the list that contain all words of a text.
-    fn matching_entries(&self, query: &SearchQuery) -> Result<Vec<Entry>> {
-        let page = self.list(&Query::new(1000))?;
-        let words: Vec<String> = query.text.split_whitespace().map(str::to_lowercase).collect();
-        let contains_all = |entry: &Entry| {
-            let texts = [Some(&entry.name), entry.title.as_ref(), entry.description.as_ref()];
-            let text =
-                texts.into_iter().flatten().fold(String::new(), |all, one| all + " " + one).to_lowercase();
-            !words.is_empty() && words.iter().all(|word| text.contains(word))
-        };
-        Ok(page.entries.into_iter().filter(contains_all).collect())
     }
 }
 
@@ -239,7 +235,7 @@ fn take(
     } else if page.next.is_some() {
         Position { offset: 0, token: page.next, ..position }
     } else {
-        Position { list: position.list + 1, ..Position::default() }
+        position.next_list()
     };
     (entries, next)
 }
@@ -263,11 +259,4 @@ fn part(body: &[u8], pointer: &str, mime_type: Option<&str>) -> Result<Content> 
         (Value::String(text), Some(mime)) if mime != "application/json" => Content::text(text).mime(mime),
         (part, mime) => Content::text(format!("{part:#}")).mime(mime.unwrap_or("application/json")),
     })
-}
-
-/// Merges ranked lists: the first of each, then the second of each.
-fn alternate<T>(lists: Vec<Vec<T>>) -> Vec<T> {
-    let longest = lists.iter().map(Vec::len).max().unwrap_or_default();
-    let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
-    (0..longest).flat_map(|_| lists.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>()).collect()
 }

@@ -24,6 +24,11 @@ impl Position {
         parsed().ok_or_else(|| Error::invalid("the cursor is invalid"))
     }
 
+    /// The beginning of the next list.
+    pub(crate) fn next_list(&self) -> Self {
+        Self { list: self.list + 1, ..Self::default() }
+    }
+
     pub(crate) fn cursor(&self) -> String {
         let token = self.token.as_ref().map(|token| format!(":{token}")).unwrap_or_default();
         format!("{}:{}{token}", self.list, self.offset)

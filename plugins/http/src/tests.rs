@@ -8,6 +8,8 @@ use larder_provider::{
     Body, CompletionRequest, Error, Provider as _, Query, Request, SearchQuery, set_setting,
 };
 
+mod search;
+
 use crate::Api;
 
 const RESOURCES: &str = r#"[

@@ -68,6 +68,9 @@ async def checks(session, folder):
     session.check("completion", await session.complete("records://by-cursor/{id}", "id", "2"), ["2", *map(str, range(20, 26))])
     found = await session.search("rare words")
     session.check("search", found is None or "records://by-link/17" in found)
+    for text, uri in [("Record 25", "records://by-cursor/25"), ("status", "records://status")]:
+        found = await session.search(text)
+        session.check(f"search of {text} without a search of the API", found is None or uri in found)
     async with session.watching("records://by-link/7") as notifications:
         replace(folder / "www/7.json", json.dumps({"id": session.unique("7")}))
         await notifications.updated("records://by-link/7")
