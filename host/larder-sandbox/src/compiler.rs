@@ -350,10 +350,15 @@ impl Compiler {
             temp_file.as_file().set_len(output.code)?;
             Ok((functions, cache.insert::<T>(digest, temp_file)?))
         });
-        let (functions, _pin) = stored.await?.map_err(unwritable)?;
+        let (functions, pin) = stored.await?.map_err(unwritable)?;
         let phases = CompilePhases::of_process(process, &output, stopwatch.lap());
-        let found = self.find(job.job.team, digest).await?;
-        let entry = found.ok_or_else(|| Rejection::Compiler(UNUSABLE.into()))?;
+        let found = self.find(job.job.team, digest).await;
+        drop(pin);
+        if let Err(Rejection::NoRoom(_)) = found {
+            // It could not be removed before.
+            self.run_blocking(Cache::remove_unused).await?;
+        }
+        let entry = found?.ok_or_else(|| Rejection::Compiler(UNUSABLE.into()))?;
         let phases = CompilePhases { map: stopwatch.lap(), ..phases };
         if let Some((owner, functions)) = functions {
             self.store_functions(owner, functions);

@@ -129,7 +129,7 @@ async fn instances_of_libraries_are_charged_as_memory_of_the_guest() {
         async move {
             let builder = TestServer::builder("")
                 .compiler(test.compiler("hangs-in-optimisation"), test.cache())
-                .provider("revision", |grant, _| grant.limits.memory = (1 << 20) + (512 << 10))
+                .provider("revision", |grant, _| grant.limits.memory = 1 << 20)
                 .file("revision.wasm", &component);
             let mut http = HttpTestServer::from_builder(builder).await;
             http.run_reconciler();
