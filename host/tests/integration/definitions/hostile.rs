@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use expect_test::expect;
 use larder_model::policy::{GuestLifetime, HostRule, ToolGrant};
@@ -15,9 +15,6 @@ use super::{call, names};
 use crate::harness::{TestServer, TestServerBuilder};
 use crate::http_server::HttpTestServer;
 use crate::process::WorkDir;
-
-/// Longer than any call of these tests takes.
-const SOON: Duration = Duration::from_secs(20);
 
 /// A server whose provider `hostile_tools` lists this. Another one works as usual.
 fn hostile(list: &str) -> TestServerBuilder {
@@ -81,9 +78,7 @@ async fn expensive_schemas_are_omitted_or_their_effort_is_bounded() {
     let mut outcomes = String::new();
     for name in names(&server, "tools").await {
         let arguments = if name == "recursive" || name.contains("chain") { &nested } else { &text };
-        let start = Instant::now();
         let response = call(&server, &name, arguments.clone()).await.json();
-        assert!(start.elapsed() < SOON, "{name}: {:?}", start.elapsed());
         outcomes += &format!("{name}: {}\n", outcome(&response));
     }
     expect![[r#"
@@ -172,19 +167,24 @@ async fn schemas_refer_to_no_file_and_no_server() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_ends_halfway_ran_once() {
-    for lifetime in [GuestLifetime::Fresh, GuestLifetime::Reused] {
-        let counter = Counter::start();
-        let builder = counter.grant_to(hostile("count"));
-        let builder = builder.provider("hostile_tools", |grant, _| {
-            grant.guests = lifetime;
-            grant.limits.cpu_time = Duration::from_millis(500);
-        });
-        let server = HttpTestServer::from_builder(builder).await;
-        for (at, mode) in ["fine", "trap", "fine", "fail", "unavailable", "hang", "fine"].iter().enumerate() {
-            let response = call(&server, "count", json!({ "then": mode })).await.json();
-            assert_eq!(response.get("result").is_some(), *mode == "fine", "{response}");
-            assert_eq!(counter.count(), at + 1, "{lifetime:?} {mode}: {response}");
-        }
+    tokio::join!(
+        check_calls_that_end_halfway(GuestLifetime::Fresh),
+        check_calls_that_end_halfway(GuestLifetime::Reused)
+    );
+}
+
+async fn check_calls_that_end_halfway(lifetime: GuestLifetime) {
+    let counter = Counter::start();
+    let builder = counter.grant_to(hostile("count"));
+    let builder = builder.provider("hostile_tools", |grant, _| {
+        grant.guests = lifetime;
+        grant.limits.cpu_time = Duration::from_millis(200);
+    });
+    let server = HttpTestServer::from_builder(builder).await;
+    for (at, mode) in ["fine", "trap", "fine", "fail", "unavailable", "hang", "fine"].iter().enumerate() {
+        let response = call(&server, "count", json!({ "then": mode })).await.json();
+        assert_eq!(response.get("result").is_some(), *mode == "fine", "{response}");
+        assert_eq!(counter.count(), at + 1, "{lifetime:?} {mode}: {response}");
     }
 }
 
