@@ -22,6 +22,8 @@ pub struct Hits {
     pub hits: Vec<Hit>,
     /// How long the result may be reused.
     pub freshness: Freshness,
+    /// Whether the provider did not say that hits are missing.
+    pub is_complete: bool,
 }
 
 /// A resource that a search found.

@@ -116,9 +116,10 @@ impl<'a> SearchCalls<'a> {
         team: &'v TeamCatalog,
         offer: &'v Arc<Offer>,
     ) -> Result<Answer<'v>, CallError> {
-        let hits = offer.provider.search_for_caller(self.permit(offer)?, self.query).await?.hits;
-        let (mut candidates, mut bytes) = (Vec::new(), 0);
-        for hit in hits {
+        let found = offer.provider.search_for_caller(self.permit(offer)?, self.query).await?;
+        let mut candidates = Vec::new();
+        let mut bytes = 0;
+        for hit in found.hits {
             let candidate = Candidate { entry: Arc::new(hit.entry), excerpt: hit.excerpt, offer };
             bytes += candidate.wire_size();
             if bytes > MAX_PAGE_BYTES {
@@ -129,7 +130,12 @@ impl<'a> SearchCalls<'a> {
             }
         }
         let memory = self.charge(offer, bytes.min(MAX_PAGE_BYTES))?;
-        Ok(Answer { hits: Some(candidates), own_list: None, is_complete: true, memory: Some(memory) })
+        Ok(Answer {
+            hits: Some(candidates),
+            own_list: None,
+            is_complete: found.is_complete,
+            memory: Some(memory),
+        })
     }
 
     /// Fetches a list that depends on the caller. What was fetched before an error is used.

@@ -20,14 +20,18 @@ pub(in crate::provider) fn wit_search_query(query: &SearchQuery) -> wit::SearchQ
     wit::SearchQuery { text, limit, uri_prefix, kind }
 }
 
+/// The key in the metadata of a hit by which a provider says that others are missing.
+const INCOMPLETE: &str = "dev.larder.search/incomplete";
+
 /// Converts the hits. Those that the query excludes are omitted without a note, because a provider may ignore
 /// its hints.
 pub(in crate::provider) async fn hits(
-    response: wit::Hits,
+    mut response: wit::Hits,
     query: &SearchQuery,
     omissions: &mut Omissions<'_>,
 ) -> Hits {
     let limit = query.limit as usize;
+    let is_complete = !take_incomplete(&mut response.hits);
     if response.hits.len() > limit {
         omissions.add(format!("hits of a search beyond its limit of {limit}"));
     }
@@ -48,7 +52,18 @@ pub(in crate::provider) async fn hits(
         }
     }
     hits.retain(|hit| matches_query(hit, query));
-    Hits { hits, freshness: response.freshness.map_or(Freshness::UNKNOWN, freshness) }
+    Hits { hits, freshness: response.freshness.map_or(Freshness::UNKNOWN, freshness), is_complete }
+}
+
+/// Removes the key that says that hits are missing. Returns whether a hit had it.
+fn take_incomplete(hits: &mut [wit::Hit]) -> bool {
+    let mut is_incomplete = false;
+    for details in hits.iter_mut().filter_map(|hit| hit.entry.details.as_mut()) {
+        let count = details.metadata.len();
+        details.metadata.retain(|(key, _)| key != INCOMPLETE);
+        is_incomplete |= details.metadata.len() < count;
+    }
+    is_incomplete
 }
 
 /// Returns the bytes of the hits.
@@ -93,6 +108,27 @@ mod tests {
         let hits = super::hits(wit::Hits { hits, freshness: None }, query, &mut omissions).await;
         let uris = hits.hits.iter().map(|hit| hit.entry.uri.to_string()).collect();
         (uris, omissions.summary().len())
+    }
+
+    #[tokio::test]
+    async fn a_provider_says_that_hits_are_missing() {
+        let mut found = vec![hit("x:1", ""), hit("x:2", "")];
+        let query = SearchQuery { limit: 1, ..SearchQuery::default() };
+        for is_complete in [true, false] {
+            let response = wit::Hits { hits: found.clone(), freshness: None };
+            let hits = super::hits(response, &query, &mut Omissions::default()).await;
+            assert_eq!(hits.is_complete, is_complete);
+            assert!(hits.hits.iter().all(|hit| hit.entry.details.metadata.is_empty()));
+            // The hit that says it is beyond the limit.
+            found[1].entry.details = Some(types::Details {
+                kind: None,
+                audience: vec![],
+                priority: None,
+                last_modified: None,
+                icons: vec![],
+                metadata: vec![(INCOMPLETE.to_owned(), "true".to_owned())],
+            });
+        }
     }
 
     #[tokio::test]
