@@ -1,5 +1,6 @@
 //! The first command of the README, from nothing, as somebody runs it who does not know Larder yet. The bound is on CPU
-//! time, which depends less than the wall time on what else the machine does.
+//! time, which depends less than the wall time on what else the machine does. A machine that is slower than the one of the
+//! bound has more time: it is compared by the time that xtask takes, which is compiled first.
 
 use std::fs;
 use std::time::Duration;
@@ -10,7 +11,9 @@ use crate::cpu_time::cpu_time;
 use crate::run::{Output, cargo, in_ci, target};
 use crate::step::Outcome;
 
+/// The limit on a machine on which xtask takes no more than `XTASK_CPU_TIME`.
 const MAX_CPU_TIME: Duration = Duration::from_secs(15 * 60);
+const XTASK_CPU_TIME: Duration = Duration::from_secs(25);
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     if !in_ci() {
@@ -20,13 +23,36 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
+    output.run(cargo(&["build", "--package", "xtask", "--target-dir"]).arg(&folder))?;
+    // A step is a process of its own, and this one starts nothing else.
+    let of_xtask = cpu_time()?;
     let mut demo = cargo(&["run", "--package", "xtask", "--target-dir"]);
     demo.arg(&folder).args(["--", "demo", "--check", "--folder"]).arg(&folder);
     output.run(&mut demo)?;
-    // A step is a process of its own, and this one starts nothing else.
     let used = cpu_time()?;
-    let note = format!("{:.1} CPU-minutes", used.as_secs_f64() / 60.0);
-    ensure!(used <= MAX_CPU_TIME, "`cargo xtask demo` needs {note}; the limit is {MAX_CPU_TIME:?}");
+    let limit = limit(of_xtask);
+    let note = format!("{} CPU-minutes, {} of them for xtask", minutes(used), minutes(of_xtask));
+    ensure!(used <= limit, "`cargo xtask demo` needs {note}; the limit is {}", minutes(limit));
     fs::remove_dir_all(&folder)?;
     Ok(Outcome::PassedWithNote(note))
+}
+
+fn limit(of_xtask: Duration) -> Duration {
+    let slowness = of_xtask.as_secs_f64() / XTASK_CPU_TIME.as_secs_f64();
+    MAX_CPU_TIME.mul_f64(slowness.max(1.0))
+}
+
+fn minutes(time: Duration) -> String {
+    format!("{:.1}", time.as_secs_f64() / 60.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slower_machine_has_more_time() {
+        assert_eq!(limit(XTASK_CPU_TIME / 2), MAX_CPU_TIME);
+        assert_eq!(limit(XTASK_CPU_TIME * 2), MAX_CPU_TIME * 2);
+    }
 }
