@@ -128,6 +128,8 @@ async fn a_read_that_joined_another_waits_no_longer_than_for_its_own_call() {
     let took = began.elapsed();
     assert!(took < Duration::from_secs(30), "{took:?}");
     for read in reads {
-        assert!(read.unwrap_err().to_string().contains("it did not respond within 1s"));
+        let error = read.unwrap_err().to_string();
+        // Those that come after the first call has ended find no time left for a call of their own.
+        assert!(error.contains("it did not respond within 1s") || error.contains("is busy"), "{error}");
     }
 }

@@ -27,9 +27,11 @@ pub(super) fn check_missing_compiler(project: &Project<'_>) -> Result<()> {
 /// Checks a project in a workspace, in which npm installs packages above the project, and links another one.
 pub(super) fn check_workspace(output: &Output, language: &'static Language) -> Result<()> {
     let root = folder::empty(language.name, "workspace")?;
-    let here = root.join("packages/notes");
+    // Not the name of a provider that other steps serve: it would be compared with them, because they use the same state.
+    let name = "workspace-notes";
+    let here = root.join("packages").join(name);
     write_workspace(&root)?;
-    let new = ["new", "notes", "--lang", language.name, "--path"];
+    let new = ["new", name, "--lang", language.name, "--path"];
     output.run(command(larder()).args(new).arg(&here))?;
     // Before `npm install`, the build says what to install.
     let mut build = command("npm");
@@ -39,7 +41,7 @@ pub(super) fn check_workspace(output: &Output, language: &'static Language) -> R
     replace(&here.join("provider.js"), "\"world\"", "name")?;
     shell::run(output, &root, "npm install --no-package-lock")?;
     shell::run(output, &here, "npm run build && mkdir PLUGINS && cp *.wasm PLUGINS")?;
-    let project = Project { output, language, name: "notes", here };
+    let project = Project { output, language, name, here };
     let text = project.read("hello", ["--plugins", "PLUGINS"])?;
     ensure!(text == greeting("workspace"), "unexpected greeting {text:?}");
     Ok(())

@@ -63,7 +63,11 @@ async fn the_regular_expressions_of_a_provider_share_one_limit() {
 
 #[tokio::test]
 async fn expensive_schemas_are_omitted_or_their_effort_is_bounded() {
-    let server = HttpTestServer::from_builder(hostile("bombs")).await;
+    // The limits of effort end each validation, but the validator of a debug build takes long to reach them.
+    let builder = hostile("bombs").provider("hostile_tools", |grant, _| {
+        grant.limits.timeout = Duration::from_secs(55);
+    });
+    let server = HttpTestServer::from_builder(builder).await;
     expect![[r#"
         the tool `deep`: its input schema: it is nested more than 64 levels deep
         the tool `large_pattern`: its input schema: the regular expression "((a{1000}){1000}){1000}" is invalid or too large, or has look-around or back references
