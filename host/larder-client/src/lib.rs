@@ -67,7 +67,7 @@
 //! # }
 //! ```
 
-// Delays and numbers of servers must not overflow.
+// Numbers that a server sends, such as delays, must not overflow.
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 mod admin;

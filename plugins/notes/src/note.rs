@@ -31,7 +31,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Whether it embeds a picture or another file that is no note, as its extension says.
+    /// Whether it embeds a file that is not a note, such as a picture. The extension decides.
     pub(crate) fn is_attachment(&self) -> bool {
         let path = self.target.split(['#', '?']).next().unwrap_or_default();
         let extension = path.rsplit_once('.').map(|(_, extension)| extension).unwrap_or_default();

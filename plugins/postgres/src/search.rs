@@ -61,8 +61,8 @@ impl Postgres {
         let hits = named(self.entries(snapshot, &all), &words);
         let tables = by_size(snapshot, self.selection(), all)?;
         let limit = query.limit.clamp(1, MAX_HITS);
-        let (uris, missing) = (HashSet::new(), None);
-        let mut search = Search { provider: self, words, limit, end, hits, uris, missing };
+        let mut search =
+            Search { provider: self, words, limit, end, hits, uris: HashSet::new(), missing: None };
         search.run(snapshot, query.text.trim(), tables)?;
         let hits = query.take(search.hits);
         match search.missing {

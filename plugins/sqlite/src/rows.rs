@@ -105,8 +105,8 @@ pub(crate) fn read(
     Ok(End::Complete)
 }
 
-/// The columns of a table, as SQL, each of which is NULL if its value is too large, and after them the sizes of these
-/// values. SQLite knows a size without reading the value.
+/// The SQL for the columns of a table, followed by the size of each value. A value that is too large is replaced by NULL.
+/// SQLite knows a size without reading the value.
 fn without_large_values(connection: &Connection, from: &str) -> rusqlite::Result<String> {
     let statement = connection.prepare(&format!("SELECT * {from}"))?;
     let columns: Vec<_> = statement.column_names().map(quoted).collect();

@@ -41,8 +41,7 @@ impl Sqlite {
         tables.retain(|table| !table.is_view && table.key().is_some());
         tables.sort_by_cached_key(|table| size(&database.connection, table));
         database.stop_at(end)?;
-        let (uris, missing) = (HashSet::new(), None);
-        let mut search = Search { provider: self, query, words, hits, uris, missing };
+        let mut search = Search { provider: self, query, words, hits, uris: HashSet::new(), missing: None };
         database.consistent(|connection| search.run(connection, &tables))?;
         let hits = query.take(search.hits);
         match search.missing {

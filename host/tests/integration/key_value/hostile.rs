@@ -40,7 +40,8 @@ async fn start(timeout: Duration, cpu_time: Duration) -> TestServer {
     builder.provider("keeps", flooding).start().await
 }
 
-/// Makes calls of the neighbour. Returns how many operations of the flood were made during one of them at most.
+/// Makes calls to the provider beside the flood, and counts the operations of the flood during each call. Returns the
+/// largest count.
 async fn use_neighbour(server: &TestServer, count: impl Fn() -> u64) -> u64 {
     let mut most = 0;
     for n in 0..10 {
