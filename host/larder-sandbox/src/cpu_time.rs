@@ -20,8 +20,8 @@ const HALF_TICKS: u64 = 200;
 /// since otherwise many guests would take turns at exceeding the quota.
 const MIN_QUOTA_PAUSE: Duration = Duration::from_millis(50);
 
-/// Sets the CPU deadline of a call: the guest is interrupted after `cpu_time`, and the meter records it. After its first
-/// tick, a call is moved to a thread for long calls. Long before the end it is slowed down, and more so if its team has
+/// Sets the CPU deadline of a call: the guest is interrupted after `cpu_time`, and the meter records it. After the CPU time
+/// of a tick, a call is moved to a thread for long calls. Long before the end it is slowed down, and more so if its team has
 /// used up its CPU quota.
 pub(super) fn set_cpu_deadline(store: &mut Store<GuestState>, cpu_time: Duration, meter: Arc<CallMeter>) {
     meter.restart();

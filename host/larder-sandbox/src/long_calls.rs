@@ -1,6 +1,6 @@
 //! Threads for calls that take long or need much memory. A call starts on the thread that received it, which serves
-//! other requests too. When it has run for a tick, or before its guest allocates much memory, it is moved to one of
-//! these threads, where the teams share the time by weight. Guests with much memory are cleared here too.
+//! other requests too. When it has used a millisecond of CPU time, or before its guest allocates much memory, it is
+//! moved to one of these threads, where the teams share the time by weight. Guests with much memory are cleared here too.
 
 mod job;
 mod threads;

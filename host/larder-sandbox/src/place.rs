@@ -6,6 +6,8 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use larder_runtime::metrics::process::thread_cpu_time;
+
 /// Bytes by which the memory of a guest may grow before its call is moved. Fewer bytes are touched and cleared in less
 /// than a millisecond.
 pub(super) const MAX_GROWTH: u64 = 4 << 20;
@@ -21,13 +23,43 @@ enum Place {
     /// No call is polled on this thread.
     None,
     /// A call is polled on the thread that received it.
-    Receiver { since: Instant, is_move_requested: bool },
+    Receiver { since: Instant, cpu_time: CpuSample, is_move_requested: bool },
     /// This is a thread for long calls.
     LongCallThread,
 }
 
+/// Age of a sample that is used again, because reading the CPU clock of a thread is a system call.
+const MAX_SAMPLE_AGE: Duration = Duration::from_millis(1);
+
+/// The CPU time of this thread at a moment.
+#[derive(Debug, Clone, Copy)]
+struct CpuSample {
+    at: Instant,
+    cpu_time: Duration,
+}
+
 thread_local! {
     static PLACE: Cell<Place> = const { Cell::new(Place::None) };
+    static LAST_SAMPLE: Cell<Option<CpuSample>> = const { Cell::new(None) };
+}
+
+impl CpuSample {
+    /// Returns a sample that is hardly older than now.
+    fn before(now: Instant) -> Self {
+        let last = LAST_SAMPLE.get();
+        if let Some(last) = last.filter(|last| now.saturating_duration_since(last.at) <= MAX_SAMPLE_AGE) {
+            return last;
+        }
+        let sample = Self { at: now, cpu_time: thread_cpu_time() };
+        LAST_SAMPLE.set(Some(sample));
+        sample
+    }
+
+    /// Returns the CPU time that this thread used at least since a later moment.
+    fn used_since(self, later: Instant) -> Duration {
+        let used = thread_cpu_time().saturating_sub(self.cpu_time);
+        used.saturating_sub(later.saturating_duration_since(self.at))
+    }
 }
 
 /// Declares that this is a thread for long calls, until it ends.
@@ -42,7 +74,8 @@ pub(super) fn is_long_call_thread() -> bool {
 
 /// Polls a call on the thread that received it. Returns also whether the call requested the move.
 pub(super) fn poll_on_receiver<T>(since: Instant, poll: impl FnOnce() -> T) -> (T, bool) {
-    let before = PLACE.replace(Place::Receiver { since, is_move_requested: false });
+    let cpu_time = CpuSample::before(since);
+    let before = PLACE.replace(Place::Receiver { since, cpu_time, is_move_requested: false });
     let polled = poll();
     let after = PLACE.replace(before);
     (polled, matches!(after, Place::Receiver { is_move_requested: true, .. }))
@@ -50,15 +83,17 @@ pub(super) fn poll_on_receiver<T>(since: Instant, poll: impl FnOnce() -> T) -> (
 
 /// Requests the move of the call that is being polled. Returns false if it cannot be moved from here.
 fn request_move() -> bool {
-    let Place::Receiver { since, .. } = PLACE.get() else { return false };
-    PLACE.set(Place::Receiver { since, is_move_requested: true });
+    let Place::Receiver { since, cpu_time, .. } = PLACE.get() else { return false };
+    PLACE.set(Place::Receiver { since, cpu_time, is_move_requested: true });
     true
 }
 
-/// Requests the move if the call keeps the thread that received it for at least so long. It moves when it yields.
+/// Requests the move if the call has used so much CPU time of the thread that received it. It moves when it yields. A
+/// short call whose thread was preempted stays: on a thread of low priority it would wait for long calls.
 pub(super) fn request_move_after(limit: Duration) {
-    if let Place::Receiver { since, .. } = PLACE.get()
+    if let Place::Receiver { since, cpu_time, .. } = PLACE.get()
         && since.elapsed() >= limit
+        && cpu_time.used_since(since) >= limit
     {
         request_move();
     }
@@ -119,6 +154,31 @@ mod tests {
         assert!(is_moved(|| request_move_after(Duration::ZERO)));
         assert!(!is_moved(|| request_move_after(Duration::from_secs(3_600))));
         assert!(!request_move());
+    }
+
+    #[test]
+    fn moves_after_cpu_time_and_not_after_a_pause_of_the_thread() {
+        const LIMIT: Duration = Duration::from_millis(5);
+        let compute = |time: Duration| {
+            let start = thread_cpu_time();
+            while thread_cpu_time().saturating_sub(start) < time {
+                std::hint::spin_loop();
+            }
+        };
+        assert!(!is_moved(|| {
+            std::thread::sleep(4 * LIMIT);
+            request_move_after(LIMIT);
+        }));
+        assert!(is_moved(|| {
+            compute(LIMIT + 2 * MAX_SAMPLE_AGE);
+            request_move_after(LIMIT);
+        }));
+        // What the thread did before is not counted.
+        compute(2 * LIMIT);
+        assert!(!is_moved(|| {
+            std::thread::sleep(LIMIT);
+            request_move_after(LIMIT);
+        }));
     }
 
     #[test]
