@@ -48,7 +48,8 @@ pub(super) struct GuestState {
     pub(super) used_caller_bucket: bool,
     /// Measures the current call.
     pub(super) meter: Option<Arc<CallMeter>>,
-    wasi: WasiCtx,
+    /// None until the guest needs it, unless folders are granted: most guests of small providers never do.
+    wasi: Option<WasiCtx>,
     http: WasiHttpCtx,
     http_hooks: HttpHooks,
     table: ResourceTable,
@@ -76,7 +77,7 @@ impl GuestState {
             logged_lost_signal: false,
             used_caller_bucket: false,
             meter: None,
-            wasi: wasi(&lease.grant, &log, tcp.as_deref())?,
+            wasi: wasi_with_folders(&lease.grant, &log, tcp.as_deref())?,
             http_hooks: HttpHooks::new(
                 lease.outgoing_http.clone(),
                 log.clone(),
@@ -106,9 +107,23 @@ impl GuestState {
     }
 }
 
-/// Creates a WASI context with the granted variables, folders and TCP connections. It has no arguments, no stdin and
-/// no other sockets.
-fn wasi(grant: &Grant, log: &Log, tcp: Option<&GuestTcp>) -> wasmtime::Result<WasiCtx> {
+/// Creates a WASI context if folders are granted, which are opened before the call.
+fn wasi_with_folders(grant: &Grant, log: &Log, tcp: Option<&GuestTcp>) -> wasmtime::Result<Option<WasiCtx>> {
+    if grant.dirs.is_empty() {
+        return Ok(None);
+    }
+    let mut wasi = wasi(grant, log, tcp);
+    for dir in &grant.dirs {
+        preopen::open(&mut wasi, dir).map_err(|error| {
+            error.context(format!("cannot open the granted folder {}", dir.host.display()))
+        })?;
+    }
+    Ok(Some(wasi.build()))
+}
+
+/// Starts a WASI context with the granted variables and TCP connections. It has no arguments, no stdin and no other
+/// sockets.
+fn wasi(grant: &Grant, log: &Log, tcp: Option<&GuestTcp>) -> WasiCtxBuilder {
     let mut wasi = WasiCtxBuilder::new();
     wasi.stdout(LogStream::new(log, LogLevel::Info))
         .stderr(LogStream::new(log, LogLevel::Warn))
@@ -120,12 +135,7 @@ fn wasi(grant: &Grant, log: &Log, tcp: Option<&GuestTcp>) -> wasmtime::Result<Wa
     for (name, value) in &grant.env {
         wasi.env(name, value);
     }
-    for dir in &grant.dirs {
-        preopen::open(&mut wasi, dir).map_err(|error| {
-            error.context(format!("cannot open the granted folder {}", dir.host.display()))
-        })?;
-    }
-    Ok(wasi.build())
+    wasi
 }
 
 impl GuestState {
@@ -137,7 +147,9 @@ impl GuestState {
 
 impl WasiView for GuestState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        let Self { wasi: context, lease, log, tcp, table, .. } = self;
+        let ctx = context.get_or_insert_with(|| wasi(&lease.grant, log, tcp.as_deref()).build());
+        WasiCtxView { ctx, table }
     }
 }
 

@@ -18,14 +18,13 @@ pub(super) struct HttpHooks {
     outgoing_http: Arc<OutgoingHttp>,
     log: Log,
     trace: Option<TraceContext>,
-    /// One permit for each request whose response was not read or dropped.
-    permits: Arc<Semaphore>,
+    /// One permit for each request whose response was not read or dropped. None until the first request.
+    permits: Option<Arc<Semaphore>>,
 }
 
 impl HttpHooks {
     pub(super) fn new(outgoing_http: Arc<OutgoingHttp>, log: Log, trace: Option<TraceContext>) -> Self {
-        let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
-        Self { outgoing_http, log, trace, permits }
+        Self { outgoing_http, log, trace, permits: None }
     }
 
     /// Sets the trace context for the following requests.
@@ -58,7 +57,8 @@ impl WasiHttpHooks for HttpHooks {
         _done: Box<dyn Future<Output = Result<(), WasiError>> + Send>,
     ) -> Box<dyn Future<Output = Result<WasiResponse, WasiError>> + Send> {
         let (outgoing_http, log) = (self.outgoing_http.clone(), self.log.clone());
-        let permit = self.permits.clone().try_acquire_owned();
+        let permits = self.permits.get_or_insert_with(|| Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)));
+        let permit = permits.clone().try_acquire_owned();
         let mut request = request;
         self.add_trace_headers(request.headers_mut());
         Box::new(async move {
