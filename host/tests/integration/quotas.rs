@@ -64,11 +64,15 @@ async fn calls_wait_once_the_cpu_quota_is_used() {
     // Loading the components has used CPU time, so calls are refused at first.
     let serves = async || server.read("echo://hello").await.is_ok();
     eventually_within(SLOW_WAIT, "the CPU time of loading is paid back", serves).await;
-    // The call was paused until its timeout, so the result is `Busy` and not a fault of the guest.
-    let spun = server.read("spin://forever").await.unwrap_err();
-    assert!(matches!(spun, Error::Busy { .. }), "{spun}");
-    let refused = server.read("echo://hello").await.unwrap_err();
-    assert!(refused.to_string().contains("CPU time"), "{refused}");
+    // On a busy machine, the time may be paid back before the next call, or the guest may have used nothing of it.
+    let refuses = async || {
+        // The call was paused until its timeout, so the result is `Busy` and not a fault of the guest.
+        let spun = server.read("spin://forever").await.unwrap_err();
+        let refused = server.read("echo://hello").await;
+        let is_refused = refused.is_err_and(|refused| refused.to_string().contains("CPU time"));
+        matches!(spun, Error::Busy { .. }) && is_refused
+    };
+    eventually_within(SLOW_WAIT, "calls are refused", refuses).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

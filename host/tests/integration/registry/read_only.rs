@@ -2,6 +2,7 @@
 
 use super::running::in_mount_namespace;
 use super::workplace::Workplace;
+use crate::harness::{SLOW_WAIT, eventually_blocking};
 use crate::process::path_arg;
 use crate::revision::{NOW, revision, text};
 
@@ -34,6 +35,9 @@ fn a_locked_server_runs_on_a_read_only_root_file_system() {
     let line = server.wait_for_stderr("serves http://");
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
     let read = |uri: &str| work_dir.larder(&format!("read {uri} --url {url}")).expect_success();
+    // On a busy machine, the server serves before all components are loaded.
+    let serves = |uri: &str| work_dir.larder(&format!("read {uri} --url {url}")).code == Some(0);
+    eventually_blocking(SLOW_WAIT, "both components are served", || serves("echo://say/hi") && serves(NOW));
     assert!(read("echo://say/hi").contains("value: word=hi"));
     assert!(read(NOW).contains(&text(1)));
     assert!(!work_dir.path("new").exists());
