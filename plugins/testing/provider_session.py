@@ -142,21 +142,27 @@ class Session:
             return None
         deadline = time.monotonic() + NOTIFICATION_TIMEOUT_SECONDS
         while True:
-            answer = await self.client.call_tool("search_resources", {"query": text})
-            assert not answer.is_error, answer.content
-            if not answer.structured_content.get("incomplete") or time.monotonic() > deadline:
-                return [hit["uri"] for hit in answer.structured_content["results"]]
+            found, is_complete = await self.search_once(text)
+            if is_complete or time.monotonic() > deadline:
+                return found
             # A provider that was too slow several times is not called for a while.
             await asyncio.sleep(1)
+
+    async def search_once(self, text):
+        """The URIs of the resources that match a text, best first, and whether these are all."""
+        answer = await self.client.call_tool("search_resources", {"query": text})
+        assert not answer.is_error, answer.content
+        found = [hit["uri"] for hit in answer.structured_content["results"]]
+        return found, not answer.structured_content.get("incomplete")
 
     async def finds(self, label, text, is_expected):
         """Checks the URIs that a search finds. It is repeated until they are as expected: on a loaded machine, a provider
         may end its search before it comes to all contents."""
         deadline = time.monotonic() + NOTIFICATION_TIMEOUT_SECONDS
-        found = await self.search(text)
+        found, _ = await self.search_once(text)
         while not is_expected(found) and time.monotonic() < deadline:
             await asyncio.sleep(1)
-            found = await self.search(text)
+            found, _ = await self.search_once(text)
         self.check(f"{label}: {found[:5]}", is_expected(found))
 
     @asynccontextmanager

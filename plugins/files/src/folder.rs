@@ -110,6 +110,11 @@ impl Folder {
         Ok(mime::content(path.last().map(String::as_str).unwrap_or_default(), bytes))
     }
 
+    /// The names in a folder, in no order, also those that are not visible.
+    pub(crate) fn entries(&self, path: &[String]) -> Result<impl Iterator<Item = Option<DirEntry>> + use<>> {
+        self.disk.entries(path)
+    }
+
     /// The beginning of a file that is known to be visible.
     pub(crate) fn head(&self, path: &[String], bytes: u64) -> Result<Vec<u8>> {
         self.disk.file(path)?.read_at(0, bytes)

@@ -2,6 +2,7 @@
 //! the sandbox additionally rejects every path that does.
 
 mod folder;
+mod names;
 mod patterns;
 mod scope;
 mod search;
@@ -105,7 +106,7 @@ impl Provider for Files {
     }
 
     fn search(&self, query: &SearchQuery) -> Result<Hits> {
-        Ok(search::hits(self, query)?.freshness(self.freshness()))
+        search::hits(self, query)
     }
 }
 
@@ -115,12 +116,6 @@ impl Files {
         folders.sort_by(|a, b| a.prefix.cmp(&b.prefix));
         folders.dedup_by(|a, b| a.prefix == b.prefix);
         Self { folders, settings }
-    }
-
-    /// The beginning of a file that is in the list.
-    fn head(&self, uri: &str, bytes: u64) -> Result<Vec<u8>> {
-        let place = self.locate(uri)?;
-        place.folder.head(&place.names, bytes)
     }
 
     /// The place that a URI names. If granted folders are nested, its folder is the innermost one.

@@ -1,58 +1,25 @@
-//! Ranked search in the names and contents of files. It is limited in files, bytes and time, because the host waits only a
-//! short time for all providers.
+//! Ranked search in the names and contents of files. The host waits only a short time for all providers, so names come
+//! first: they take the least time. What was found is kept when the time is over.
 
-use std::time::Duration;
+use std::time::Instant;
 
-use larder_provider::{Entry, Hit, Hits, Query, Result, SearchQuery, cancelled, info, time_left};
+use larder_provider::{Hit, Hits, Result, SearchQuery, cancelled, time_left};
 use provider_support::mime;
-use provider_support::ranking::Ranking;
+use provider_support::ranking::{Ranking, Text};
 
 use crate::Files;
-use crate::settings::Settings;
-use crate::walk::Walk;
+use crate::folder::Folder;
+use crate::names::Names;
 
 /// The part of one file that is searched.
 const MAX_TEXT: u64 = 256 << 10;
-/// The maximum number of files whose names are searched.
-const MAX_NAMES: usize = 50_000;
-/// The number of names between two looks at the time.
-const NAMES_PER_LOOK: usize = 64;
 
-/// What a search may still read.
-struct Budget {
-    files: usize,
-    bytes: u64,
-    /// The search ends when no more time than this is left.
-    reserve: Duration,
-    /// Whether something was left out.
-    is_exhausted: bool,
-}
-
-impl Budget {
-    fn new(files: &Files) -> Self {
-        let Settings { search_files, search_bytes, .. } = files.settings;
-        Self { files: search_files, bytes: search_bytes, reserve: time_left() / 2, is_exhausted: false }
-    }
-
-    /// Reads the beginning of a text file. Without the budget for it, only its name is searched.
-    fn text(&mut self, files: &Files, entry: &Entry) -> Option<String> {
-        let is_text = entry.mime_type.as_deref().is_some_and(|mime| !mime::is_binary(mime));
-        let size = entry.size?.min(MAX_TEXT);
-        if !is_text || size == 0 {
-            return None;
-        }
-        if self.files == 0 || self.bytes < size || time_left() <= self.reserve {
-            self.is_exhausted = true;
-            return None;
-        }
-        (self.files, self.bytes) = (self.files - 1, self.bytes - size);
-        match files.head(&entry.uri, size) {
-            Ok(bytes) if bytes.contains(&0) => None,
-            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-            // The file may be gone since it was listed.
-            Err(_) => None,
-        }
-    }
+/// Reads the beginnings of text files, as far as the settings and the time allow it.
+struct Reader<'a> {
+    names: &'a Names<'a>,
+    files_left: usize,
+    bytes_left: u64,
+    end: Instant,
 }
 
 /// The files that contain words of a text, the best first.
@@ -61,37 +28,63 @@ pub(crate) fn hits(files: &Files, query: &SearchQuery) -> Result<Hits> {
     if ranking.is_empty() {
         return Ok(Hits::default());
     }
-    let (mut budget, mut found) = (Budget::new(files), Vec::new());
-    let range = Query { uri_prefix: query.uri_prefix.clone(), ..Query::new(0) };
-    for (number, entry) in Walk::new(&files.folders, &files.settings, &range).enumerate() {
-        let is_late = number % NAMES_PER_LOOK == 0 && (cancelled() || time_left() <= budget.reserve);
-        if number >= MAX_NAMES || is_late {
-            budget.is_exhausted = true;
-            break;
+    let names_end = Instant::now() + time_left() * 5 / 8;
+    let names = Names::read(files, query.uri_prefix.as_deref(), names_end);
+    let settings = &files.settings;
+    let mut reader = Reader {
+        names: &names,
+        files_left: settings.search_files,
+        bytes_left: settings.search_bytes,
+        end: query.end(),
+    };
+    let is_complete = ranking.add_all(&names.items, |number| reader.text(number)) && names.is_complete;
+    let excerpts_end = Instant::now() + time_left() / 4;
+    let best = ranking.best_by(|number| names.uri(number)).into_iter().filter_map(|number| {
+        let mut hit = Hit::new(names.entry(number)?);
+        if Instant::now() < excerpts_end {
+            let (folder, path) = names.place(number);
+            hit.excerpt = text(folder, &path).and_then(|text| ranking.excerpt(&text));
         }
-        if !query.wants(&entry) {
-            continue;
-        }
-        let text = budget.text(files, &entry).unwrap_or_default();
-        if ranking.add(found.len(), path(&entry), &text) {
-            found.push(entry);
-        }
-    }
-    if budget.is_exhausted {
-        info!(
-            "the search has left out contents: see `search_files` and `search_bytes`, or set `index = true`"
-        );
-    }
-    let mut excerpts = Budget::new(files);
-    let best = ranking.best().into_iter().filter_map(|number| {
-        let entry = found.get(number)?.clone();
-        let text = excerpts.text(files, &entry);
-        Some(Hit { excerpt: text.and_then(|text| ranking.excerpt(&text)), ..Hit::new(entry) })
+        Some(hit)
     });
-    Ok(query.take(best))
+    let hits = query.take(best);
+    match is_complete {
+        true => Ok(hits.freshness(files.freshness())),
+        false => hits
+            .incomplete("not all files were read: it is limited in time, `search_files` and `search_bytes`"),
+    }
 }
 
-/// The path below the granted folder.
-fn path(entry: &Entry) -> &str {
-    entry.title.as_deref().unwrap_or(&entry.name)
+impl Reader<'_> {
+    fn text(&mut self, number: usize) -> Text {
+        if self.files_left == 0 || cancelled() || Instant::now() >= self.end {
+            return Text::Over;
+        }
+        let (folder, path) = self.names.place(number);
+        let Some(size) = text_size(folder, &path) else { return Text::None };
+        if self.bytes_left < size {
+            return Text::Over;
+        }
+        self.files_left -= 1;
+        self.bytes_left -= size;
+        head(folder, &path, size).map_or(Text::None, Text::Some)
+    }
+}
+
+/// The beginning of a text file. `None` if it is none, or gone.
+fn text(folder: &Folder, path: &[String]) -> Option<String> {
+    head(folder, path, text_size(folder, path)?)
+}
+
+/// How much of a file is searched. `None` if its name or its metadata say that it is no text.
+fn text_size(folder: &Folder, path: &[String]) -> Option<u64> {
+    if mime::from_name(path.last()?).is_some_and(mime::is_binary) {
+        return None;
+    }
+    let stat = folder.stat_visible(path).ok().filter(|stat| stat.is_file)?;
+    Some(stat.size.min(MAX_TEXT)).filter(|size| *size > 0)
+}
+
+fn head(folder: &Folder, path: &[String], size: u64) -> Option<String> {
+    mime::text(path.last()?, &folder.head(path, size).ok()?)
 }

@@ -37,9 +37,9 @@ const MAX_BYTES: Setting<u64> = Setting::size("max_bytes", "The maximum size of 
     .default("8MiB");
 const SEARCH_FILES: Setting<usize> =
     Setting::number("search_files", "The maximum number of files whose content is searched at once.")
-        .default("2000");
+        .default("100000");
 const SEARCH_BYTES: Setting<u64> =
-    Setting::size("search_bytes", "The maximum size of what is searched at once.").default("8MiB");
+    Setting::size("search_bytes", "The maximum size of what is searched at once.").default("64MiB");
 const TTL_MS: Setting<u64> =
     Setting::number("ttl_ms", "How many milliseconds a response may be cached.").default("1000");
 

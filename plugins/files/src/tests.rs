@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use larder_provider::{
-    Body, CompletionRequest, EntryPage, Error, Provider, Query, Reading, Request, Result, SearchQuery,
-    set_setting,
+    Body, CompletionRequest, EntryPage, Error, Hits, Provider, Query, Reading, Request, Result, SearchQuery,
+    set_setting, set_time_left,
 };
 
 use crate::Files;
@@ -332,25 +333,55 @@ fn searches_names_and_texts_by_rank() {
     assert_eq!(found(&files, &SearchQuery::new("roses", 1)).len(), 1);
 }
 
+/// Whether the hits say that others are missing.
+fn is_incomplete(hits: &Hits) -> bool {
+    let details = hits.hits.last().and_then(|hit| hit.entry.details.as_ref());
+    let mut keys = details.into_iter().flat_map(|details| &details.metadata);
+    keys.any(|(key, _)| key == "dev.larder.search/incomplete")
+}
+
 #[test]
 fn a_search_reads_only_as_much_as_the_settings_allow() {
-    let check = |name: &str, value: &str, expected: &[&str]| {
+    let check = |name: &str, value: &str, expected: usize, is_expected_complete: bool| {
         set_setting(name, value);
         let Fixture { files, root } = fixture(&[]);
-        for file in ["a.txt", "b.txt", "roses.txt"] {
+        for file in ["a/x.txt", "b/x.txt", "roses.txt"] {
             write(root.path(), file, "roses");
         }
         // A large file is searched up to a limit.
-        write(root.path(), "z.txt", "x ".repeat(200_000) + "roses");
-        let found = found(&files, &SearchQuery::new("roses", 10));
-        let mut names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
-        names.sort_unstable();
-        assert_eq!(names, expected, "{name} = {value}");
+        write(root.path(), "c/x.txt", "x ".repeat(200_000) + "roses");
+        let hits = files.search(&SearchQuery::new("roses", 10)).unwrap();
+        assert_eq!(hits.hits[0].entry.uri, "file:///docs/roses.txt", "{name} = {value}");
+        assert_eq!(hits.hits.len(), expected, "{name} = {value}");
+        assert_eq!(!is_incomplete(&hits), is_expected_complete, "{name} = {value}");
+        assert_eq!(hits.freshness.is_some(), is_expected_complete, "{name} = {value}");
     };
-    check("search_files", "2000", &["a.txt", "b.txt", "roses.txt"]);
-    check("search_files", "1", &["a.txt", "roses.txt"]);
-    check("search_files", "0", &["roses.txt"]);
-    set_setting("search_files", "2000");
-    check("search_bytes", "10", &["a.txt", "b.txt", "roses.txt"]);
-    check("search_bytes", "9", &["a.txt", "roses.txt"]);
+    check("search_files", "2000", 3, true);
+    check("search_files", "0", 1, false);
+    check("search_files", "4", 3, true);
+    check("search_bytes", "300000", 3, true);
+    check("search_bytes", "4", 1, false);
+}
+
+#[test]
+fn a_large_folder_does_not_hide_others() {
+    set_setting("search_files", "20");
+    let Fixture { files, root } = fixture(&[]);
+    for number in 0..1000 {
+        write(root.path(), &format!("big/{number}.txt"), "tulips");
+    }
+    write(root.path(), "small/deep/note.txt", "roses");
+    write(root.path(), "z/roses", "");
+    let hits = files.search(&SearchQuery::new("roses", 10)).unwrap();
+    let found: Vec<_> = hits.hits.iter().map(|hit| hit.entry.uri.as_str()).collect();
+    assert_eq!(found, ["file:///docs/z/roses", "file:///docs/small/deep/note.txt"]);
+    assert!(is_incomplete(&hits));
+}
+
+#[test]
+fn a_search_ends_in_time() {
+    let Fixture { files, root: _kept } = fixture(&["roses.txt"]);
+    set_time_left(Duration::ZERO);
+    let error = files.search(&SearchQuery::new("roses", 10)).err();
+    assert!(matches!(error, Some(Error::Unavailable(_))), "{error:?}");
 }

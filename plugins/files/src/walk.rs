@@ -143,7 +143,7 @@ impl Iterator for FolderWalk<'_> {
             let (uri, names, is_folder) = self.next_child()?;
             if !is_folder {
                 match self.folder.stat_visible(&names) {
-                    Ok(stat) if stat.is_file => return Some(self.file(uri, &names, &stat)),
+                    Ok(stat) if stat.is_file => return Some(file(self.folder, uri, &names, &stat)),
                     _ => continue,
                 }
             }
@@ -162,17 +162,15 @@ impl Iterator for FolderWalk<'_> {
     }
 }
 
-impl FolderWalk<'_> {
-    fn file(&self, uri: String, path: &[String], stat: &Stat) -> Entry {
-        let mut details = Details::kind("file");
-        details.last_modified = rfc3339(stat.modified);
-        let mut entry = entry(uri, path).size(stat.size).version(stat.version()).details(details);
-        entry.mime_type = self.folder.mime(path).map(str::to_owned);
-        entry
-    }
+pub(crate) fn file(folder: &Folder, uri: String, path: &[String], stat: &Stat) -> Entry {
+    let mut details = Details::kind("file");
+    details.last_modified = rfc3339(stat.modified);
+    let mut entry = entry(uri, path).size(stat.size).version(stat.version()).details(details);
+    entry.mime_type = folder.mime(path).map(str::to_owned);
+    entry
 }
 
-fn folder(uri: String, path: &[String]) -> Entry {
+pub(crate) fn folder(uri: String, path: &[String]) -> Entry {
     entry(uri, path).mime("inode/directory").details(Details::kind("folder"))
 }
 
@@ -184,14 +182,19 @@ fn entry(uri: String, path: &[String]) -> Entry {
 }
 
 impl Range {
+    /// All URIs with this prefix.
+    pub(crate) fn with_prefix(prefix: Option<&str>) -> Self {
+        Self { prefix: prefix.map(str::to_owned), ..Self::default() }
+    }
+
     /// Whether the range can contain URIs below this folder.
-    fn may_contain(&self, folder: &str) -> bool {
+    pub(crate) fn may_contain(&self, folder: &str) -> bool {
         let after = self.after.as_deref().is_none_or(|after| folder > after || after.starts_with(folder));
         let overlaps = |prefix: &str| folder.starts_with(prefix) || prefix.starts_with(folder);
         after && self.prefix.as_deref().is_none_or(overlaps)
     }
 
-    fn contains(&self, uri: &str) -> bool {
+    pub(crate) fn contains(&self, uri: &str) -> bool {
         self.after.as_deref().is_none_or(|after| uri > after)
             && self.prefix.as_deref().is_none_or(|prefix| uri.starts_with(prefix))
     }

@@ -58,7 +58,8 @@ async def checks(session, folder):
     await session.finds("a file is found by its name", "first", lambda found: first in found)
     await session.finds("and by its content", "STEPS", lambda found: found == [first])
     for hidden in ["secret", "generated", "draft", "key"]:
-        session.check(f"what is not visible is not found: {hidden}", await session.search(hidden), [])
+        found, _ = await session.search_once(hidden)
+        session.check(f"what is not visible is not found: {hidden}", found, [])
 
 
 run(checks)

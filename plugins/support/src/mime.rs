@@ -37,6 +37,14 @@ pub fn content(name: &str, bytes: Vec<u8>) -> Content {
     }
 }
 
+/// A content as text, in which invalid characters are replaced. `None` if its name or its bytes say that it is binary.
+pub fn text(name: &str, bytes: &[u8]) -> Option<String> {
+    let head = &bytes[..bytes.len().min(HEAD)];
+    let mime = from_name(name).unwrap_or_else(|| from_content(head));
+    let is_text = !is_binary(mime) && !bytes.contains(&0);
+    is_text.then(|| String::from_utf8_lossy(bytes).into_owned())
+}
+
 /// The media type for a file name.
 pub fn from_name(name: &str) -> Option<&'static str> {
     let Some((_, extension)) = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()) else {

@@ -1,5 +1,8 @@
 //! Ranked search: BM25 over the words of all texts. Words in the path, in tags and in headings of Markdown count more.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
 /// How much the frequency of a word and the length of a text count, as is usual.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
@@ -22,6 +25,24 @@ pub struct Ranking {
     /// The number of all texts, and of all their words.
     count: f64,
     length: f64,
+}
+
+/// Something with a name and perhaps a text.
+pub struct Item {
+    /// Its path or name.
+    pub name: String,
+    /// The folder or the like to which it belongs.
+    pub group: usize,
+}
+
+/// What was read of an item.
+pub enum Text {
+    /// Its text.
+    Some(String),
+    /// It has no text.
+    None,
+    /// No more texts may be read, for example because the time is over.
+    Over,
 }
 
 /// What was counted in one text.
@@ -47,6 +68,45 @@ impl Ranking {
     /// Whether nothing can be found, because there is no word.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
+    }
+
+    /// Counts the words of items: first of those whose names contain any of the words. Of the others, each group has one
+    /// in turn, so that a large group does not use up the time of the others. Returns whether all texts were read.
+    pub fn add_all(&mut self, items: &[Item], mut read: impl FnMut(usize) -> Text) -> bool {
+        let mut is_over = false;
+        for (is_other, _, number) in self.order(items) {
+            let text = if is_over { Text::Over } else { read(number) };
+            is_over = matches!(text, Text::Over);
+            if is_over && is_other {
+                break;
+            }
+            let text = match text {
+                Text::Some(text) => text,
+                Text::None | Text::Over => String::new(),
+            };
+            self.add(number, &items[number].name, &text);
+        }
+        !is_over
+    }
+
+    /// The order in which items are read: whether their names contain no word, their turns in their groups, and their
+    /// numbers.
+    fn order(&self, items: &[Item]) -> Vec<(bool, usize, usize)> {
+        let mut turns: HashMap<usize, usize> = HashMap::new();
+        let mut order: Vec<_> = Vec::with_capacity(items.len());
+        for (number, item) in items.iter().enumerate() {
+            let turn = turns.entry(item.group).or_default();
+            *turn += 1;
+            order.push((!self.occurs_in(&item.name), *turn, number));
+        }
+        order.sort_unstable();
+        order
+    }
+
+    fn occurs_in(&self, line: &str) -> bool {
+        let mut frequencies = vec![0.0; self.terms.len()];
+        words(line).for_each(|(_, word)| self.count(word, 1.0, &mut frequencies));
+        frequencies.iter().any(|frequency| *frequency > 0.0)
     }
 
     /// Counts the words of a text. Returns whether it contains any of those that are searched for.
@@ -86,6 +146,11 @@ impl Ranking {
 
     /// The numbers of the texts that contain at least one word, the best first.
     pub fn best(&self) -> Vec<usize> {
+        self.best_by(|number| number)
+    }
+
+    /// Like [`Self::best`]. Of texts that are equally good, the one with the least key is first.
+    pub fn best_by<K: Ord>(&self, key: impl Fn(usize) -> K) -> Vec<usize> {
         let average = self.length / self.count.max(1.0);
         let rarities = (0..self.terms.len()).map(|term| {
             let with = self.found.iter().filter(|counts| counts.frequencies[term] > 0.0).count() as f64;
@@ -94,7 +159,8 @@ impl Ranking {
         let rarities: Vec<f64> = rarities.collect();
         let score = |counts: &Counts| (counts.score(&rarities, average.max(1.0)), counts.number);
         let mut scores: Vec<(f64, usize)> = self.found.iter().map(score).collect();
-        scores.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        // The bits of numbers that are not negative have the same order as the numbers.
+        scores.sort_by_cached_key(|(score, number)| (Reverse(score.to_bits()), key(*number)));
         scores.into_iter().map(|(_, number)| number).collect()
     }
 
@@ -171,6 +237,29 @@ mod tests {
         assert!(!ranking.add(2, "plan", "roses"));
         assert_eq!(ranking.best(), [1, 0]);
         assert!(!ranking.is_empty() && Ranking::new("?!").is_empty());
+    }
+
+    #[test]
+    fn groups_take_turns() {
+        let item = |name: &str, group| Item { name: name.to_owned(), group };
+        let mut items: Vec<Item> = (0..100).map(|number| item(&number.to_string(), 0)).collect();
+        items.extend([item("x", 1), item("y", 2), item("roses", 0)]);
+        let check = |most: usize, expected: &[usize], is_expected_complete: bool| {
+            let (mut ranking, mut read) = (Ranking::new("roses"), 0);
+            let is_complete = ranking.add_all(&items, |number| {
+                read += 1;
+                match number {
+                    _ if read > most => Text::Over,
+                    101 => Text::Some("roses".to_owned()),
+                    _ => Text::None,
+                }
+            });
+            assert_eq!((ranking.best(), is_complete), (expected.to_vec(), is_expected_complete), "{most}");
+        };
+        check(0, &[102], false);
+        check(3, &[102], false);
+        check(4, &[102, 101], false);
+        check(103, &[102, 101], true);
     }
 
     #[test]
