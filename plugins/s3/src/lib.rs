@@ -2,6 +2,7 @@
 
 mod address;
 mod entries;
+mod search;
 mod settings;
 mod store;
 
@@ -9,7 +10,7 @@ mod store;
 mod tests;
 
 use larder_provider::{
-    Completion, CompletionRequest, Content, Declaration, Description, EntryPage, Error, Freshness, Hit, Hits,
+    Completion, CompletionRequest, Content, Declaration, Description, EntryPage, Error, Freshness, Hits,
     Provider, Query, Reading, Request, Result, SearchQuery, Template, TemplatePage,
 };
 use larder_web::caching;
@@ -17,9 +18,6 @@ use larder_web::caching;
 use address::{Addresses, is_folder};
 use settings::Settings;
 use store::{Keys, MAX_KEYS};
-
-/// The maximum number of requests for a search.
-const MAX_SEARCH_REQUESTS: usize = 5;
 
 struct Store {
     settings: Settings,
@@ -108,23 +106,7 @@ impl Provider for Store {
     }
 
     fn search(&self, query: &SearchQuery) -> Result<Hits> {
-        let words: Vec<String> = query.text.split_whitespace().map(str::to_lowercase).collect();
-        let (mut after, mut found) = (None, Vec::new());
-        for _ in 0..MAX_SEARCH_REQUESTS {
-            let prefix = &self.settings.prefix;
-            let keys = Keys { prefix, after: after.as_deref(), limit: MAX_KEYS, ..Keys::default() };
-            let listed = self.settings.list(&keys)?;
-            after = listed.contents.last().map(|object| object.key.clone());
-            found.extend(listed.contents.into_iter().filter_map(|object| {
-                let rank = entries::rank(&object.key, &words)?;
-                Some((rank, object))
-            }));
-            if listed.next_continuation_token.is_none() {
-                break;
-            }
-        }
-        found.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.key.cmp(&b.key)));
-        Ok(query.take(found.into_iter().map(|(_, object)| Hit::new(self.entry(object)))))
+        self.hits(query)
     }
 }
 

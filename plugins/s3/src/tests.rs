@@ -36,7 +36,15 @@ fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Response {
 
 /// A list of all keys, as a store returns it.
 fn listed(is_truncated: bool) -> Response {
-    let contents: String = KEYS
+    list_of(&KEYS, &[], is_truncated)
+}
+
+fn list_of(keys: &[(&str, &str)], folders: &[&str], is_truncated: bool) -> Response {
+    let folders: String = folders
+        .iter()
+        .map(|folder| format!("<CommonPrefixes><Prefix>{folder}</Prefix></CommonPrefixes>"))
+        .collect();
+    let contents: String = keys
         .iter()
         .map(|(key, tag)| {
             let key = key.replace(' ', "+");
@@ -49,7 +57,7 @@ fn listed(is_truncated: bool) -> Response {
     let next = if is_truncated { "<NextContinuationToken>t</NextContinuationToken>" } else { "" };
     let xml = format!(
         "<ListBucketResult xmlns=\"http://doc.s3.amazonaws.com/2006-03-01/\"><IsTruncated>{is_truncated}\
-         </IsTruncated><EncodingType>url</EncodingType>{next}{contents}</ListBucketResult>"
+         </IsTruncated><EncodingType>url</EncodingType>{next}{contents}{folders}</ListBucketResult>"
     );
     response(200, &[("content-type", "application/xml")], &xml)
 }
@@ -118,6 +126,32 @@ fn names_are_searched() {
     assert_eq!(search("PLAN docs"), ["plan.md"]);
     assert_eq!(search("md"), ["a b.md", "plan.md"]);
     assert!(search("none").is_empty() && search(" ").is_empty());
+}
+
+#[test]
+fn a_large_folder_does_not_hide_others() {
+    let (store, urls) = store(|url| {
+        let is_after = |key: &str| url.contains(&format!("start-after={key}"));
+        let next = |key: &str| list_of(&[(key, "1")], &[], true);
+        match url {
+            _ if url.contains("delimiter=") => list_of(&[("plan.txt", "1")], &["big/", "plans/"], false),
+            _ if url.contains("prefix=plans") => list_of(&[("plans/1.md", "1")], &[], false),
+            // Keys of the large folder, until a request fails.
+            _ if is_after("big%2Fplan4") => response(503, &[], ""),
+            _ if is_after("big%2Fplan3") => next("big/plan4"),
+            _ if is_after("big%2Fplan2") => next("big/plan3"),
+            _ if is_after("big%2Fplan1") => next("big/plan2"),
+            _ => next("big/plan1"),
+        }
+    });
+    let hits = store.search(&SearchQuery::new("plan", 10)).unwrap().hits;
+    let found: Vec<_> = hits.iter().map(|hit| hit.entry.uri.replace("s3://team/", "")).collect();
+    let expected = ["big/plan1", "big/plan2", "big/plan3", "big/plan4", "plan.txt", "plans/1.md"];
+    assert_eq!(found, expected, "{urls:?}");
+    let metadata = &hits.last().unwrap().entry.details.as_ref().unwrap().metadata;
+    assert!(metadata.iter().any(|(key, _)| key == "dev.larder.search/incomplete"), "{metadata:?}");
+    // Three pages of the bucket, the objects beside its folders, and each folder from where it was left.
+    assert_eq!(urls.borrow().len(), 7, "{urls:?}");
 }
 
 #[test]
