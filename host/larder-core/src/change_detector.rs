@@ -29,6 +29,7 @@ use crate::replicas::{ReplicaEvent, TeamReplicas};
 use larder_model::name::ProviderName;
 use larder_model::uri::Uri;
 use larder_runtime::drain::Drain;
+use larder_runtime::health::Health;
 use larder_sandbox::{Signal, SignalSender};
 
 /// Capacity of the channels for results and hints.
@@ -55,6 +56,7 @@ pub struct ChangeDetector {
     notifier: Notifier,
     signals: SignalSender,
     replicas: Arc<dyn TeamReplicas>,
+    health: Health,
     drain: Drain,
     table: WatchTable,
     known_count: watch::Sender<usize>,
@@ -82,7 +84,14 @@ impl ChangeDetector {
         drain: Drain,
     ) -> Self {
         let (table, known_count) = (WatchTable::default(), watch::Sender::default());
-        Self { config, reader, notifier, signals, replicas, drain, table, known_count }
+        let health = Health::default();
+        Self { config, reader, notifier, signals, replicas, health, drain, table, known_count }
+    }
+
+    /// Reports folders that cannot be watched to `health`.
+    pub fn with_health(mut self, health: Health) -> Self {
+        self.health = health;
+        self
     }
 
     /// Returns the number of watched URIs whose content, or absence of content, is known. A later change of
@@ -136,6 +145,7 @@ impl ChangeDetector {
             poll_interval: self.config.read_interval.unwrap_or(FOLDER_POLL_INTERVAL),
             hints,
             signals: self.signals.clone(),
+            health: self.health.clone(),
             drain: self.drain.clone(),
         };
         (hinted, self.drain.spawn(monitor.run()))

@@ -327,6 +327,27 @@ async fn follows_a_granted_folder_that_was_replaced() {
 }
 
 #[tokio::test]
+async fn reports_a_granted_folder_that_is_too_large_to_watch() {
+    let parent = TempDir::new().unwrap();
+    let inside = parent.path().join("inside");
+    std::fs::create_dir(&inside).unwrap();
+    for number in 0..=100_000 {
+        std::fs::write(inside.join(number.to_string()), "").unwrap();
+    }
+    let dir = Dir { host: inside.clone(), guest: "/data".into(), access: Access::Read, is_canonical: false };
+    let server = TestServer::builder("echo").provider("echo", |grant, _| grant.dirs.push(dir)).start().await;
+    server.start_change_detector(versions_only());
+    let is_reported = || {
+        let problems = server.health.problems();
+        problems.iter().any(|it| it.message.contains("too large") && it.message.contains("inside"))
+    };
+    eventually("the problem", async || is_reported()).await;
+    std::fs::remove_dir_all(&inside).unwrap();
+    eventually("the end of the problem", async || !is_reported()).await;
+    server.drain.finish(Duration::from_secs(10)).await;
+}
+
+#[tokio::test]
 async fn checks_ten_thousand_watched_uris() {
     let folder = TempDir::new().unwrap();
     let server = granted(TestServer::builder("ledger"), "ledger", &folder, Access::Write).start().await;

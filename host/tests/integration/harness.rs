@@ -212,6 +212,7 @@ impl TestServer {
         let (reader, notifier, signals) = (self.reader.clone(), self.notifier.clone(), self.signals.clone());
         let (replicas, drain) = (self.replicas.clone(), self.drain.clone());
         let change_detector = ChangeDetector::new(config, reader, notifier, signals, replicas, drain);
+        let change_detector = change_detector.with_health(self.health.clone());
         let known_count = change_detector.known_count();
         self.drain.spawn(change_detector.run());
         known_count

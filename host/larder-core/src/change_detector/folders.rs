@@ -19,6 +19,7 @@ use crate::catalog::{Catalog, Reader};
 use larder_model::name::ProviderName;
 use larder_model::policy::Access;
 use larder_runtime::drain::Drain;
+use larder_runtime::health::{Health, Impact};
 use larder_sandbox::{Signal, SignalSender};
 
 /// Waits this long after the first event, to combine those of one write.
@@ -34,6 +35,7 @@ pub(super) struct GrantedFolderMonitor {
     pub(super) poll_interval: Duration,
     pub(super) hints: mpsc::Sender<FolderHint>,
     pub(super) signals: SignalSender,
+    pub(super) health: Health,
     pub(super) drain: Drain,
 }
 
@@ -83,6 +85,7 @@ impl GrantedFolderMonitor {
                 () = self.drain.stopping() => return,
                 (path, result, requested_again) = folders.jobs.next_finished() => {
                     folders.apply(&path, result);
+                    self.report_unwatched(&folders);
                     if requested_again && folders.readers.contains_key(&path) {
                         folders.check(&path, self.poll_interval);
                     }
@@ -106,7 +109,24 @@ impl GrantedFolderMonitor {
             }
             folders.readers = self.current_readers(&folders);
             folders.check_all(self.poll_interval);
+            self.report_unwatched(&folders);
         }
+    }
+
+    /// Reports the folders whose changes are not detected to the operator.
+    fn report_unwatched(&self, folders: &WatchedFolders) {
+        let unwatched = folders.watched.iter().filter(|(_, watch)| !watch.is_active());
+        let names: Vec<_> = unwatched.map(|(path, _)| path.display().to_string()).collect();
+        let team = self.reader.team();
+        let part = format!("granted folders of {team}");
+        if names.is_empty() {
+            return self.health.resolve(&part);
+        }
+        let names = names.join(", ");
+        let message = format!(
+            "team {team}: changes in granted folders are not detected, since they are too large: {names}"
+        );
+        self.health.report(&part, message, Impact::OperatorOnly);
     }
 
     /// Waits. Returns false on shutdown.

@@ -116,7 +116,8 @@ impl Team {
             signals.clone(),
             replicas,
             drain.clone(),
-        );
+        )
+        .with_health(health.clone());
         let search_indexer =
             SearchIndexer::new(reader.clone(), index_progress.clone(), health, drain.clone());
         Self {

@@ -19,7 +19,7 @@ const MAX_POLLED_ENTRIES: usize = 100_000;
 /// several. Dropping it ends the watch.
 pub(super) struct RecursiveWatch {
     pub(super) identity: FolderIdentity,
-    _watcher: Option<Box<dyn Watcher + Send>>,
+    watcher: Option<Box<dyn Watcher + Send>>,
 }
 
 /// Identifies a folder, so that a replacement at the same path is detected.
@@ -76,7 +76,12 @@ impl RecursiveWatch {
                 None
             }
         };
-        Self { identity, _watcher: watcher }
+        Self { identity, watcher }
+    }
+
+    /// Whether changes are detected.
+    pub(super) fn is_active(&self) -> bool {
+        self.watcher.is_some()
     }
 }
 
@@ -174,7 +179,7 @@ mod tests {
         let identity = FolderIdentity::of(folder.path()).unwrap();
         let changes = Arc::new(ChangeSet::default());
         let watch = RecursiveWatch::start(identity, Duration::from_secs(60), &changes);
-        assert!(watch._watcher.is_some());
+        assert!(watch.is_active());
     }
 
     #[test]
