@@ -58,6 +58,11 @@ impl Fault {
         matches!(self.kind, FaultKind::Result(_))
     }
 
+    /// Whether it did not respond while its caller waited, which is shorter than its own limit.
+    pub fn is_caller_timeout(&self) -> bool {
+        matches!(self.kind, FaultKind::CallerTimeout(_))
+    }
+
     /// The end of what the guest wrote to stderr, without secrets, for its author or operator.
     pub fn stderr(&self) -> &str {
         &self.stderr

@@ -103,6 +103,18 @@ async fn a_page_that_runs_out_of_time_continues_on_the_next_one() {
     assert_eq!(uris.len() / 2 + incomplete.len(), names.len(), "{uris:?} {incomplete:?}");
 }
 
+/// The rest of a list takes longer than the providers of one page together may take.
+#[tokio::test]
+async fn the_rest_of_a_slow_list_is_not_lost() {
+    for page_size in [500, 1500] {
+        let builder = TestServer::builder("many").setting("many", "count", "2500");
+        let builder = builder.setting("many", "delay_ms", "1200").page_size(page_size);
+        let builder = builder.provider("many", |grant, _| grant.limits.timeout = HOUR);
+        let (uris, incomplete) = all(&builder.start().await, &anonymous_call()).await;
+        assert_eq!((uris.len(), incomplete), (2500, vec![]), "{page_size}");
+    }
+}
+
 #[tokio::test]
 async fn a_client_is_told_what_is_missing() {
     let http = HttpTestServer::from_builder(with_delay(&names(2), "echo", HOUR)).await;

@@ -1,6 +1,7 @@
 //! Pages of lists over many providers, ordered by team and provider name. The catalog holds the beginning of
 //! each provider's list. A provider is called only when a client pages beyond that: once per page without a
-//! filter. A provider that fails, or that does not respond within a second, is skipped.
+//! filter. A provider that fails, or that does not respond within a second, is skipped; but if a part of its list was
+//! returned, the next page begins with the rest and waits longer.
 
 mod calls;
 mod page;
@@ -124,8 +125,9 @@ impl<'a> EntryPage<'a> {
                 return Ok(self.end_before(offer, rest));
             }
             self.calls.set_room(self.page.room());
+            let begins_page = self.page.items.is_empty() && self.page.calls == 0;
             let fetched = match std::mem::take(&mut is_first) {
-                true => self.first_call(offer, &rest, following).await,
+                true => self.first_call(offer, &rest, begins_page, following).await,
                 false => self.next_call(offer, &rest).await,
             };
             self.page.calls += 1;
@@ -145,6 +147,10 @@ impl<'a> EntryPage<'a> {
                 Err(CallError::Invalid(_)) if from_client && !is_probed_cursor(offer, &rest) => {
                     return Err(Error::BadCursor);
                 }
+                // The next page begins with this call, and waits longer for it.
+                Err(error) if error.is_late() && rest.cursor.is_some() && !begins_page => {
+                    return Ok(self.end_before(offer, rest));
+                }
                 Err(error) => return Ok(self.skip(offer, &rest, &error)),
             }
         }
@@ -154,6 +160,7 @@ impl<'a> EntryPage<'a> {
         &mut self,
         offer: &'a Arc<Offer>,
         rest: &Continuation,
+        begins_page: bool,
         following: &(impl Iterator<Item = &'a Arc<Offer>> + Clone + Send + 'a),
     ) -> Option<Fetched> {
         if let Some(calls) = &mut self.first_calls
@@ -162,12 +169,15 @@ impl<'a> EntryPage<'a> {
             return fetched;
         }
         let first = (offer, rest.clone());
-        let calls = self.first_calls.insert(FirstCalls::new(self.calls, first, following.clone()));
+        // A list that was begun is not skipped because its next part takes long.
+        let has_own_time = begins_page && rest.cursor.is_some();
+        let calls = FirstCalls::new(self.calls, first, has_own_time, following.clone());
+        let calls = self.first_calls.insert(calls);
         calls.next_of(offer).await.flatten()
     }
 
     async fn next_call(&mut self, offer: &Offer, rest: &Continuation) -> Option<Fetched> {
-        let call = self.calls.fetch(offer, rest);
+        let call = self.calls.fetch(offer, rest, false);
         match &mut self.first_calls {
             Some(others) => others.along_with(call).await,
             None => call.await,

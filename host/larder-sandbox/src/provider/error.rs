@@ -48,6 +48,15 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Whether the caller did not wait long enough, so that the same call may succeed with more time.
+    pub fn is_late(&self) -> bool {
+        match self {
+            Self::Busy => true,
+            Self::Fault(fault) => fault.is_caller_timeout(),
+            _ => false,
+        }
+    }
+
     /// The end of what a guest that misbehaved wrote to stderr, without secrets. Empty for other errors.
     pub fn guest_stderr(&self) -> &str {
         match self {

@@ -1,4 +1,7 @@
-//! Lists a hundred thousand entries, or the number in the setting `count`, in pages of the requested size.
+//! Lists a hundred thousand entries, or the number in the setting `count`, in pages of the requested size. With the
+//! setting `delay_ms`, callers wait this long for each page but the first.
+
+use std::time::Duration;
 
 use guests::*;
 
@@ -11,6 +14,9 @@ impl Behaviour for Many {
             Some(Ok(start)) => start,
             Some(Err(_)) => return Err(Error::Invalid("not a cursor of mine".to_owned())),
         };
+        if let (Some(delay), true, Some(_)) = (host::setting("delay_ms"), start > 0, host::get_caller()) {
+            std::thread::sleep(Duration::from_millis(delay.parse().unwrap()));
+        }
         let end = count().min(start + u64::from(query.limit.max(1)));
         Ok(EntryPage {
             entries: (start..end).map(|n| entry(&format!("many://{n}"))).collect(),

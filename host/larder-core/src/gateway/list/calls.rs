@@ -19,7 +19,7 @@ use larder_model::policy::{Permit, TimeLimit};
 use larder_model::resource::{Call, Entry, Freshness};
 use larder_sandbox::provider::{CallError, ListQuery};
 
-/// How long one page waits for providers.
+/// How long one page waits for providers, unless it begins within the list of one of them.
 const PAGE_TIME: Duration = Duration::from_secs(1);
 /// With less time left, a provider is not called: the page ends before it, and the next page begins with it.
 const MIN_CALL_TIME: Duration = Duration::from_millis(500);
@@ -65,10 +65,20 @@ impl<'a> PageCalls<'a> {
     }
 
     /// Fetches a part of a list that the catalog does not hold, as this caller may see it. Returns `None` without a
-    /// call if there is too little time left.
-    pub(super) async fn fetch(&self, offer: &Offer, from: &Continuation) -> Option<Fetched> {
+    /// call if there is too little time left. A call that `has_own_time` takes as long as a read may take.
+    pub(super) async fn fetch(
+        &self,
+        offer: &Offer,
+        from: &Continuation,
+        has_own_time: bool,
+    ) -> Option<Fetched> {
         let room = self.room();
-        self.fetch_at_most(offer, from, room.items.min(offer.count_within(room.bytes))).await
+        let max = room.items.min(offer.count_within(room.bytes));
+        if !has_own_time {
+            return self.fetch_at_most(offer, from, max).await;
+        }
+        let result = self.fetch_within(None, offer, from, max).await;
+        Some(Fetched { result, room })
     }
 
     /// Like [`Self::fetch`], with another maximum of entries than those that fit into the page.
@@ -80,7 +90,7 @@ impl<'a> PageCalls<'a> {
     ) -> Option<Fetched> {
         let limit = self.time_limit()?;
         let room = self.room();
-        let result = self.fetch_within(limit, offer, from, max).await;
+        let result = self.fetch_within(Some(limit), offer, from, max).await;
         Some(Fetched { result, room })
     }
 
@@ -92,7 +102,7 @@ impl<'a> PageCalls<'a> {
 
     async fn fetch_within(
         &self,
-        limit: TimeLimit,
+        limit: Option<TimeLimit>,
         offer: &Offer,
         from: &Continuation,
         max_entries: usize,
@@ -104,7 +114,7 @@ impl<'a> PageCalls<'a> {
         let limit_entries = u32::try_from(max_entries).unwrap_or(max).min(max);
         let query = ListQuery { cursor: from.cursor.clone(), limit: limit_entries, ..ListQuery::default() };
         let query = if from.with_hints { self.filter.add_hints(query) } else { query };
-        let listed = offer.provider.list_for_caller(permit.within(Some(limit)), query).await?;
+        let listed = offer.provider.list_for_caller(permit.within(limit), query).await?;
         offer.provider.log_omitted(&listed.omitted);
         let entries = listed.items.into_iter().map(Arc::new).collect();
         let freshness = listed.freshness.unwrap_or(Freshness::UNKNOWN);
@@ -119,10 +129,12 @@ pub(super) struct FirstCalls<'a> {
 }
 
 impl<'a> FirstCalls<'a> {
-    /// The calls of a provider and of those that follow, as far as they may be needed to fill the page.
+    /// The calls of a provider and of those that follow, as far as they may be needed to fill the page. `has_own_time`
+    /// is that of the first one.
     pub(super) fn new(
         page: &'a PageCalls<'a>,
         first: (&'a Arc<Offer>, Continuation),
+        has_own_time: bool,
         following: impl Iterator<Item = &'a Arc<Offer>> + Send + 'a,
     ) -> Self {
         let mut room = page.room().items;
@@ -135,8 +147,9 @@ impl<'a> FirstCalls<'a> {
             (room > 0).then_some(from.map(|from| (offer, from)))
         });
         let calls = std::iter::once(first).chain(following.flatten()).take(MAX_CONCURRENT);
-        let calls = calls.map(move |(offer, from)| -> BoxFuture<'a, _> {
-            Box::pin(async move { (offer, page.fetch(offer, &from).await) })
+        let calls = calls.enumerate().map(move |(number, (offer, from))| -> BoxFuture<'a, _> {
+            let has_own_time = has_own_time && number == 0;
+            Box::pin(async move { (offer, page.fetch(offer, &from, has_own_time).await) })
         });
         Self { calls: stream::iter(calls).buffered(MAX_CONCURRENT).boxed(), ended: VecDeque::new() }
     }
