@@ -4,12 +4,14 @@
 use larder_provider::{Error, Result};
 use provider_support::uri;
 
-pub(crate) const REPOSITORY: &str = "git://{repo}";
-pub(crate) const FILE: &str = "git://{repo}/{rev}/{+path}";
-pub(crate) const COMMIT: &str = "git://{repo}/{rev}";
-pub(crate) const DIFF: &str = "git://{repo}/{rev}{?since,path}";
-pub(crate) const LOG: &str = "git://{repo}/{rev}{?log}";
-const SCHEME: &str = "git://";
+use crate::log::Range;
+
+/// The templates of a repository, below its URI.
+pub(crate) const FILE: &str = "/{rev}/{+path}";
+pub(crate) const COMMIT: &str = "/{rev}";
+pub(crate) const DIFF: &str = "/{rev}{?since,path}";
+pub(crate) const LOG: &str = "/{rev}{?log,skip}";
+pub(crate) const SCHEME: &str = "git://";
 /// The maximum number of commits in a log.
 const MAX_LOG: usize = 500;
 
@@ -26,7 +28,7 @@ pub(crate) enum Target {
     Commit { revision: String },
     File { revision: String, path: Vec<String> },
     Diff { revision: String, since: String, path: Vec<String> },
-    Log { revision: String, count: usize },
+    Log { revision: String, range: Range },
 }
 
 impl Address {
@@ -53,18 +55,21 @@ impl Address {
 }
 
 fn with_query(revision: String, query: &str) -> Result<Target> {
-    let (mut since, mut path, mut log) = (None, Vec::new(), None);
+    let (mut since, mut path, mut log, mut skip) = (None, Vec::new(), None, None);
     for pair in query.split('&') {
         match pair.split_once('=').ok_or(Error::NotFound)? {
             ("since", value) => since = Some(decode_revision(value)?),
             ("path", value) => path = uri::names(&value.replace("%2F", "/").replace("%2f", "/"))?,
             ("log", value) => log = Some(value.parse::<usize>().map_err(|_| invalid_count())?),
+            ("skip", value) => skip = Some(value.parse::<usize>().map_err(|_| invalid_skip())?),
             _ => return Err(Error::NotFound),
         }
     }
     match (since, log) {
-        (Some(since), None) => Ok(Target::Diff { revision, since, path }),
-        (None, Some(count)) if (1..=MAX_LOG).contains(&count) => Ok(Target::Log { revision, count }),
+        (Some(since), None) if skip.is_none() => Ok(Target::Diff { revision, since, path }),
+        (None, Some(count)) if (1..=MAX_LOG).contains(&count) => {
+            Ok(Target::Log { revision, range: Range { skip: skip.unwrap_or_default(), count } })
+        }
         (None, Some(_)) => Err(invalid_count()),
         _ => Err(Error::NotFound),
     }
@@ -72,6 +77,10 @@ fn with_query(revision: String, query: &str) -> Result<Target> {
 
 fn invalid_count() -> Error {
     Error::Invalid(format!("`log` must be a number from 1 to {MAX_LOG}"))
+}
+
+fn invalid_skip() -> Error {
+    Error::invalid("`skip` must be a number of commits")
 }
 
 fn decode_revision(text: &str) -> Result<String> {
@@ -120,7 +129,9 @@ mod tests {
         let diff = |since: &str, path| Target::Diff { revision: revision(), since: since.to_owned(), path };
         check("git://r/main?since=main~1", diff("main~1", Vec::new()));
         check("git://r/main?since=x:y&path=a/b", diff("x/y", path("a/b")));
-        check("git://r/main?log=20", Target::Log { revision: revision(), count: 20 });
+        let log = |skip, count| Target::Log { revision: revision(), range: Range { skip, count } };
+        check("git://r/main?log=20", log(0, 20));
+        check("git://r/main?log=20&skip=40", log(40, 20));
         assert_eq!(commit("r", "a/b#c"), "git://r/a:b%23c");
     }
 
@@ -132,6 +143,8 @@ mod tests {
             "git://r/main/a?log=1",
             "git://r/a%2Fb",
             "git://r/main?since=a&log=1",
+            "git://r/main?since=a&skip=1",
+            "git://r/main?skip=1",
         ]) {
             assert_eq!(Address::parse(uri), Err(Error::NotFound), "{uri}");
         }
@@ -139,6 +152,7 @@ mod tests {
             "git://r/main/../x",
             "git://r/main?log=0",
             "git://r/main?log=x",
+            "git://r/main?log=1&skip=x",
             "git://r/main?since=a&path=../x",
         ] {
             assert!(matches!(Address::parse(uri), Err(Error::Invalid(_))), "{uri}");

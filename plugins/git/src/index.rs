@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use gix_hash::ObjectId;
 use larder_provider::{Error, Result};
-use provider_support::disk::File;
+
+use crate::cache::{BlockFile, ReadAt as _};
 
 const MAGIC: &[u8] = b"\xfftOc\0\0\0\x02";
 const ID: u64 = 20;
@@ -14,12 +15,12 @@ const SCAN: u64 = 512;
 
 /// An index in version 2.
 pub(crate) struct Index {
-    file: File,
+    file: BlockFile,
     count: u64,
 }
 
 impl Index {
-    pub(crate) fn open(file: File, size: u64) -> Result<Self> {
+    pub(crate) fn open(file: BlockFile, size: u64) -> Result<Self> {
         if file.read_at(0, MAGIC.len() as u64)? != MAGIC {
             return Err(Error::Failed(
                 "a pack has an index that is not in version 2: run `git gc`".to_owned(),

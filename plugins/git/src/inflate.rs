@@ -2,14 +2,15 @@
 
 use gix_zlib::{Decompress, FlushDecompress, Status};
 use larder_provider::{Error, Result};
-use provider_support::disk::File;
+
+use crate::cache::ReadAt;
 
 /// The number of compressed bytes that are read at once.
 const CHUNK: u64 = 64 << 10;
 
 /// The compressed data at a position of a file.
 pub(crate) struct Stream<'a> {
-    file: &'a File,
+    file: &'a dyn ReadAt,
     offset: u64,
     input: Vec<u8>,
     consumed: usize,
@@ -18,12 +19,12 @@ pub(crate) struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    pub(crate) fn new(file: &'a File, offset: u64) -> Self {
+    pub(crate) fn new(file: &'a dyn ReadAt, offset: u64) -> Self {
         Self { file, offset, input: Vec::new(), consumed: 0, state: Decompress::new(), ended: false }
     }
 
     /// Decompresses exactly this number of bytes, after which the data must end.
-    pub(crate) fn exactly(file: &'a File, offset: u64, size: usize) -> Result<Vec<u8>> {
+    pub(crate) fn exactly(file: &'a dyn ReadAt, offset: u64, size: usize) -> Result<Vec<u8>> {
         let mut stream = Self::new(file, offset);
         // One byte more than expected shows whether there is too much.
         let bytes = stream.at_most(size + 1, size as u64)?;

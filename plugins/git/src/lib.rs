@@ -2,11 +2,14 @@
 //! branches and tags. Objects are read from the files of the repository, without running `git`.
 
 mod address;
+mod cache;
 mod changes;
 mod git_dir;
 mod index;
 mod inflate;
 mod list;
+mod log;
+mod names;
 mod objects;
 mod pack;
 mod pages;
@@ -25,6 +28,7 @@ use std::time::Duration;
 use larder_provider::{
     Completion, CompletionRequest, Declaration, Description, EntryPage, Error, Freshness, Hits, Provider,
     Query, Reading, Request, Result, SearchQuery, Template, TemplateMatch, TemplatePage, Variable, paginate,
+    warn,
 };
 use provider_support::disk::{self, Disk};
 
@@ -37,6 +41,8 @@ const FIXED_TTL: Duration = Duration::from_secs(24 * 3600);
 
 struct Git {
     repositories: Vec<Repository>,
+    /// Why other granted folders are not served.
+    errors: Vec<String>,
     settings: Settings,
 }
 
@@ -57,8 +63,14 @@ impl Provider for Git {
         if names.is_empty() {
             return about.summary("no repository is granted: add `dirs` to this provider's configuration");
         }
+        let mut summary = format!("the repositories {}", names.join(", "));
+        if !self.errors.is_empty() {
+            let errors = self.errors.join("; ");
+            warn!("a repository is not served: {errors}");
+            summary.push_str(&format!("; not served: {errors}"));
+        }
         let about = about
-            .summary(format!("the repositories {}", names.join(", ")))
+            .summary(summary)
             .instructions(
                 "git://REPOSITORY/REVISION/PATH is a file or folder, git://REPOSITORY/REVISION a commit, ?since=REVISION \
                  after a commit a diff, ?log=20 its history. A revision is a branch or tag (with a colon for each \
@@ -68,39 +80,22 @@ impl Provider for Git {
     }
 
     fn list(&self, query: &Query) -> Result<EntryPage> {
-        let entries = list::Merge::new(&self.repositories, query, self.settings.list_files)?;
+        let entries = list::Merge::new(&self.repositories, query, self.settings.list_files);
         Ok(paginate(entries, query).freshness(self.freshness(false)))
     }
 
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
-        if self.repositories.is_empty() {
-            return Ok(TemplatePage::default());
-        }
-        let template = |uri_template: &str, name: &str, description: &str| {
-            Template::new(uri_template, name).description(description)
-        };
-        let templates = vec![
-            template(
-                address::FILE,
-                "file",
-                "a file or folder of a branch, tag or commit; : in a branch means /",
-            ),
-            template(address::COMMIT, "commit", "a commit: author, message and changed paths")
-                .mime("text/plain"),
-            template(address::DIFF, "diff", "the changes since another revision, below a path")
-                .mime("text/x-diff"),
-            template(address::LOG, "log", "this number of commits, the newest first").mime("text/markdown"),
-        ];
+        let templates: Vec<Template> = self.repositories.iter().flat_map(templates).collect();
         Ok(TemplatePage::from(templates).freshness(self.freshness(false)))
     }
 
     fn match_uri(&self, uri: &str) -> Option<TemplateMatch> {
         let address = Address::parse(uri).ok()?;
-        let mut variables = vec![Variable::new("repo", address.repository)];
+        let mut variables = Vec::new();
         let mut add = |name: &str, value: String| variables.push(Variable::new(name, value));
-        let uri_template = match address.target {
+        let below = match address.target {
             // It is in the list, but the catalog has only the beginning of a long list.
-            Target::Repository => address::REPOSITORY,
+            Target::Repository => "",
             Target::Commit { revision } => {
                 add("rev", address::value(&revision));
                 address::COMMIT
@@ -116,13 +111,14 @@ impl Provider for Git {
                 add("path", path.join("/"));
                 address::DIFF
             }
-            Target::Log { revision, count } => {
+            Target::Log { revision, range } => {
                 add("rev", address::value(&revision));
-                add("log", count.to_string());
+                add("log", range.count.to_string());
+                add("skip", range.skip.to_string());
                 address::LOG
             }
         };
-        Some(TemplateMatch { uri_template: uri_template.to_owned(), variables })
+        Some(TemplateMatch { uri_template: address::repository(&address.repository) + below, variables })
     }
 
     fn read(&self, request: &Request) -> Result<Reading> {
@@ -135,20 +131,13 @@ impl Provider for Git {
     }
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
-        let filled = |name: &str| request.filled(name);
-        // If there is only one repository, its name need not be filled in.
-        let repository = || match (filled("repo"), self.repositories.as_slice()) {
-            (None, [only]) => Ok(only),
-            (name, _) => self.repository(name.unwrap_or_default()),
-        };
+        let address = request.uri_template.strip_prefix(address::SCHEME).ok_or(Error::NotFound)?;
+        let repository = self.repository(address.split('/').next().unwrap_or_default())?;
         match request.variable.as_str() {
-            "repo" => {
-                let names = self.repositories.iter().map(|repository| repository.name.clone());
-                Ok(Completion::matching(names, &request.prefix))
-            }
-            "rev" | "since" => repository()?.complete_revision(&request.prefix),
+            "rev" | "since" => repository.complete_revision(&request.prefix),
             "path" => {
-                let found = repository()?.complete_path(filled("rev").unwrap_or("HEAD"), &request.prefix);
+                let revision = request.filled("rev").unwrap_or("HEAD");
+                let found = repository.complete_path(revision, &request.prefix);
                 if found == Err(Error::NotFound) { Ok(Completion::default()) } else { found }
             }
             "log" => Ok(Completion::matching(["20", "100", "500"], &request.prefix)),
@@ -167,21 +156,30 @@ impl Provider for Git {
     }
 
     fn search(&self, query: &SearchQuery) -> Result<Hits> {
-        Ok(search::hits(self, query)?.freshness(self.freshness(false)))
+        search::hits(self, query)
     }
 }
 
 impl Git {
+    /// Opens the granted repositories. One that cannot be served takes away only itself.
     fn open(folders: Vec<(String, Disk)>, settings: Settings) -> Result<Self> {
-        let open = |(path, disk): (String, Disk)| Repository::open(&path, disk, &settings);
-        let mut repositories = folders.into_iter().map(open).collect::<Result<Vec<_>>>()?;
-        repositories.sort_by(|a, b| a.name.cmp(&b.name));
-        match repositories.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            Some(pair) => {
-                Err(Error::Failed(format!("two repositories have the name `{}`: set `guest`", pair[0].name)))
+        let mut repositories = Vec::<Repository>::new();
+        let mut errors = Vec::new();
+        for (path, disk) in folders {
+            match Repository::open(&path, disk, &settings) {
+                Ok(repository) if repositories.iter().any(|other| other.name == repository.name) => {
+                    let name = repository.name;
+                    errors.push(format!("two repositories have the name `{name}`: set `guest`"));
+                }
+                Ok(repository) => repositories.push(repository),
+                Err(error) => errors.push(error.to_string()),
             }
-            None => Ok(Self { repositories, settings }),
         }
+        if repositories.is_empty() && !errors.is_empty() {
+            return Err(Error::Failed(errors.join("; ")));
+        }
+        repositories.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Self { repositories, errors, settings })
     }
 
     fn repository(&self, name: &str) -> Result<&Repository> {
@@ -191,4 +189,22 @@ impl Git {
     fn freshness(&self, is_fixed: bool) -> Freshness {
         Freshness::everyone(if is_fixed { FIXED_TTL } else { self.settings.ttl })
     }
+}
+
+/// The templates of a repository. Each has its own, so that several copies of this provider can be served together.
+fn templates(repository: &Repository) -> Vec<Template> {
+    let template = |below: &str, what: &str, description: &str| {
+        let (uri, name) =
+            (address::repository(&repository.name) + below, format!("{} {what}", repository.name));
+        Template::new(uri, name).description(description)
+    };
+    let file = "a file or folder of a branch, tag or commit; : in a branch means /";
+    let log = "a number of commits, the newest first, after a number that is skipped";
+    vec![
+        template(address::FILE, "file", file),
+        template(address::COMMIT, "commit", "a commit: author, message and changed paths").mime("text/plain"),
+        template(address::DIFF, "diff", "the changes since another revision, below a path")
+            .mime("text/x-diff"),
+        template(address::LOG, "log", log).mime("text/markdown"),
+    ]
 }

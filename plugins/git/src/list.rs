@@ -18,12 +18,17 @@ pub(crate) struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     /// All entries after the cursor of a query.
-    pub(crate) fn new(repositories: &'a [Repository], query: &Query, list_files: bool) -> Result<Self> {
+    pub(crate) fn new(repositories: &'a [Repository], query: &Query, list_files: bool) -> Self {
         let after = query.cursor.clone().unwrap_or_default();
         let mut lists: Vec<Peekable<Box<dyn Iterator<Item = Entry> + 'a>>> = Vec::new();
         for repository in repositories {
-            let references: Box<dyn Iterator<Item = Entry> + 'a> = Box::new(references(repository, &after)?);
-            lists.push(references.peekable());
+            match references(repository, &after) {
+                Ok(references) => {
+                    let references: Box<dyn Iterator<Item = Entry> + 'a> = Box::new(references);
+                    lists.push(references.peekable());
+                }
+                Err(error) => warn!("{} has no list of branches and tags: {error}", repository.name),
+            }
             let head = repository.resolve("HEAD").and_then(|head| tree_of(&repository.objects, &head));
             // A new repository has no commit yet.
             if let Some(root) = head.ok().filter(|_| list_files) {
@@ -32,7 +37,7 @@ impl<'a> Merge<'a> {
                 lists.push(files.peekable());
             }
         }
-        Ok(Self { lists })
+        Self { lists }
     }
 }
 
@@ -62,12 +67,21 @@ fn references<'a>(repository: &'a Repository, after: &str) -> Result<impl Iterat
     // If a branch has the name of a tag, the name means the tag.
     all.sort_by(|a, b| a.0.cmp(&b.0));
     all.dedup_by(|a, b| a.0 == b.0);
-    Ok(all.into_iter().map(|(uri, kind, name, id)| {
-        let mime = if id.is_some() { "text/plain" } else { "text/markdown" };
-        let mut entry = Entry::new(uri, name).mime(mime).details(Details::kind(kind));
-        entry.version = id.and_then(|id| peel(&repository.objects, id).ok()).map(|id| id.to_string());
-        entry
-    }))
+    Ok(all.into_iter().map(|(uri, kind, name, id)| reference(repository, uri, kind, name, id)))
+}
+
+/// The entry of a reference, or of the repository itself if there is no id.
+pub(crate) fn reference(
+    repository: &Repository,
+    uri: String,
+    kind: &str,
+    name: String,
+    id: Option<ObjectId>,
+) -> Entry {
+    let mime = if id.is_some() { "text/plain" } else { "text/markdown" };
+    let mut entry = Entry::new(uri, name).mime(mime).details(Details::kind(kind));
+    entry.version = id.and_then(|id| peel(&repository.objects, id).ok()).map(|id| id.to_string());
+    entry
 }
 
 /// The files of a tree. Folders before the cursor are not read.
@@ -103,7 +117,7 @@ impl<'a> Files<'a> {
 }
 
 /// The maximum depth of folders in a list.
-const MAX_DEPTH: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 
 impl Iterator for Files<'_> {
     type Item = Entry;
@@ -119,7 +133,7 @@ impl Iterator for Files<'_> {
             let (uri, path) =
                 (format!("{}{}", level.uri, item.segment), format!("{}{}", level.path, item.name));
             match item.kind {
-                Type::File if uri > self.after => return Some(file(uri, path, &item)),
+                Type::File if uri > self.after => return Some(file(uri, path, &item.id)),
                 Type::Folder if depth <= MAX_DEPTH && (uri > self.after || self.after.starts_with(&uri)) => {
                     if cancelled() {
                         return None;
@@ -132,10 +146,11 @@ impl Iterator for Files<'_> {
     }
 }
 
-fn file(uri: String, path: String, item: &Item) -> Entry {
-    let mut entry =
-        Entry::new(uri, item.name.clone()).version(item.id.to_string()).details(Details::kind("file"));
-    entry.mime_type = mime::from_name(&item.name).map(str::to_owned);
-    entry.title = (path != item.name).then_some(path);
+/// The entry of a file of `HEAD`.
+pub(crate) fn file(uri: String, path: String, id: &ObjectId) -> Entry {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let mut entry = Entry::new(uri, name).version(id.to_string()).details(Details::kind("file"));
+    entry.mime_type = mime::from_name(name).map(str::to_owned);
+    entry.title = (path != name).then_some(path);
     entry
 }

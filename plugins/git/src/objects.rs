@@ -1,11 +1,14 @@
 //! The objects of a repository: loose ones, and those in packs.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::rc::Rc;
 
 use gix_hash::ObjectId;
 use gix_object::Kind;
 use larder_provider::{Error, Result};
 
+use crate::cache::{BlockFile, Caches};
 use crate::git_dir::GitDir;
 use crate::index::Index;
 use crate::inflate::{Stream, corrupt};
@@ -29,16 +32,29 @@ pub(crate) struct Object {
 pub(crate) struct Objects {
     pub(crate) git_dir: GitDir,
     packs: OnceCell<Vec<Pack>>,
+    caches: Rc<Caches>,
+    /// The commits of a shallow clone whose parents are not in it.
+    shallow: OnceCell<HashSet<ObjectId>>,
     max_bytes: u64,
 }
 
 impl Objects {
     pub(crate) fn new(git_dir: GitDir, max_bytes: u64) -> Self {
-        Self { git_dir, packs: OnceCell::new(), max_bytes }
+        Self { git_dir, packs: OnceCell::new(), caches: Rc::default(), shallow: OnceCell::new(), max_bytes }
+    }
+
+    /// Whether this is a commit of a shallow clone whose parents are not in it.
+    pub(crate) fn is_shallow(&self, commit: &ObjectId) -> Result<bool> {
+        if let Some(shallow) = self.shallow.get() {
+            return Ok(shallow.contains(commit));
+        }
+        let text = self.git_dir.small(&["shallow"])?.unwrap_or_default();
+        let ids = text.lines().filter_map(|line| ObjectId::from_hex(line.trim().as_bytes()).ok());
+        Ok(self.shallow.get_or_init(|| ids.collect()).contains(commit))
     }
 
     /// Reads an object. One that a repository refers to and does not have is an error.
-    pub(crate) fn read(&self, id: &ObjectId) -> Result<Object> {
+    pub(crate) fn read(&self, id: &ObjectId) -> Result<Rc<Object>> {
         self.find(id)?.ok_or_else(|| {
             Error::Failed(format!(
                 "the object {id} is missing: repositories with alternates and partial clones are not supported"
@@ -49,19 +65,18 @@ impl Objects {
     /// Reads an object of this kind.
     pub(crate) fn read_kind(&self, id: &ObjectId, kind: Kind) -> Result<Vec<u8>> {
         let object = self.read(id)?;
-        if object.kind == kind { Ok(object.data) } else { Err(corrupt("another kind than expected")) }
+        if object.kind != kind {
+            return Err(corrupt("another kind than expected"));
+        }
+        Ok(Rc::try_unwrap(object).map_or_else(|kept| kept.data.clone(), |object| object.data))
     }
 
     /// Reads an object if it exists.
-    pub(crate) fn find(&self, id: &ObjectId) -> Result<Option<Object>> {
+    pub(crate) fn find(&self, id: &ObjectId) -> Result<Option<Rc<Object>>> {
         self.find_within(id, MAX_DEPTH)
     }
 
-    fn find_within(&self, id: &ObjectId, depth: usize) -> Result<Option<Object>> {
-        match self.read_loose(id) {
-            Err(Error::NotFound) => {}
-            found => return found.map(Some),
-        }
+    fn find_within(&self, id: &ObjectId, depth: usize) -> Result<Option<Rc<Object>>> {
         for pack in self.packs()? {
             let Some(offset) = pack.index.find(id)? else { continue };
             let elsewhere = |base: &ObjectId| {
@@ -70,7 +85,10 @@ impl Objects {
             };
             return pack.read(offset, self.max_bytes, elsewhere).map(Some);
         }
-        Ok(None)
+        match self.read_loose(id) {
+            Err(Error::NotFound) => Ok(None),
+            found => found.map(|object| Some(Rc::new(object))),
+        }
     }
 
     fn read_loose(&self, id: &ObjectId) -> Result<Object> {
@@ -112,8 +130,8 @@ impl Objects {
                 )));
             }
             let mut packs = Vec::new();
-            for name in &indexes {
-                match self.open_pack(name) {
+            for (number, name) in indexes.iter().enumerate() {
+                match self.open_pack(name, 2 * number) {
                     Ok(pack) => packs.push(pack),
                     // `git gc` has just removed it, and its objects are in another one.
                     Err(Error::NotFound) => {}
@@ -126,11 +144,16 @@ impl Objects {
         Ok(self.packs.get().map(Vec::as_slice).unwrap_or_default())
     }
 
-    fn open_pack(&self, index: &str) -> Result<Pack> {
+    /// Opens a pack and its index, as the file with this number and the one with the next number.
+    fn open_pack(&self, index: &str, number: usize) -> Result<Pack> {
+        let file = |path: &[&str], number| -> Result<BlockFile> {
+            let file = self.git_dir.file(path)?;
+            Ok(BlockFile { file, number, caches: self.caches.clone() })
+        };
         let path = ["objects", "pack", index];
         let pack = format!("{}.pack", index.trim_end_matches(".idx"));
         let size = self.git_dir.size(&path)?;
-        let index = Index::open(self.git_dir.file(&path)?, size)?;
-        Ok(Pack { index, file: self.git_dir.file(&["objects", "pack", &pack])? })
+        let index = Index::open(file(&path, number + 1)?, size)?;
+        Ok(Pack { index, file: file(&["objects", "pack", &pack], number)? })
     }
 }

@@ -1,15 +1,16 @@
-//! A pack: reads one object, which may consist of a base and changes to it. At most the base, one change and the result
-//! are in memory.
+//! A pack: reads one object, which may consist of a base and changes to it. Apart from the cache, at most the base, one
+//! change and the result are in memory.
 
 use std::io::Cursor;
+use std::rc::Rc;
 
 use gix_hash::ObjectId;
 use gix_object::Kind;
 use gix_pack::data::Entry;
 use gix_pack::data::entry::Header;
 use larder_provider::{Error, Result};
-use provider_support::disk::File;
 
+use crate::cache::{BlockFile, ReadAt as _};
 use crate::index::Index;
 use crate::inflate::{Stream, corrupt};
 use crate::objects::Object;
@@ -22,14 +23,21 @@ const MAX_HEADER: u64 = 64;
 /// A pack and its index.
 pub(crate) struct Pack {
     pub(crate) index: Index,
-    pub(crate) file: File,
+    pub(crate) file: BlockFile,
+}
+
+/// An entry and its position.
+struct Located {
+    offset: u64,
+    entry: Entry,
 }
 
 /// Where the chain of an object ends.
 enum Base {
-    Here(Kind, Entry),
+    Here(Kind, Located),
     /// In another pack, or a loose object.
     Elsewhere(ObjectId),
+    Kept(Rc<Object>),
 }
 
 impl Pack {
@@ -38,26 +46,41 @@ impl Pack {
         &self,
         offset: u64,
         max: u64,
-        elsewhere: impl FnOnce(&ObjectId) -> Result<Object>,
-    ) -> Result<Object> {
+        elsewhere: impl FnOnce(&ObjectId) -> Result<Rc<Object>>,
+    ) -> Result<Rc<Object>> {
         let (base, changes) = self.chain(offset)?;
         let mut object = match base {
-            Base::Here(kind, entry) => Object { kind, data: self.inflate(&entry, max)? },
+            Base::Here(kind, base) => {
+                self.kept(base.offset, Object { kind, data: self.inflate(&base.entry, max)? })
+            }
             Base::Elsewhere(id) => elsewhere(&id)?,
+            Base::Kept(object) => object,
         };
         for change in changes.iter().rev() {
-            object.data = apply(&object.data, &self.inflate(change, max)?, max)?;
+            let data = apply(&object.data, &self.inflate(&change.entry, max)?, max)?;
+            object = self.kept(change.offset, Object { kind: object.kind, data });
         }
         Ok(object)
     }
 
+    /// Keeps an object for other ones of which it may be the base.
+    fn kept(&self, offset: u64, object: Object) -> Rc<Object> {
+        let object = Rc::new(object);
+        let key = (self.file.number, offset);
+        self.file.caches.objects.borrow_mut().add(key, &object, object.data.len());
+        object
+    }
+
     /// Follows an object to its base. Returns the changes, the last one first.
-    fn chain(&self, mut offset: u64) -> Result<(Base, Vec<Entry>)> {
+    fn chain(&self, mut offset: u64) -> Result<(Base, Vec<Located>)> {
         let mut changes = Vec::new();
         loop {
+            if let Some(object) = self.file.caches.objects.borrow().get((self.file.number, offset)) {
+                return Ok((Base::Kept(object), changes));
+            }
             let entry = self.entry(offset)?;
             if let Some(kind) = entry.header.as_kind() {
-                return Ok((Base::Here(kind, entry), changes));
+                return Ok((Base::Here(kind, Located { offset, entry }), changes));
             }
             let base = match entry.header {
                 Header::OfsDelta { base_distance } => {
@@ -65,15 +88,15 @@ impl Pack {
                 }
                 Header::RefDelta { base_id } => match self.index.find(&base_id)? {
                     None => {
-                        changes.push(entry);
+                        changes.push(Located { offset, entry });
                         return Ok((Base::Elsewhere(base_id), changes));
                     }
                     found => found,
                 },
                 _ => None,
             };
+            changes.push(Located { offset, entry });
             offset = base.ok_or_else(|| corrupt("a base outside of its pack"))?;
-            changes.push(entry);
             if changes.len() > MAX_CHAIN {
                 return Err(corrupt("more than 4095 changes to its base"));
             }

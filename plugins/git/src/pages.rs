@@ -1,16 +1,14 @@
-//! The texts for commits, folders, logs and diffs.
+//! The texts for commits, folders and diffs.
 
-use std::collections::{BinaryHeap, HashSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use gix_hash::ObjectId;
 use gix_object::{CommitRefIter, Kind};
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
-use larder_provider::{Error, Result, cancelled};
+use larder_provider::{Error, Result};
 use provider_support::rfc3339;
 
-use crate::address;
 use crate::changes::{Change, Changes, MAX_CHANGES};
 use crate::objects::Objects;
 use crate::revision::{HASH, parents_of, tree_of};
@@ -18,15 +16,13 @@ use crate::tree::{self, Type};
 
 /// The maximum size of a file that is compared line by line.
 const MAX_COMPARED: usize = 1 << 20;
-/// The number of hexadecimal digits of a short id.
-const SHORT: usize = 10;
 
 /// A commit like `git show --name-status`.
 pub(crate) fn commit(objects: &Objects, id: &ObjectId) -> Result<String> {
     let data = objects.read_kind(id, Kind::Commit)?;
     let read = || CommitRefIter::from_bytes(&data, HASH);
     let mut page = format!("commit {id}\n");
-    let parents: Vec<ObjectId> = read().parent_ids().collect();
+    let parents = parents_of(objects, id)?;
     for parent in &parents {
         _ = writeln!(page, "Parent: {parent}");
     }
@@ -37,6 +33,12 @@ pub(crate) fn commit(objects: &Objects, id: &ObjectId) -> Result<String> {
     page.push('\n');
     for line in String::from_utf8_lossy(read().message().map(|text| &**text).unwrap_or_default()).lines() {
         _ = writeln!(page, "    {line}");
+    }
+    if objects.is_shallow(id)? {
+        page.push_str(
+            "\nThe parents and changed paths are not in this repository, which is a shallow clone.\n",
+        );
+        return Ok(page);
     }
     let before = parents.first().map(|parent| tree_of(objects, parent)).transpose()?;
     let changes = Changes::between(objects, before, Some(tree_of(objects, id)?))?;
@@ -72,37 +74,7 @@ pub(crate) fn folder(objects: &Objects, id: &ObjectId) -> Result<String> {
     Ok(page)
 }
 
-/// The commits before and including this one, the newest first.
-pub(crate) fn log(objects: &Objects, repository: &str, start: &ObjectId, count: usize) -> Result<String> {
-    let (mut queue, mut seen, mut page) = (BinaryHeap::new(), HashSet::from([*start]), String::new());
-    queue.push((seconds(objects, start)?, *start));
-    for _ in 0..count {
-        let Some((when, id)) = queue.pop() else { break };
-        if cancelled() {
-            return Err(Error::Unavailable("the request was cancelled".to_owned()));
-        }
-        let data = objects.read_kind(&id, Kind::Commit)?;
-        let commit = || CommitRefIter::from_bytes(&data, HASH);
-        let message = commit().message().map(ToString::to_string).unwrap_or_default();
-        let (hex, subject) = (id.to_hex().to_string(), message.lines().next().unwrap_or_default());
-        let author = commit().author().map(|author| author.name.to_string()).unwrap_or_default();
-        let uri = address::commit(repository, &hex);
-        _ = writeln!(page, "- [{}]({uri}) {} {author}: {subject}", &hex[..SHORT], time(when));
-        for parent in parents_of(objects, &id)? {
-            if seen.insert(parent) {
-                queue.push((seconds(objects, &parent)?, parent));
-            }
-        }
-    }
-    Ok(page)
-}
-
-fn seconds(objects: &Objects, id: &ObjectId) -> Result<i64> {
-    let data = objects.read_kind(id, Kind::Commit)?;
-    Ok(CommitRefIter::from_bytes(&data, HASH).committer().map(|who| who.seconds()).unwrap_or_default())
-}
-
-fn time(seconds: i64) -> String {
+pub(crate) fn time(seconds: i64) -> String {
     let since_1970 = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
     rfc3339(since_1970).unwrap_or_else(|| "at an unknown time".to_owned())
 }

@@ -8,6 +8,7 @@ use provider_support::{digest, mime};
 
 use crate::address::{self, Target};
 use crate::git_dir::GitDir;
+use crate::log;
 use crate::objects::Objects;
 use crate::pages;
 use crate::refs::{Head, Refs};
@@ -112,8 +113,8 @@ impl Repository {
         match found.target {
             Target::Repository => plain(self.overview()?, "text/markdown"),
             Target::Commit { .. } => plain(pages::commit(&self.objects, &commit()?)?, "text/plain"),
-            Target::Log { count, .. } => {
-                plain(pages::log(&self.objects, &self.name, &commit()?, *count)?, "text/markdown")
+            Target::Log { range, .. } => {
+                plain(log::page(&self.objects, &self.name, &commit()?, *range)?, "text/markdown")
             }
             Target::Diff { path, .. } => {
                 let since = found.since.ok_or(Error::NotFound)?;
@@ -126,10 +127,13 @@ impl Repository {
         }
     }
 
-    /// The bytes of the file with this version, which is the id of its object.
-    pub(crate) fn bytes(&self, version: &str) -> Result<Vec<u8>> {
-        let id = ObjectId::from_hex(version.as_bytes()).map_err(|_| Error::NotFound)?;
-        self.objects.read_kind(&id, Kind::Blob)
+    /// The beginning of a text file. `None` if it is none, or too large.
+    pub(crate) fn text(&self, name: &str, id: &ObjectId, max: usize) -> Option<String> {
+        if mime::from_name(name).is_some_and(mime::is_binary) {
+            return None;
+        }
+        let bytes = self.objects.read_kind(id, Kind::Blob).ok()?;
+        mime::text(name, &bytes[..bytes.len().min(max)])
     }
 
     fn file(&self, path: &[String], kind: Type, id: &ObjectId) -> Result<Content> {

@@ -96,8 +96,11 @@ fn walk(objects: &Objects, mut id: ObjectId, steps: &str) -> Result<ObjectId> {
     if rest.is_empty() { Ok(id) } else { Err(Error::NotFound) }
 }
 
-/// The parents of a commit.
+/// The parents of a commit, as far as they are in the repository.
 pub(crate) fn parents_of(objects: &Objects, id: &ObjectId) -> Result<Vec<ObjectId>> {
+    if objects.is_shallow(id)? {
+        return Ok(Vec::new());
+    }
     let data = objects.read_kind(id, Kind::Commit)?;
     Ok(CommitRefIter::from_bytes(&data, HASH).parent_ids().collect())
 }

@@ -1,93 +1,89 @@
-//! Ranked search in the names and contents of the files of `HEAD`. It is limited in files and time, because the host waits
-//! only a short time for all providers.
+//! Ranked search in the names and contents of the files of `HEAD`, and in the messages of the newest commits. The host waits
+//! only a short time for all providers, so names come first: they take the least time. What was found is kept when the time
+//! is over.
 
-use std::time::Duration;
+use std::time::Instant;
 
-use larder_provider::{Entry, Hit, Hits, Query, Result, SearchQuery, cancelled, info, time_left};
-use provider_support::mime;
-use provider_support::ranking::Ranking;
+use larder_provider::{Details, Entry, Hit, Hits, Result, SearchQuery, cancelled, time_left, warn};
+use provider_support::ranking::{Ranking, Text};
 
 use crate::Git;
-use crate::address::Address;
-use crate::list::Merge;
+use crate::address;
+use crate::log::{Commit, History};
+use crate::names::Names;
+use crate::repository::Repository;
 
 /// The part of one file that is searched.
 const MAX_TEXT: usize = 256 << 10;
-/// The maximum number of files whose contents are searched.
-const MAX_FILES: usize = 2_000;
-/// The maximum number of names that are searched.
-const MAX_NAMES: usize = 50_000;
+/// The maximum number of commits of a repository whose messages are searched.
+const MAX_COMMITS: usize = 1_000;
 
-/// What a search may still read.
-struct Budget {
-    files: usize,
-    /// No content is read when no more time than this is left.
-    reserve: Duration,
-    /// Whether something was left out.
-    is_exhausted: bool,
-}
-
-impl Budget {
-    fn new() -> Self {
-        Self { files: MAX_FILES, reserve: time_left() / 2, is_exhausted: false }
-    }
-
-    /// Whether there is time for another name, which takes less than a content.
-    fn has_time_for_names(&self) -> bool {
-        !cancelled() && time_left() > self.reserve / 4
-    }
-
-    /// The beginning of a text file. Without the budget for it, only its name is searched.
-    fn text(&mut self, git: &Git, entry: &Entry) -> Option<String> {
-        if entry.mime_type.as_deref().is_some_and(mime::is_binary) {
-            return None;
-        }
-        if self.files == 0 || cancelled() || time_left() <= self.reserve {
-            self.is_exhausted = true;
-            return None;
-        }
-        self.files -= 1;
-        // An object that is too large or not a file is searched by its name only.
-        let address = Address::parse(&entry.uri).ok()?;
-        let mut bytes = git.repository(&address.repository).ok()?.bytes(entry.version.as_deref()?).ok()?;
-        bytes.truncate(MAX_TEXT);
-        (!bytes.contains(&0)).then(|| String::from_utf8_lossy(&bytes).into_owned())
-    }
-}
-
-/// The files of `HEAD` that contain words of a text, the best first; also branches and tags with such names.
+/// The files of `HEAD` that contain words of a text, the best first, also branches and tags with such names; then commits.
 pub(crate) fn hits(git: &Git, query: &SearchQuery) -> Result<Hits> {
     let mut ranking = Ranking::new(&query.text);
     if ranking.is_empty() {
         return Ok(Hits::default());
     }
-    let (mut budget, mut found) = (Budget::new(), Vec::new());
-    for (number, entry) in Merge::new(&git.repositories, &Query::new(0), true)?.enumerate() {
-        if number >= MAX_NAMES || !budget.has_time_for_names() {
-            budget.is_exhausted = true;
-            break;
-        }
-        if !query.wants(&entry) {
-            continue;
-        }
-        let text = budget.text(git, &entry).unwrap_or_default();
-        if ranking.add(found.len(), name(&entry), &text) {
-            found.push(entry);
-        }
-    }
-    if budget.is_exhausted {
-        info!("the search has left out contents: it is limited in files and time; see `index = true`");
-    }
-    let mut excerpts = Budget::new();
-    let best = ranking.best().into_iter().filter_map(|number| {
-        let entry = found.get(number)?.clone();
-        let text = excerpts.text(git, &entry);
-        Some(Hit { excerpt: text.and_then(|text| ranking.excerpt(&text)), ..Hit::new(entry) })
+    let names_end = Instant::now() + time_left() * 5 / 8;
+    let end = query.end();
+    let prefix = query.uri_prefix.as_deref().unwrap_or_default();
+    let names = Names::read(&git.repositories, prefix, names_end);
+    let is_over = || cancelled() || Instant::now() >= end;
+    let all_texts = ranking.add_all(&names.items, |number| match is_over() {
+        true => Text::Over,
+        false => names.text(number, MAX_TEXT).map_or(Text::None, Text::Some),
     });
-    Ok(query.take(best))
+    let (commits, all_commits) = commits(git, query, is_over);
+    let excerpts_end = Instant::now() + time_left() / 4;
+    let best = ranking.best_by(|number| names.uri(number)).into_iter().map(|number| {
+        let mut hit = Hit::new(names.entry(number));
+        if Instant::now() < excerpts_end {
+            hit.excerpt = names.text(number, MAX_TEXT).and_then(|text| ranking.excerpt(&text));
+        }
+        hit
+    });
+    let hits = query.take(best.chain(commits));
+    match names.is_complete && all_texts && all_commits {
+        true => Ok(hits.freshness(git.freshness(false))),
+        false => hits.incomplete("the time was over before all files and commits were read"),
+    }
 }
 
-/// The path of a file, or the name of a branch or tag.
-fn name(entry: &Entry) -> &str {
-    entry.title.as_deref().unwrap_or(&entry.name)
+/// The newest commits whose messages contain words of a text, the best first, and whether there was time for all. The
+/// repositories take turns.
+fn commits(git: &Git, query: &SearchQuery, is_over: impl Fn() -> bool) -> (Vec<Hit>, bool) {
+    let mut histories: Vec<_> = git.repositories.iter().filter_map(history).collect();
+    let (mut ranking, mut found, mut is_complete) = (Ranking::new(&query.text), Vec::new(), true);
+    for _ in 0..MAX_COMMITS {
+        histories.retain_mut(|(repository, history)| {
+            if is_over() {
+                is_complete = false;
+                return false;
+            }
+            let next = history.next().inspect_err(|error| warn!("a commit is not searched: {error}"));
+            let Ok(Some(commit)) = next else { return false };
+            if ranking.add(found.len(), "", &commit.message) {
+                found.push((*repository, commit));
+            }
+            true
+        });
+    }
+    let hit = |number: usize| {
+        let (repository, commit) = &found[number];
+        let excerpt = ranking.excerpt(&commit.message);
+        Hit { excerpt, ..Hit::new(entry(repository, commit)) }
+    };
+    (ranking.best().into_iter().map(hit).collect(), is_complete)
+}
+
+/// The history of `HEAD`. A new repository has none.
+fn history(repository: &Repository) -> Option<(&Repository, History<'_>)> {
+    let head = repository.resolve("HEAD").ok()?;
+    Some((repository, History::new(&repository.objects, &head).ok()?))
+}
+
+fn entry(repository: &Repository, commit: &Commit) -> Entry {
+    let hex = commit.hex();
+    let entry = Entry::new(address::commit(&repository.name, &hex), commit.subject());
+    entry.mime("text/plain").version(hex).details(Details::kind("commit"))
 }

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use larder_provider::{
     Body, CompletionRequest, Error, Provider, Query, Reading, Request, Result, SearchQuery, set_setting,
+    set_time_left,
 };
 use provider_support::disk::Disk;
 
@@ -44,7 +46,12 @@ impl Fixture {
             "-c",
             "core.hooksPath=/dev/null",
         ]);
-        git.args(args).current_dir(self.root.path()).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        // The configuration and the environment of the machine do not matter.
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("GIT_")) {
+            git.env_remove(name);
+        }
+        git.args(args).current_dir(self.root.path());
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         git.env("GIT_AUTHOR_DATE", "2024-02-29T12:34:56Z").env("GIT_COMMITTER_DATE", "2024-02-29T12:34:56Z");
         let output = git.output().expect("the tests need git");
         assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -169,7 +176,8 @@ fn shows_commits_logs_and_diffs() {
     };
     let log = line(&ids[0], "Second commit") + &line(&ids[1], "First commit");
     assert_eq!(text(&git, "git://r/main?log=9"), log);
-    assert_eq!(text(&git, "git://r/main?log=1"), line(&ids[0], "Second commit"));
+    let more = format!("… and older commits: git://r/{}?log=1&skip=1\n", ids[0]);
+    assert_eq!(text(&git, "git://r/main?log=1"), line(&ids[0], "Second commit") + &more);
     let diff = "diff --git a/README.md b/README.md\n--- a/README.md\n+++ b/README.md\n\
                 @@ -498,3 +498,4 @@\n # One\n # One\n # One\n+two\n";
     assert_eq!(text(&git, "git://r/main?since=v1.0"), diff);
@@ -215,14 +223,13 @@ fn completes_revisions_and_paths() {
     let git = fixture.open();
     let check = |variable: &str, prefix: &str, rev: &str, expected: &[&str]| {
         let request = CompletionRequest {
-            uri_template: crate::address::FILE.into(),
+            uri_template: "git://r/{rev}/{+path}".into(),
             variable: variable.into(),
             prefix: prefix.into(),
-            filled: vec![("repo".into(), "r".into()), ("rev".into(), rev.into())],
+            filled: vec![("rev".into(), rev.into())],
         };
         assert_eq!(git.complete(&request).unwrap().values, expected, "{variable} {prefix}");
     };
-    check("repo", "", "", &["r"]);
     check("rev", "", "", &["HEAD", "feature:login", "main", "v1.0"]);
     check("since", "f", "", &["feature:login"]);
     check("path", "", "feature:login", &["README.md", "data.bin", "link", "src/"]);
@@ -282,11 +289,105 @@ fn reports_what_is_not_supported() {
     let folder = || Disk(fixture.root.path().to_owned());
     let name = Git::open(vec![("/My Repo".to_owned(), folder())], Settings::read().unwrap());
     assert!(name.is_err_and(|error| error.to_string().contains("lower-case")));
-    let twice = vec![("/a/r".to_owned(), folder()), ("/b/r.git".to_owned(), folder())];
-    assert!(
-        Git::open(twice, Settings::read().unwrap())
-            .is_err_and(|error| error.to_string().contains("two repositories"))
-    );
+}
+
+#[test]
+fn a_repository_that_cannot_be_served_takes_away_only_itself() {
+    let (fixture, empty) = (Fixture::new(), tempfile::tempdir().unwrap());
+    let folder = || Disk(fixture.root.path().to_owned());
+    let folders = vec![
+        ("/empty".to_owned(), Disk(empty.path().to_owned())),
+        ("/a/r".to_owned(), folder()),
+        ("/b/r.git".to_owned(), folder()),
+    ];
+    let git = Git::open(folders, Settings::read().unwrap()).unwrap();
+    assert!(text(&git, "git://r/main/README.md").ends_with("two\n"));
+    let summary = git.describe().summary.unwrap();
+    assert!(summary.contains("empty: the granted folder is not a git repository"), "{summary}");
+    assert!(summary.contains("two repositories have the name `r`"), "{summary}");
+    // A list of references that cannot be read.
+    fs::write(fixture.root.path().join(".git/packed-refs"), vec![b'x'; 33 << 20]).unwrap();
+    let other = Fixture::new();
+    let folders = vec![("/r".to_owned(), folder()), ("/z".to_owned(), Disk(other.root.path().to_owned()))];
+    let git = Git::open(folders, Settings::read().unwrap()).unwrap();
+    assert!(list(&git, 99).contains(&"git://z/main".to_owned()));
+    let hits = git.search(&SearchQuery::new("login", 10)).unwrap().hits;
+    assert_eq!(hits[0].entry.uri, "git://z/feature:login");
+}
+
+#[test]
+fn each_repository_has_its_own_templates() {
+    let (one, two) = (Fixture::new(), Fixture::new());
+    two.git(&["branch", "only-in-two"]);
+    let folders = [("/one", &one), ("/two", &two)];
+    let folders = folders.map(|(path, fixture)| (path.to_owned(), Disk(fixture.root.path().to_owned())));
+    let git = Git::open(folders.into(), Settings::read().unwrap()).unwrap();
+    let templates = git.templates(None).unwrap().templates;
+    assert_eq!(templates.len(), 8);
+    let complete = |uri_template: &str| {
+        let request = CompletionRequest {
+            uri_template: uri_template.into(),
+            variable: "rev".into(),
+            prefix: "only".into(),
+            filled: Vec::new(),
+        };
+        git.complete(&request).map(|found| found.values)
+    };
+    for template in &templates {
+        let expected: &[&str] = if template.uri_template.contains("two") { &["only-in-two"] } else { &[] };
+        assert_eq!(complete(&template.uri_template).unwrap(), expected, "{}", template.uri_template);
+    }
+    assert_eq!(complete("git://three/{rev}"), Err(Error::NotFound));
+    for uri in ["git://two/main", "git://two/main/a/b", "git://two/main?log=2", "git://two/main?since=v1.0"] {
+        let found = git.match_uri(uri).unwrap().uri_template;
+        assert!(templates.iter().any(|template| template.uri_template == found), "{uri}: {found}");
+    }
+}
+
+#[test]
+fn a_shallow_clone_has_an_end() {
+    let fixture = Fixture::new();
+    let (newest, first) = (fixture.git(&["rev-parse", "main"]), fixture.git(&["rev-parse", "main~1"]));
+    let git_dir = fixture.root.path().join(".git");
+    fs::remove_file(git_dir.join("objects").join(&first[..2]).join(&first[2..])).unwrap();
+    fs::write(git_dir.join("shallow"), format!("{newest}\n")).unwrap();
+    let git = fixture.open();
+    let commit = text(&git, "git://r/HEAD");
+    assert!(commit.contains("Second commit") && commit.contains("shallow clone"), "{commit}");
+    let log = text(&git, "git://r/HEAD?log=5");
+    assert!(log.contains("Second commit") && log.contains("shallow clone"), "{log}");
+    assert_eq!(log.lines().count(), 2, "{log}");
+    assert!(text(&git, "git://r/HEAD/README.md").ends_with("two\n"));
+    assert_eq!(text(&git, "git://r/HEAD~1"), "not found");
+}
+
+#[test]
+fn a_log_that_does_not_end_says_where_it_continues() {
+    let fixture = Fixture::new();
+    for number in 0..5 {
+        fixture.git(&["commit", "--quiet", "--allow-empty", "-m", &format!("Number {number}")]);
+    }
+    fixture.git(&["checkout", "-q", "feature/login"]);
+    fixture.git(&["commit", "--quiet", "--allow-empty", "-m", "On the side"]);
+    fixture.git(&["checkout", "-q", "main"]);
+    fixture.git(&["merge", "-q", "--no-ff", "-m", "A merge", "feature/login"]);
+    let git = fixture.open();
+    let all = text(&git, "git://r/main?log=100");
+    let (mut uri, mut joined) = ("git://r/main?log=4".to_owned(), String::new());
+    loop {
+        let page = text(&git, &uri);
+        let Some((lines, next)) = page.split_once("… and older commits: ") else {
+            joined += &page;
+            break;
+        };
+        assert_eq!(lines.lines().count(), 4, "{page}");
+        joined += lines;
+        uri = next.trim().to_owned();
+        // The position does not move with the branch.
+        assert!(!uri.contains("main"), "{uri}");
+    }
+    assert_eq!(joined, all);
+    assert_eq!(all.lines().count(), 9);
 }
 
 #[test]
@@ -389,4 +490,15 @@ fn searches_the_names_and_texts_of_head() {
     assert!(search("main").iter().any(|(uri, _)| uri.ends_with("/HEAD/src/a%20b.rs")));
     assert!(search("login").iter().any(|(uri, _)| uri.ends_with("/feature:login")));
     assert_eq!((search("nothing").len(), search("?!").len()), (0, 0));
+    let body = search("body");
+    assert_eq!((body.len(), body[0].1.as_deref()), (1, Some("With a body.")));
+    let first = fixture.git(&["rev-parse", "main~1"]);
+    assert_eq!(body[0].0, format!("git://r/{first}"));
+    // Without time for files, branches are found, and the others are reported as missing.
+    set_time_left(Duration::ZERO);
+    let hits = git.search(&SearchQuery::new("login", 10)).unwrap();
+    let metadata = &hits.hits.last().unwrap().entry.details.as_ref().unwrap().metadata;
+    assert!(metadata.iter().any(|(key, _)| key == "dev.larder.search/incomplete"), "{metadata:?}");
+    assert!(hits.freshness.is_none());
+    assert!(matches!(git.search(&SearchQuery::new("two", 10)), Err(Error::Unavailable(_))));
 }

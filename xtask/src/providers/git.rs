@@ -24,7 +24,10 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     fs::create_dir_all(repository.join("src"))?;
     let git = |args: &[&str]| {
         let identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
-        output.run(command("git").args(identity).args(args).current_dir(&repository))
+        // The configuration of the machine does not matter.
+        let mut git = command("git");
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        output.run(git.args(identity).args(args).current_dir(&repository))
     };
     let commit = |message: &str| git(&["add", "--all"]).and_then(|()| git(&["commit", "-qm", message]));
     git(&["init", "--quiet", "--initial-branch=main"])?;
