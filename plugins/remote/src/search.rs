@@ -1,6 +1,8 @@
 //! Search: by the method of Larder, by a tool that the operator names, or else in the list of the server.
 
-use larder_provider::{Entry, Freshness, Hit, Hits, Result, Scope, SearchQuery, time_left};
+use std::time::Instant;
+
+use larder_provider::{Entry, Freshness, Hit, Hits, Result, Scope, SearchQuery};
 use provider_support::ranking::Ranking;
 use serde_json::{Value, json};
 
@@ -9,6 +11,9 @@ use crate::{Remote, items, next_cursor, resources};
 /// The method of Larder that searches, and its largest page.
 const METHOD: &str = "dev.larder/search";
 const MAX_RESULTS: u32 = 100;
+/// The key in the metadata of its results with the names of what is missing, and the longest text about it.
+const INCOMPLETE: &str = "dev.larder/incomplete";
+const MAX_REASON: usize = 500;
 /// The most pages and entries of the list that are compared for one search.
 const MAX_PAGES: usize = 10;
 const MAX_ENTRIES: usize = 5_000;
@@ -35,7 +40,7 @@ impl Remote {
         let Some(result) = self.session.request_if_known(METHOD, &params)? else { return Ok(None) };
         let hits = items(&result, "results").iter().filter_map(|value| hit(value, resources::entry(value)?));
         let freshness = resources::freshness(&result, self.session.settings.ttl);
-        Ok(Some(query.take(hits).freshness(freshness)))
+        marked(query.take(hits).freshness(freshness), missing(&result)).map(Some)
     }
 
     /// Calls a tool with the text, and uses the resources in its result. The host omits what this provider does not
@@ -55,15 +60,22 @@ impl Remote {
         let found = results.filter_map(|value| hit(value, found(value)?));
         let links = content.iter().filter(|block| block["type"] == "resource_link");
         let links = links.filter_map(resources::entry).map(Hit::new);
-        Ok(query.take(found.chain(links)))
+        marked(query.take(found.chain(links)), missing(&result))
     }
 
     /// Ranks the entries of the list, as far as there is time for it.
     fn by_list(&self, query: &SearchQuery) -> Result<Hits> {
         let (mut ranking, mut found, mut seen) = (Ranking::new(&query.text), Vec::new(), 0);
-        let (reserve, mut cursor, mut scope) = (time_left() / 2, None, Scope::Everyone);
-        for _ in 0..MAX_PAGES {
-            let result = self.page("resources/list", cursor.as_deref())?;
+        let (end, mut cursor, mut scope) = (query.end(), None, Scope::Everyone);
+        let mut why = None;
+        for number in 1.. {
+            let result = match self.page("resources/list", cursor.as_deref()) {
+                Err(error) if !found.is_empty() => {
+                    why = Some(error.to_string());
+                    break;
+                }
+                result => result?,
+            };
             if resources::freshness(&result, self.session.settings.ttl).scope == Scope::Caller {
                 scope = Scope::Caller;
             }
@@ -74,7 +86,11 @@ impl Remote {
                 }
             }
             cursor = next_cursor(&result);
-            if cursor.is_none() || seen >= MAX_ENTRIES || time_left() <= reserve {
+            if cursor.is_none() {
+                break;
+            }
+            if number == MAX_PAGES || seen >= MAX_ENTRIES || Instant::now() >= end {
+                why = Some("only the beginning of the list was compared".to_owned());
                 break;
             }
         }
@@ -84,8 +100,23 @@ impl Remote {
             Some(Hit { excerpt, ..Hit::new(entry) })
         });
         let freshness = Freshness { scope, ..Freshness::everyone(self.session.settings.ttl) };
-        Ok(query.take(best).freshness(freshness))
+        marked(query.take(best).freshness(freshness), why)
     }
+}
+
+/// Notes that hits are missing, if there is a reason.
+fn marked(hits: Hits, why: Option<String>) -> Result<Hits> {
+    match why {
+        Some(why) => hits.incomplete(&why),
+        None => Ok(hits),
+    }
+}
+
+/// Why another Larder says that results are missing.
+fn missing(result: &Value) -> Option<String> {
+    let names: Vec<_> = items(&result["_meta"], INCOMPLETE).iter().filter_map(Value::as_str).collect();
+    let why = format!("the other server does not have all results of {}", names.join(", "));
+    (!names.is_empty()).then(|| why.chars().take(MAX_REASON).collect())
 }
 
 fn rank(ranking: &mut Ranking, number: usize, entry: &Entry) -> bool {

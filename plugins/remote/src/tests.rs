@@ -223,6 +223,49 @@ fn another_larder_is_asked_with_its_method() {
     assert_eq!(log.take().last().map(String::as_str), Some("dev.larder/search"));
 }
 
+/// Checks that hits say that others are missing, and may not be reused.
+fn check_incomplete(remote: &Remote, expected: &str) {
+    let hits = remote.search(&SearchQuery::new("roses", 100)).unwrap();
+    let metadata = &hits.hits.last().unwrap().entry.details.as_ref().unwrap().metadata;
+    let why = metadata.iter().find(|(key, _)| key == "dev.larder.search/incomplete");
+    assert!(why.is_some_and(|(_, why)| why.contains(expected)), "{metadata:?}");
+    assert!(hits.freshness.is_none());
+}
+
+#[test]
+fn what_is_missing_at_the_other_server_is_missing_here() {
+    let results = json!([{ "uri": "x:1", "name": "one" }]);
+    let meta = json!({ "dev.larder/incomplete": ["wiki", "files"] });
+    let result = json!({ "results": results, "_meta": meta, "ttlMs": 5000 });
+    let (by_method, _) = remote(true, move |_, _| Ok(result.clone()));
+    check_incomplete(&by_method, "wiki, files");
+    let result = json!({ "content": [], "structuredContent": { "results": results }, "_meta": meta });
+    set_setting("search_tool", "search_resources");
+    let (by_tool, _) = remote(true, move |method, _| without_method(method).map(|()| result.clone()));
+    check_incomplete(&by_tool, "wiki, files");
+    let (nothing, _) = remote(true, move |_, _| Ok(json!({ "results": [], "_meta": meta })));
+    let error = nothing.search(&SearchQuery::new("roses", 9)).unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+}
+
+#[test]
+fn a_list_that_is_not_compared_to_its_end_is_incomplete() {
+    let page = |number: u32| {
+        let entry = json!({ "uri": format!("x:{number}"), "name": "roses" });
+        json!({ "resources": [entry], "nextCursor": (number + 1).to_string(), "cacheScope": "private" })
+    };
+    let (endless, _) = remote(true, move |method, _| without_method(method).map(|()| page(1)));
+    check_incomplete(&endless, "beginning of the list");
+    let (failing, _) = remote(true, move |method, params| {
+        without_method(method)?;
+        match params["cursor"].is_null() {
+            true => Ok(page(1)),
+            false => Err(json!({ "code": -32603, "message": "no more" })),
+        }
+    });
+    check_incomplete(&failing, "no more");
+}
+
 /// A server that does not know the method, and responds to it as the SDK for Python does.
 fn without_method(method: &str) -> Result<(), Value> {
     match method {
@@ -259,16 +302,15 @@ fn a_tool_that_the_operator_names_is_called() {
 }
 
 #[test]
-fn otherwise_the_list_is_searched_up_to_a_limit() {
+fn otherwise_the_list_is_searched() {
     let (remote, log) = remote(false, |method, params| {
         without_method(method)?;
         assert_eq!(method, "resources/list");
         let page: u32 = params["cursor"].as_str().map_or(0, |cursor| cursor.parse().unwrap());
+        let next = (page < 9).then(|| (page + 1).to_string());
         let entry = json!({ "uri": format!("x:{page}"), "name": format!("page {page}"), "description": "About red roses" });
         let other = json!({ "uri": format!("x:roses{page}"), "name": "roses" });
-        Ok(
-            json!({ "resources": [entry, other], "nextCursor": (page + 1).to_string(), "cacheScope": "private" }),
-        )
+        Ok(json!({ "resources": [entry, other], "nextCursor": next, "cacheScope": "private" }))
     });
     let hits = remote.search(&SearchQuery::new("roses", 100)).unwrap();
     assert_eq!(hits.freshness.map(|freshness| freshness.scope), Some(Scope::Caller));
