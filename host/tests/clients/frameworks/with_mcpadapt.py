@@ -13,6 +13,8 @@ class Adapter(ToolAdapter):
         raise NotImplementedError
 
     def async_adapt(self, afunc, mcp_tool):
+        # The adapters for smolagents and others read it for each tool, also for those without arguments.
+        assert isinstance(mcp_tool.inputSchema["properties"], dict)
         return mcp_tool.name, afunc
 
 

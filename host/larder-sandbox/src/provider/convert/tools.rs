@@ -73,6 +73,7 @@ pub(in crate::provider) fn tool_size(tool: &wit::Tool) -> usize {
 fn tool(name: ToolName, item: wit::Tool, omissions: &mut Omissions<'_>) -> Result<Tool, String> {
     let input_schema = schema(&item.input_schema, "input")?;
     check_schema(&input_schema, "input")?;
+    let input_schema = with_properties(input_schema);
     let output_schema = item.output_schema.map(|text| schema(&text, "output")).transpose()?;
     let output_schema = output_schema.filter(|schema| {
         let checked = check_schema(schema, "output");
@@ -114,6 +115,16 @@ fn check_schema(schema: &RawValue, what: &str) -> Result<(), String> {
         return Err(format!("`required` of its {what} schema is not a list of names"));
     }
     Ok(())
+}
+
+/// Adds `properties` to the schema of a tool without arguments. Some clients fail without them, for all tools of the server.
+fn with_properties(schema: Box<RawValue>) -> Box<RawValue> {
+    let value: Value = serde_json::from_str(schema.get()).unwrap_or_default();
+    let Some(before) = schema.get().strip_suffix('}').filter(|_| value.get("properties").is_none()) else {
+        return schema;
+    };
+    let text = format!(r#"{before},"properties":{{}}}}"#);
+    RawValue::from_string(text).unwrap_or(schema)
 }
 
 fn hints(hints: wit::Hints) -> Hints {
@@ -185,6 +196,20 @@ mod tests {
         let page = tool_page(page, 10, &Secrets::default()).await.unwrap();
         let names: Vec<_> = page.items.iter().map(|tool| tool.name.as_str()).collect();
         expected.assert_eq(&format!("{} | {}", names.join(" "), page.omitted.join(", ")));
+    }
+
+    #[test]
+    fn a_tool_without_arguments_has_properties() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(with_properties(schema(text, "input").unwrap()).get(), expected);
+        };
+        check(r#"{"type": "object"}"#, r#"{"type":"object","properties":{}}"#);
+        let closed = r#"{"type":"object","additionalProperties":false"#;
+        check(&format!("{closed}}}"), &format!(r#"{closed},"properties":{{}}}}"#));
+        let nested = r#"{"type":"object","$defs":{"a":{"properties":{}}}"#;
+        check(&format!("{nested}}}"), &format!(r#"{nested},"properties":{{}}}}"#));
+        let given = r#"{"type":"object","properties":{"a":{}}}"#;
+        check(given, given);
     }
 
     #[tokio::test]
