@@ -1,12 +1,10 @@
 //! Search in the text columns of all tables. It has little time, so it begins with what costs the least: names, then
 //! values that an index finds, then the rows of small tables. What was found is kept when the time is over.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use larder_provider::{Details, Entry, Error, Hit, Hits, Result, SearchQuery, warn};
-use provider_table::address::is_addressable;
-use provider_table::{Rows, excerpt, named};
+use larder_provider::{Error, Hit, Hits, Result, SearchQuery};
+use provider_table::{Found, Rows, TIME_IS_OVER, words};
 use serde_json::Value;
 
 use crate::Postgres;
@@ -14,8 +12,6 @@ use crate::database::Snapshot;
 use crate::failure::Failure;
 use crate::schema::{self, Selection, Table, quoted};
 
-/// Words of a search; others are ignored.
-const MAX_WORDS: usize = 8;
 /// Tables in which is searched.
 const MAX_TABLES: usize = 500;
 /// Hits in one table.
@@ -28,16 +24,11 @@ const BATCH_BYTES: u64 = 4 << 20;
 /// Less time than this is not worth a statement.
 const MIN_TIME: Duration = Duration::from_millis(20);
 
-/// What was found so far.
 struct Search<'a> {
     provider: &'a Postgres,
-    words: Vec<&'a str>,
     limit: u32,
     end: Instant,
-    hits: Vec<Hit>,
-    uris: HashSet<String>,
-    /// Why hits are missing.
-    missing: Option<String>,
+    found: Found<'a>,
 }
 
 /// What a statement looks for in several tables.
@@ -52,23 +43,18 @@ impl Postgres {
     /// Entries and rows that contain all words: first entries, then rows with this value, then rows of tables with the
     /// fewest hits, since these are the most specific.
     pub(crate) fn hits(&self, snapshot: &mut Snapshot, query: &SearchQuery) -> Result<Hits> {
-        let words: Vec<&str> = query.text.split_whitespace().take(MAX_WORDS).collect();
+        let words = words(query);
         if words.is_empty() {
             return Ok(Hits::default());
         }
         let end = query.end();
         let all = self.tables(snapshot, None)?;
-        let hits = named(self.entries(snapshot, &all), &words);
+        let found = Found::new(words, self.entries(snapshot, &all));
         let tables = by_size(snapshot, self.selection(), all)?;
         let limit = query.limit.clamp(1, MAX_HITS);
-        let mut search =
-            Search { provider: self, words, limit, end, hits, uris: HashSet::new(), missing: None };
+        let mut search = Search { provider: self, limit, end, found };
         search.run(snapshot, query.text.trim(), tables)?;
-        let hits = query.take(search.hits);
-        match search.missing {
-            Some(why) => hits.incomplete(&why),
-            None => Ok(hits),
-        }
+        search.found.hits(query)
     }
 }
 
@@ -86,13 +72,13 @@ fn by_size(snapshot: &mut Snapshot, selection: Selection<'_>, all: Vec<Table>) -
 impl Search<'_> {
     fn run(&mut self, snapshot: &mut Snapshot, text: &str, mut tables: Vec<(u64, Table)>) -> Result<()> {
         if tables.len() > MAX_TABLES {
-            self.miss(format!("only the {MAX_TABLES} smallest tables are searched"));
+            self.found.miss(format!("only the {MAX_TABLES} smallest tables are searched"));
             tables.truncate(MAX_TABLES);
         }
         let batches = batches(tables);
         for tables in &batches {
             let hits = self.with_value(snapshot, text, tables)?;
-            self.add(hits.into_iter().flatten().collect());
+            self.found.add(hits.into_iter().flatten().collect());
         }
         let mut found = Vec::new();
         for (number, tables) in batches.iter().enumerate() {
@@ -100,14 +86,8 @@ impl Search<'_> {
             let parts = if number + 1 == batches.len() { 1 } else { 2 };
             found.extend(self.with_words(snapshot, tables, parts)?);
         }
-        found.sort_by_key(Vec::len);
-        found.into_iter().for_each(|hits| self.add(hits));
+        self.found.add_tables(found);
         Ok(())
-    }
-
-    fn add(&mut self, hits: Vec<Hit>) {
-        let new = hits.into_iter().filter(|hit| self.uris.insert(hit.entry.uri.clone()));
-        self.hits.extend(new);
     }
 
     /// The rows with a value that an index finds: the key, or an indexed column, is the text of the search.
@@ -124,7 +104,7 @@ impl Search<'_> {
 
     /// The rows whose text columns contain all words. A regular expression takes half of the time of `ILIKE`.
     fn with_words(&mut self, snapshot: &mut Snapshot, tables: &[Table], parts: u32) -> Result<Vec<Vec<Hit>>> {
-        let patterns: Vec<String> = self.words.iter().map(|word| pattern(word)).collect();
+        let patterns: Vec<String> = self.found.words().iter().map(|word| pattern(word)).collect();
         let parameters: Vec<_> = patterns.iter().map(|pattern| Some(pattern.as_str())).collect();
         let select = |(number, table): (usize, &Table)| {
             let text = text(table);
@@ -156,13 +136,13 @@ impl Search<'_> {
         let all = selects.join(" UNION ALL ");
         let Some(why) = self.ask(snapshot, lookup, &all, parts, &mut found)? else { return Ok(found) };
         if let [(number, _)] = lookup.selects.as_slice() {
-            self.miss_table(&lookup.tables[*number], &why);
+            self.found.miss_table(&lookup.tables[*number].name, &why);
             return Ok(found);
         }
         found.iter_mut().for_each(Vec::clear);
         for (number, select) in &lookup.selects {
             if let Some(why) = self.ask(snapshot, lookup, select, 2, &mut found)? {
-                self.miss_table(&lookup.tables[*number], &why);
+                self.found.miss_table(&lookup.tables[*number].name, &why);
             }
         }
         Ok(found)
@@ -179,7 +159,7 @@ impl Search<'_> {
     ) -> Result<Option<Error>> {
         let left = self.end.saturating_duration_since(Instant::now());
         if left < MIN_TIME {
-            self.miss(TIME_IS_OVER.to_owned());
+            self.found.miss(TIME_IS_OVER.to_owned());
             return Ok(None);
         }
         let time = (left / parts).min(self.provider.database.statement_timeout());
@@ -191,7 +171,7 @@ impl Search<'_> {
         self.collect(lookup.tables, &rows, found);
         match refusal {
             Some(refusal) if refusal.is_timeout() => {
-                self.miss(TIME_IS_OVER.to_owned());
+                self.found.miss(TIME_IS_OVER.to_owned());
                 Ok(None)
             }
             refusal => Ok(refusal.map(Error::from)),
@@ -201,10 +181,10 @@ impl Search<'_> {
     /// What was found is worth more than the failure of the connection.
     fn after(&mut self, failure: Failure) -> Result<Option<Error>> {
         let error = Error::from(failure);
-        if self.hits.is_empty() {
+        if self.found.is_empty() {
             return Err(error);
         }
-        self.miss(error.to_string());
+        self.found.miss(error.to_string());
         self.end = Instant::now();
         Ok(None)
     }
@@ -216,33 +196,13 @@ impl Search<'_> {
             };
             let number =
                 number.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(usize::MAX);
-            let table = tables.get(number).filter(|_| is_addressable(key));
-            if let (Some(table), Some(hits)) = (table, found.get_mut(number)) {
-                hits.push(self.hit(table, key, text));
+            if let (Some(table), Some(hits)) = (tables.get(number), found.get_mut(number)) {
+                let uri = || self.provider.addresses.row(&table.schema, &table.name, key);
+                hits.extend(self.found.row(&table.name, key, text, uri));
             }
         }
     }
-
-    fn hit(&self, table: &Table, key: &str, text: &str) -> Hit {
-        let uri = self.provider.addresses.row(&table.schema, &table.name, key);
-        let entry = Entry::new(uri, format!("{} {key}", table.name));
-        let entry = entry.mime("application/json").details(Details::kind("row"));
-        Hit::new(entry).excerpt(excerpt(text, self.words.first().unwrap_or(&"")))
-    }
-
-    fn miss_table(&mut self, table: &Table, why: &Error) {
-        self.miss(format!("the table `{}` cannot be searched: {why}", table.name));
-    }
-
-    fn miss(&mut self, why: String) {
-        if self.missing.is_none() {
-            warn!("a search is not complete: {why}");
-            self.missing = Some(why);
-        }
-    }
 }
-
-const TIME_IS_OVER: &str = "the time was over before all rows were read";
 
 /// Groups of tables that are searched with one statement.
 fn batches(tables: Vec<(u64, Table)>) -> Vec<Vec<Table>> {

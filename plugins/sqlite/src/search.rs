@@ -1,11 +1,8 @@
 //! Search in the text columns of all tables. It has little time, so it begins with what costs the least: names, then
 //! keys, then the rows of small tables. What was found is kept when the time is over.
 
-use std::collections::HashSet;
-
-use larder_provider::{Details, Entry, Hit, Hits, Result, SearchQuery, warn};
-use provider_table::address::is_addressable;
-use provider_table::{Rows, excerpt, named, pattern};
+use larder_provider::{Hit, Hits, Result, SearchQuery};
+use provider_table::{Found, Rows, TIME_IS_OVER, pattern, words};
 use rusqlite::{Connection, ErrorCode, ToSql};
 
 use crate::Sqlite;
@@ -13,41 +10,29 @@ use crate::database::{Database, MAX_LENGTH, problem};
 use crate::rows::read;
 use crate::schema::{Table, quoted, usable};
 
-/// Words of a search; others are ignored.
-const MAX_WORDS: usize = 8;
-
-/// What was found so far.
 struct Search<'a> {
     provider: &'a Sqlite,
     query: &'a SearchQuery,
-    words: Vec<&'a str>,
-    hits: Vec<Hit>,
-    uris: HashSet<String>,
-    /// Why hits are missing.
-    missing: Option<String>,
+    found: Found<'a>,
 }
 
 impl Sqlite {
     /// Entries and rows that contain all words: first entries, then rows with this key, then rows of tables with the
     /// fewest hits, since these are the most specific.
     pub(crate) fn hits(&self, database: &mut Database, query: &SearchQuery) -> Result<Hits> {
-        let words: Vec<&str> = query.text.split_whitespace().take(MAX_WORDS).collect();
+        let words = words(query);
         if words.is_empty() {
             return Ok(Hits::default());
         }
         let end = query.end();
         let mut tables = usable(&database.connection)?;
-        let hits = named(self.entries(database, &tables)?, &words);
+        let found = Found::new(words, self.entries(database, &tables)?);
         tables.retain(|table| !table.is_view && table.key().is_some());
         tables.sort_by_cached_key(|table| size(&database.connection, table));
         database.stop_at(end)?;
-        let mut search = Search { provider: self, query, words, hits, uris: HashSet::new(), missing: None };
+        let mut search = Search { provider: self, query, found };
         database.consistent(|connection| search.run(connection, &tables))?;
-        let hits = query.take(search.hits);
-        match search.missing {
-            Some(why) => hits.incomplete(&why),
-            None => Ok(hits),
-        }
+        search.found.hits(query)
     }
 }
 
@@ -55,20 +40,14 @@ impl Search<'_> {
     fn run(&mut self, connection: &Connection, tables: &[Table]) -> Result<()> {
         for table in tables.iter().filter(|table| !table.is_virtual) {
             let hits = self.with_key(connection, table)?;
-            self.add(hits);
+            self.found.add(hits);
         }
         let mut found = Vec::new();
         for table in tables {
             found.push(self.with_words(connection, table)?);
         }
-        found.sort_by_key(Vec::len);
-        found.into_iter().for_each(|hits| self.add(hits));
+        self.found.add_tables(found);
         Ok(())
-    }
-
-    fn add(&mut self, hits: Vec<Hit>) {
-        let new = hits.into_iter().filter(|hit| self.uris.insert(hit.entry.uri.clone()));
-        self.hits.extend(new);
     }
 
     /// The row whose key is the text of the search.
@@ -85,8 +64,8 @@ impl Search<'_> {
     /// The rows whose text columns contain all words.
     fn with_words(&mut self, connection: &Connection, table: &Table) -> Result<Vec<Hit>> {
         let Some(text) = text(table) else { return Ok(Vec::new()) };
-        let names: Vec<String> = (0..self.words.len()).map(|number| format!(":word{number}")).collect();
-        let patterns: Vec<String> = self.words.iter().map(|word| pattern(word)).collect();
+        let patterns: Vec<String> = self.found.words().iter().map(|word| pattern(word)).collect();
+        let names: Vec<String> = (0..patterns.len()).map(|number| format!(":word{number}")).collect();
         let conditions: Vec<_> = names.iter().map(|name| format!("{text} LIKE {name} ESCAPE '\\'")).collect();
         let pairs = names.iter().zip(&patterns);
         let parameters: Vec<(&str, &dyn ToSql)> =
@@ -115,26 +94,17 @@ impl Search<'_> {
     }
 
     fn miss(&mut self, table: &Table, error: rusqlite::Error) -> Result<()> {
-        let why = match error.sqlite_error_code() {
-            Some(ErrorCode::OperationInterrupted) => "the time was over before all rows were read".to_owned(),
-            _ => format!("the table `{}` cannot be searched: {}", table.name, problem(error)?),
-        };
-        if self.missing.is_none() {
-            warn!("a search is not complete: {why}");
-            self.missing = Some(why);
+        match error.sqlite_error_code() {
+            Some(ErrorCode::OperationInterrupted) => self.found.miss(TIME_IS_OVER.to_owned()),
+            _ => self.found.miss_table(&table.name, &problem(error)?),
         }
         Ok(())
     }
 
     fn hit(&self, table: &Table, row: &[serde_json::Value]) -> Option<Hit> {
-        let (key, text) = (row.first()?.as_str()?, row.get(1)?.as_str()?);
-        if !is_addressable(key) {
-            return None;
-        }
-        let uri = self.provider.addresses.row(&table.name, key);
-        let entry = Entry::new(uri, format!("{} {key}", table.name));
-        let entry = entry.mime("application/json").details(Details::kind("row"));
-        Some(Hit::new(entry).excerpt(excerpt(text, self.words.first()?)))
+        let key = row.first()?.as_str()?;
+        let text = row.get(1)?.as_str()?;
+        self.found.row(&table.name, key, text, || self.provider.addresses.row(&table.name, key))
     }
 }
 

@@ -1,13 +1,16 @@
-//! What the providers of databases share: the rows of a query as JSON and as CSV, names and keys in URIs, and the
-//! patterns and excerpts of a search.
+//! What the providers of databases share: the rows of a query as JSON and as CSV, names and keys in URIs, and what a search
+//! found.
 
 pub mod address;
+mod found;
 mod search;
 
 use larder_provider::{Content, Error, Result};
 use serde_json::{Map, Value, json};
 
-pub use search::{excerpt, named, pattern};
+pub use found::{Found, TIME_IS_OVER, words};
+pub use search::pattern;
+use search::{excerpt, named};
 
 /// The form of rows in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use larder_provider::{Entry, Hit};
 
 /// The entries whose texts contain all words, first those with the words in their names. This needs no access to rows.
-pub fn named(entries: Vec<Entry>, words: &[&str]) -> Vec<Hit> {
+pub(crate) fn named(entries: Vec<Entry>, words: &[&str]) -> Vec<Hit> {
     let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
     let contains_all = |text: &str| words.iter().all(|word| text.to_lowercase().contains(word));
     let text = |entry: &Entry| {
@@ -36,7 +36,7 @@ pub fn pattern(word: &str) -> String {
 }
 
 /// The part of a text around a word.
-pub fn excerpt(text: &str, word: &str) -> String {
+pub(crate) fn excerpt(text: &str, word: &str) -> String {
     let found = text.to_lowercase().find(&word.to_lowercase()).unwrap_or_default();
     let before =
         text.char_indices().map(|(at, _)| at).filter(|at| at + AROUND >= found).min().unwrap_or_default();
