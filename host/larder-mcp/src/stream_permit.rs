@@ -18,9 +18,13 @@ impl Endpoint {
     /// Acquires a permit for a notification stream, from the caller's team and from the server.
     pub(super) fn stream_permit(&self, caller: &Caller) -> Result<StreamPermit, RpcError> {
         let team = self.0.gateway.stream_permit(caller).map_err(RpcError::quota_exceeded)?;
-        // The first team of the caller that has some left of its share.
-        let mut shares = caller.teams.iter().map(|team| self.0.stream_shares.team(team));
-        let server = shares.find_map(|shares| shares.try_take(Resource::Streams, 1)).ok_or_else(|| {
+        // The first team pays, so that a caller does not use up what other members of its later teams need.
+        let shares = caller.teams.first().map(|team| self.0.stream_shares.team(team));
+        let taken = shares.as_ref().and_then(|shares| shares.try_take(Resource::Streams, 1));
+        let server = taken.ok_or_else(|| {
+            if let Some(shares) = &shares {
+                shares.count_refusal(Resource::Streams);
+            }
             RpcError::new(INTERNAL_ERROR, "too many clients are listening: try again later")
                 .with_status(StatusCode::SERVICE_UNAVAILABLE)
         })?;

@@ -67,6 +67,12 @@ impl Ledger {
         None
     }
 
+    /// Adds to what a team uses, whether it fits or not.
+    pub(crate) fn count(&self, of_team: &AtomicU64, amount: u64) {
+        self.used.fetch_add(amount, SeqCst);
+        of_team.fetch_add(amount, SeqCst);
+    }
+
     /// Removes what was added.
     pub(crate) fn remove(&self, of_team: &AtomicU64, amount: u64) {
         of_team.fetch_sub(amount, SeqCst);

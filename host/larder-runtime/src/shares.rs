@@ -37,6 +37,7 @@ resources! {
     Code "code" "Bytes of compiled code that is in use.",
     IdleGuests "idle-guests" "Places for guests that are kept for another call.",
     DnsLookups "dns-lookups" "Threads that wait for the resolver of the system.",
+    FolderThreads "folder-threads" "Threads for file system calls of guests.",
     AuditLines "audit-lines" "Places in the queue of the audit log.",
     LogBytes "log-bytes" "Bytes of the lines of providers in the log within a second.",
     Streams "streams" "Open notification streams.",
@@ -75,6 +76,8 @@ impl Resource {
             Self::LogBytes => log - log / 4,
             Self::Streams => streams as u64,
             Self::DnsLookups => 64,
+            // Fewer than the threads that systemd permits a service by default, which are 4,915.
+            Self::FolderThreads => 4_096,
             Self::AuditLines => AUDIT_LINES as u64,
             Self::Spans => SPANS as u64,
         }
@@ -248,6 +251,12 @@ impl TeamShares {
         self.0.shares.serve(resource);
         // Nobody removes those that wait without giving them their part.
         taken.await.ok()
+    }
+
+    /// Counts what exists already, whatever the share of the team is.
+    pub fn count(&self, resource: Resource, amount: u64) -> Taken {
+        self.shared(resource).ledger.count(self.account(resource), amount);
+        Taken { team: self.clone(), resource, amount }
     }
 
     /// Counts that the team did not get what it needs.

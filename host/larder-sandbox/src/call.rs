@@ -47,6 +47,14 @@ impl Sandbox {
         guest_call: &W,
     ) -> Result<W::Output, Fault> {
         let places = compiled.places.count();
+        // Also for an idle guest, which may use the folders that it opened.
+        let _threads = match &lease.folder_threads {
+            Some(threads) => {
+                let reserved = queue_timer.wait(threads.reserve()).await.flatten();
+                Some(reserved.ok_or_else(|| self.refuse(&lease, Resource::FolderThreads))?)
+            }
+            None => None,
+        };
         let idle = reuse_key.as_ref().and_then(|reuse_key| self.reusable.take(reuse_key));
         let (taken, deadline) = if let Some(mut guest) = idle {
             drop(queue_timer);
@@ -70,7 +78,7 @@ impl Sandbox {
             drop(queue_timer);
             (taken.flatten(), None)
         };
-        let taken = taken.ok_or_else(|| self.refuse(&lease))?;
+        let taken = taken.ok_or_else(|| self.refuse(&lease, Resource::Guests))?;
         let start = Instant::now();
         let (deadline, timeout) = deadline.unwrap_or_else(|| lease.deadline(start));
         let attempt = CallAttempt { guest_call, meter, reuse_key, start, deadline, timeout };
@@ -115,10 +123,9 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// Reports that there is no place for a guest.
-    fn refuse(&self, lease: &Lease) -> Fault {
-        const MESSAGE: &str = "no place for another guest: the team uses its share, or all are used";
-        let resource = Resource::Guests;
+    /// Reports that a call did not get what teams share.
+    fn refuse(&self, lease: &Lease, resource: Resource) -> Fault {
+        const MESSAGE: &str = "nothing is left for another guest: the team uses its share, or all are used";
         lease.shares.count_refusal(resource);
         if lease.log.is_first(MESSAGE, resource.label(), "") {
             let team = lease.team.non_default();
@@ -126,9 +133,7 @@ impl Sandbox {
             let used = lease.shares.used(resource);
             let limit = lease.shares.limit(resource);
             tracing::warn!(team, provider, resource = resource.label(), used, limit, "{MESSAGE}");
-            let text = format!(
-                "the team uses {used} of all places for guests, which are {limit}, and needs another one"
-            );
+            let text = format!("the team uses {used} of {limit} {}, and needs more", resource.label());
             let event =
                 Event::new(EventKind::Refusal, text).of_team(&lease.team).of_provider(&lease.provider);
             self.metrics.events().record(event.with("resource", resource.label()));

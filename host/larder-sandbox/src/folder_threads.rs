@@ -1,20 +1,31 @@
 //! Threads for the file system calls of guests that were granted folders. A pipe without a writer, or a mount
 //! whose server is gone, can block a thread indefinitely, and nothing can interrupt it. So each such provider
-//! has a few threads of its own, and a folder that blocks them affects only its own provider.
+//! has a few threads of its own, and a folder that blocks them affects only its own provider. While a provider has calls
+//! or threads, its threads count in the share of its team, so a team with many providers leaves some to others.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 
 use larder_model::name::{ProviderName, TeamName};
+use larder_runtime::shares::{Resource, Taken, TeamShares};
 
 /// Maximum number of file system calls of one provider at the same time: the default of `limits.concurrency`.
 const MAX_THREADS: usize = 16;
+/// How long a thread waits for more work. Until it ends, the threads of its provider count in the share of the team.
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
+
+thread_local! {
+    /// What a thread counts in the share of its team until it ends, also if no call waits for it any more.
+    static COUNTED: Cell<Option<Arc<Taken>>> = const { Cell::new(None) };
+}
 
 /// The threads of one provider. All of its revisions share them, so a new revision does not get new threads
 /// that can be blocked.
@@ -24,6 +35,17 @@ pub(super) struct FolderThreads {
     /// Limits the number of guests whose folders are being opened, including those that wait for a blocked
     /// thread.
     opening: Arc<Semaphore>,
+    reservation: Arc<Reservation>,
+}
+
+/// The part of a team's share that the threads of one provider take together.
+#[derive(Debug)]
+struct Reservation {
+    shares: TeamShares,
+    /// What was taken, as long as there are calls or threads.
+    taken: Mutex<Weak<Taken>>,
+    /// Held by the call that takes it, so that others do not take it again.
+    taking: tokio::sync::Mutex<()>,
 }
 
 /// The threads of all providers.
@@ -32,27 +54,76 @@ pub(super) struct FolderThreadsByProvider(Mutex<HashMap<(TeamName, ProviderName)
 
 impl FolderThreadsByProvider {
     /// Returns the threads of a provider. They are started at its first call.
-    pub(super) fn of(&self, team: &TeamName, provider: &ProviderName) -> Arc<FolderThreads> {
+    pub(super) fn of(
+        &self,
+        (team, provider): (&TeamName, &ProviderName),
+        shares: &TeamShares,
+    ) -> Arc<FolderThreads> {
         let mut by_provider = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (team.clone(), provider.clone());
         if !by_provider.contains_key(&key) {
             by_provider.retain(|_, threads| Arc::strong_count(threads) > 1);
         }
-        by_provider.entry(key).or_default().clone()
+        by_provider.entry(key).or_insert_with(|| Arc::new(FolderThreads::new(shares.clone()))).clone()
     }
 }
 
-impl Default for FolderThreads {
-    fn default() -> Self {
-        Self { runtime: OnceLock::new(), opening: Arc::new(Semaphore::new(MAX_THREADS)) }
+impl Reservation {
+    fn current(&self) -> Option<Arc<Taken>> {
+        self.lock().upgrade()
+    }
+
+    /// Takes the part for all threads of the provider, unless it has it.
+    async fn take(&self) -> Option<Arc<Taken>> {
+        if let Some(taken) = self.current() {
+            return Some(taken);
+        }
+        let _taking = self.taking.lock().await;
+        if let Some(taken) = self.current() {
+            return Some(taken);
+        }
+        let taken = Arc::new(self.shares.take(Resource::FolderThreads, MAX_THREADS as u64).await?);
+        *self.lock() = Arc::downgrade(&taken);
+        Some(taken)
+    }
+
+    /// What a new thread holds. If the call that started it ended meanwhile, it counts alone.
+    fn of_thread(&self) -> Arc<Taken> {
+        self.current().unwrap_or_else(|| Arc::new(self.shares.count(Resource::FolderThreads, 1)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Weak<Taken>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl FolderThreads {
+    fn new(shares: TeamShares) -> Self {
+        Self {
+            runtime: OnceLock::new(),
+            opening: Arc::new(Semaphore::new(MAX_THREADS)),
+            reservation: Arc::new(Reservation {
+                shares,
+                taken: Mutex::default(),
+                taking: Default::default(),
+            }),
+        }
+    }
+
+    /// Takes the threads from the share of the team for a call. Waits as long as the team uses its share.
+    pub(super) async fn reserve(&self) -> Option<Arc<Taken>> {
+        self.reservation.take().await
+    }
+
     fn handle(&self) -> io::Result<&Handle> {
         self.get_or_start(|| {
+            let reservation = self.reservation.clone();
             let mut builder = Builder::new_multi_thread();
             builder.worker_threads(1).max_blocking_threads(MAX_THREADS).thread_name("larder-folder");
+            builder.thread_keep_alive(KEEP_ALIVE);
+            builder.on_thread_start(move || COUNTED.set(Some(reservation.of_thread())));
+            // Only the worker parks, which does not block and stays.
+            builder.on_thread_park(|| COUNTED.set(None));
             builder.enable_all().build()
         })
     }
@@ -108,15 +179,69 @@ impl Drop for FolderThreads {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
+    use larder_runtime::ledger::SeveralTeams;
+    use larder_runtime::shares::{Configured, Shares};
+
+    fn shares_of<const N: usize>(teams: [&str; N]) -> [TeamShares; N] {
+        let several_teams = SeveralTeams::default();
+        several_teams.set_team_count(N);
+        let shares = Shares::new(Configured::default(), &several_teams);
+        teams.map(|team| shares.team(&TeamName::parse(team).unwrap()))
+    }
 
     #[test]
     fn retries_a_failed_start() {
-        let threads = FolderThreads::default();
+        let [team] = shares_of(["a"]);
+        let threads = FolderThreads::new(team);
         let fail = || Err(io::Error::other("no descriptor is left"));
         assert_eq!(threads.get_or_start(fail).unwrap_err().to_string(), "no descriptor is left");
         assert!(threads.handle().is_ok());
         // A runtime that was started is kept.
         assert!(threads.get_or_start(fail).is_ok());
+    }
+
+    #[tokio::test]
+    async fn the_providers_of_a_team_leave_threads_to_other_teams() {
+        let [busy, quiet] = shares_of(["busy", "quiet"]);
+        let all: Vec<_> = (0..300).map(|_| FolderThreads::new(busy.clone())).collect();
+        let mut held = Vec::new();
+        for threads in &all {
+            // Two calls of a provider have one part.
+            let calls = async { (threads.reserve().await, threads.reserve().await) };
+            held.extend(tokio::time::timeout(Duration::from_millis(1), calls).await);
+        }
+        let used = busy.used(Resource::FolderThreads);
+        assert_eq!((used, held.len()), (2_048, 128), "half of all");
+        let found = tokio::time::timeout(Duration::from_secs(60), FolderThreads::new(quiet).reserve()).await;
+        assert!(found.expect("it waits for the other team").is_some());
+        drop(held);
+        assert_eq!(busy.used(Resource::FolderThreads), 0);
+    }
+
+    #[tokio::test]
+    async fn a_blocked_thread_counts_until_it_ends() {
+        let [team] = shares_of(["a"]);
+        let used = || team.used(Resource::FolderThreads);
+        let threads = FolderThreads::new(team.clone());
+        let (release, held) = mpsc::channel::<()>();
+        let call = async {
+            let _reserved = threads.reserve().await;
+            // Blocks until the sender is dropped.
+            threads.open(move || _ = held.recv()).await
+        };
+        assert!(tokio::time::timeout(Duration::from_millis(100), call).await.is_err());
+        assert_eq!(used(), 16, "the call ended, and its thread is blocked");
+        // A revision that was removed does not free what its threads use.
+        drop(threads);
+        assert_eq!(used(), 16);
+        drop(release);
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
+        while used() > 0 {
+            assert!(std::time::Instant::now() < deadline, "{} threads are counted", used());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 }

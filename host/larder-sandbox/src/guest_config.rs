@@ -66,6 +66,8 @@ pub(super) struct GuestConfig {
     pub(super) signals: SignalSender,
     /// Threads for file system calls; present if the provider was granted folders.
     pub(super) folder_threads: Option<Arc<FolderThreads>>,
+    /// How many files and streams each may hold.
+    pub(super) max_host_resources: usize,
     /// Metrics of the provider.
     pub(super) metrics: Arc<ProviderMetrics>,
     /// The quota of the team and its usage; none if no teams are configured.
@@ -109,6 +111,7 @@ impl GuestConfig {
             signal_rate_limit: SignalRateLimit::default(),
             signals: super::signal_queue::signal_channel().0,
             folder_threads: None,
+            max_host_resources: 256,
             metrics: Arc::default(),
             quota_usage: None,
             memory: larder_runtime::memory_budget::MemoryBudget::unlimited().team(&TeamName::default_team()),

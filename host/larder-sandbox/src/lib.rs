@@ -25,6 +25,7 @@ mod guest;
 mod guest_config;
 mod guest_tcp;
 mod host;
+mod host_resources;
 mod http_client;
 mod interaction_host;
 mod key_value_host;
@@ -111,6 +112,8 @@ pub struct Sandbox {
     long_calls: Arc<LongCalls>,
     compiler: Compiler,
     folder_threads: FolderThreadsByProvider,
+    /// How many files and streams a guest may hold.
+    max_host_resources: usize,
     log_limits: OutputLimits,
     metrics: Metrics,
     memory_budget: MemoryBudget,
@@ -146,6 +149,7 @@ impl Sandbox {
             long_calls: Arc::new(LongCalls::new(ticker.long_runs(), drain)),
             ticker,
             folder_threads: FolderThreadsByProvider::default(),
+            max_host_resources: host_resources::max_per_guest(config.slots),
             log_limits: OutputLimits::default(),
             metrics,
             memory_budget,
@@ -192,6 +196,6 @@ impl Sandbox {
 
     /// The thread pool of a provider that was granted folders.
     fn folder_threads(&self, team: &TeamName, provider: &ProviderName) -> Arc<FolderThreads> {
-        self.folder_threads.of(team, provider)
+        self.folder_threads.of((team, provider), &self.shares.team(team))
     }
 }

@@ -161,6 +161,7 @@ impl Provider {
                 grant,
                 signals,
                 folder_threads,
+                max_host_resources: sandbox.max_host_resources,
                 quota_usage,
             }),
             compiled: ArcSwap::new(compiled),

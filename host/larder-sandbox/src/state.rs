@@ -20,9 +20,6 @@ use larder_model::policy::Grant;
 
 /// Maximum number of component handles that a guest may hold. Wasmtime's default is much higher.
 pub(super) const MAX_HANDLES: usize = 1_000;
-/// Maximum number of host resources (files, streams) that a guest may hold: each may use a file descriptor of
-/// the process.
-const MAX_RESOURCES: usize = 256;
 /// Maximum number of random bytes in one call.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
 /// Maximum size of the header fields of one HTTP request or response, in bytes.
@@ -65,7 +62,7 @@ impl GuestState {
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(MAX_HTTP_FIELD_BYTES);
         let mut table = ResourceTable::new();
-        table.set_max_capacity(MAX_RESOURCES);
+        table.set_max_capacity(lease.max_host_resources);
         let tcp = GuestTcp::new(&lease.config, &log);
         Ok(Self {
             limiter: GuestLimiter::new(&lease.config),

@@ -77,7 +77,7 @@ fn sleep_with(module: &Module, count: u32) -> Vec<u8> {
     component
 }
 
-/// A server whose teams have a token each, which is their name. `quiet` has the guest `echo`.
+/// A server whose teams have a token each, which is their name. `TEAM-and-quiet` is a token for two of them. `quiet` has the guest `echo`.
 struct Server {
     admin: AdminClient,
     url: String,
@@ -94,6 +94,10 @@ impl Server {
             let digest = Digest::of(team.as_bytes());
             file += &format!("[[auth.tokens]]\nname = \"{team}\"\ndigest = \"sha256:{digest}\"\n");
             file += &format!("teams = [\"{team}\"]\n[team.{team}]\nplugins = \"{team}\"\n");
+            let digest = Digest::of(format!("{team}-and-quiet").as_bytes());
+            let teams = if *team == "quiet" { "\"quiet\"".into() } else { format!("\"{team}\", \"quiet\"") };
+            file += &format!("[[auth.tokens]]\nname = \"{team}-and-quiet\"\n");
+            file += &format!("digest = \"sha256:{digest}\"\nteams = [{teams}]\n");
             std::fs::create_dir(work_dir.path(team)).unwrap();
             std::fs::write(work_dir.path(team).join("sleep.wasm"), guest).unwrap();
         }
@@ -162,7 +166,7 @@ impl Server {
         let used = self.metric("larder_shared_used{resource=\"guests\"}").await;
         assert!(used < GUESTS as u64, "{used}");
         let events = self.admin.get("/api/events").await.1;
-        assert!(events.contains("all places for guests"), "{events}");
+        assert!(events.contains("of 32 guests, and needs more"), "{events}");
     }
 }
 
@@ -194,5 +198,7 @@ async fn a_team_leaves_streams_to_others() {
     }
     assert!(open.iter().all(|stream| stream.status() == 200));
     assert_eq!(server.listen("busy").await.status(), 503);
+    // A member of both does not use the streams of the second one.
+    assert_eq!(server.listen("busy-and-quiet").await.status(), 503);
     assert_eq!(server.listen("quiet").await.status(), 200);
 }
