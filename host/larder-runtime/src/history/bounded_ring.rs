@@ -1,6 +1,6 @@
 //! A queue that drops its oldest items, so that neither their number nor their bytes exceed a limit.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// An item whose size is counted.
 pub trait RingItem {
@@ -37,23 +37,26 @@ impl<T> Default for BoundedRing<T> {
 impl<T: RingItem> BoundedRing<T> {
     /// Adds an item with the next number. Returns the number.
     pub fn push(&mut self, item: T, limits: RingLimits) -> u64 {
-        self.push_as(self.last_id + 1, item, limits)
+        self.add(self.last_id + 1, item);
+        self.shrink(limits);
+        self.last_id
     }
 
-    /// Adds an item with this number, which must be higher than all others.
-    pub fn push_as(&mut self, id: u64, item: T, limits: RingLimits) -> u64 {
-        self.last_id = id;
-        self.bytes += item.bytes() + ITEM_BYTES;
-        self.items.push_back((id, item));
-        self.shrink(limits);
-        id
+    /// Adds an item with this number, which must be higher than all others. Beyond the limits, the owner that has most
+    /// loses its oldest item, so that nobody removes the items of others who have less.
+    pub fn push_of<K: Ord>(&mut self, id: u64, item: T, limits: RingLimits, owner: fn(&T) -> &K) {
+        self.add(id, item);
+        while self.exceeds(limits) {
+            let by_count = self.items.len() > limits.items;
+            let oldest = self.oldest_of_largest(owner, |item| if by_count { 1 } else { size(item) });
+            self.remove(oldest);
+        }
     }
 
     /// Removes the oldest items beyond these limits.
     pub fn shrink(&mut self, limits: RingLimits) {
-        while self.items.len() > 1 && (self.items.len() > limits.items || self.bytes > limits.bytes) {
-            let removed = self.items.pop_front();
-            self.bytes -= removed.map_or(0, |(_, item)| item.bytes() + ITEM_BYTES);
+        while self.exceeds(limits) {
+            self.remove(0);
         }
         // A ring that was large once must not keep the memory for that.
         if self.items.capacity() > 64 && self.items.capacity() / 4 > self.items.len() {
@@ -61,10 +64,39 @@ impl<T: RingItem> BoundedRing<T> {
         }
     }
 
+    fn add(&mut self, id: u64, item: T) {
+        self.last_id = id;
+        self.bytes += size(&item);
+        self.items.push_back((id, item));
+    }
+
+    fn remove(&mut self, at: usize) {
+        let removed = self.items.remove(at);
+        self.bytes -= removed.map_or(0, |(_, item)| size(&item));
+    }
+
+    fn exceeds(&self, limits: RingLimits) -> bool {
+        self.items.len() > 1 && (self.items.len() > limits.items || self.bytes > limits.bytes)
+    }
+
+    /// Where the oldest item is of the owner whose items weigh most.
+    fn oldest_of_largest<K: Ord>(&self, owner: fn(&T) -> &K, weight: impl Fn(&T) -> usize) -> usize {
+        let mut owners = BTreeMap::<&K, usize>::new();
+        for (_, item) in &self.items {
+            *owners.entry(owner(item)).or_default() += weight(item);
+        }
+        let largest = owners.into_iter().max_by_key(|(_, weight)| *weight).map(|(owner, _)| owner);
+        self.items.iter().position(|(_, item)| Some(owner(item)) == largest).unwrap_or_default()
+    }
+
     /// Returns the items with their numbers, the oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &T)> {
         self.items.iter().map(|(id, item)| (*id, item))
     }
+}
+
+fn size(item: &impl RingItem) -> usize {
+    item.bytes() + ITEM_BYTES
 }
 
 #[cfg(test)]
@@ -89,5 +121,26 @@ mod tests {
         assert_eq!(ring.iter().map(|(id, _)| id).collect::<Vec<_>>(), [7], "the newest one is kept");
         ring.push("y".into(), limits);
         assert_eq!(ring.bytes, ITEM_BYTES + 1);
+    }
+
+    #[test]
+    fn who_has_most_loses_its_oldest_item() {
+        let shown = |sizes: &[(&str, usize)], limits| {
+            let mut ring = BoundedRing::default();
+            for (id, (owner, size)) in (1..).zip(sizes) {
+                let item = format!("{owner}{}", "x".repeat(*size));
+                ring.push_of(id, item, limits, |item| item.as_bytes().first().unwrap());
+            }
+            ring.iter().map(|(id, item)| format!("{id}{}", &item[..1])).collect::<Vec<_>>().join(" ")
+        };
+        // By number, also if another one has larger items.
+        let items = RingLimits { items: 4, bytes: usize::MAX };
+        assert_eq!(
+            shown(&[("a", 900), ("b", 0), ("b", 0), ("b", 0), ("b", 0), ("b", 0)], items),
+            "1a 4b 5b 6b"
+        );
+        // By bytes, also if another one has more items.
+        let bytes = RingLimits { items: 99, bytes: 5 * ITEM_BYTES + 1_000 };
+        assert_eq!(shown(&[("a", 0), ("a", 0), ("b", 600), ("b", 600)], bytes), "1a 2a 4b");
     }
 }

@@ -1,5 +1,5 @@
 //! The events of the whole process, for operators. Each kind has a ring of its own, so that a flood of one kind does not
-//! remove the events of another.
+//! remove the events of another. Neither does a flood of one team remove those of another, or prevent them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,7 +45,8 @@ const LIMITS: RingLimits = RingLimits { items: 500, bytes: 256 << 10 };
 /// Maximum length of the text of an event, and of one of its details, in bytes.
 const MAX_TEXT: usize = 1 << 10;
 const MAX_DETAIL: usize = 4 << 10;
-/// How many events of one kind are recorded at once, and how many in each second after that. The others are counted.
+/// How many events of one kind and team are recorded at once, and how many in each second after that. The others are
+/// counted.
 const BURST: f64 = 1_000.0;
 const PER_SECOND: f64 = 20.0;
 
@@ -124,6 +125,13 @@ struct State {
 #[derive(Debug)]
 struct KindState {
     events: BoundedRing<Arc<Event>>,
+    /// Teams come from the configuration, so there are not many.
+    rates: BTreeMap<Option<TeamName>, Rate>,
+}
+
+/// How often events of one kind are recorded for one team, or for none.
+#[derive(Debug)]
+struct Rate {
     /// How many events may be recorded now.
     tokens: f64,
     refilled: Instant,
@@ -133,21 +141,23 @@ struct KindState {
 
 impl Default for State {
     fn default() -> Self {
-        let new = || KindState {
-            events: BoundedRing::default(),
-            tokens: BURST,
-            refilled: Instant::now(),
-            omitted: 0,
-        };
+        let new = || KindState { events: BoundedRing::default(), rates: BTreeMap::new() };
         Self { last_id: 0, kinds: EventKind::ALL.iter().map(|_| new()).collect() }
     }
 }
 
-impl KindState {
+impl Default for Rate {
+    fn default() -> Self {
+        Self { tokens: BURST, refilled: Instant::now(), omitted: 0 }
+    }
+}
+
+impl Rate {
     fn admits(&mut self) -> bool {
         let now = Instant::now();
         let elapsed = now.saturating_duration_since(self.refilled).as_secs_f64();
-        (self.tokens, self.refilled) = ((self.tokens + elapsed * PER_SECOND).min(BURST), now);
+        self.tokens = (self.tokens + elapsed * PER_SECOND).min(BURST);
+        self.refilled = now;
         let admitted = self.tokens >= 1.0;
         if admitted {
             self.tokens -= 1.0;
@@ -159,19 +169,20 @@ impl KindState {
 }
 
 impl EventLog {
-    /// Records an event. Of a flood of one kind, only some are recorded.
+    /// Records an event. Of a flood of one kind and team, only some are recorded.
     pub fn record(&self, mut event: Event) {
         let mut state = self.lock();
-        let kind = &mut state.kinds[event.kind as usize];
-        if !kind.admits() {
+        let rates = &mut state.kinds[event.kind as usize].rates;
+        let rate = rates.entry(event.team.clone()).or_default();
+        if !rate.admits() {
             return;
         }
-        if let omitted @ 1.. = std::mem::take(&mut kind.omitted) {
+        if let omitted @ 1.. = std::mem::take(&mut rate.omitted) {
             event.details.insert("omitted", format!("{omitted} events of this kind before it"));
         }
         state.last_id += 1;
         let (id, kind) = (state.last_id, event.kind as usize);
-        state.kinds[kind].events.push_as(id, Arc::new(event), LIMITS);
+        state.kinds[kind].events.push_of(id, Arc::new(event), LIMITS, |event| &event.team);
         drop(state);
         self.0.last_id.send_modify(|last| *last = id.max(*last));
     }
@@ -230,11 +241,36 @@ mod tests {
     }
 
     #[test]
+    fn a_flood_of_one_team_leaves_the_events_of_others() {
+        let [noisy, quiet] = ["noisy", "quiet"].map(|name| TeamName::parse(name).unwrap());
+        let log = EventLog::default();
+        let fault = |team: Option<&TeamName>, text: &str| {
+            let event = Event::new(EventKind::Fault, text);
+            log.record(team.map_or_else(|| event.clone(), |team| event.clone().of_team(team)));
+        };
+        let flood = || (0..5_000).for_each(|n| fault(Some(&noisy), &format!("{n}{}", "x".repeat(900))));
+        let newest = |team: Option<&TeamName>| log.newest(9, |_, event| event.team.as_ref() == team);
+        fault(Some(&quiet), "before");
+        fault(None, "before");
+        flood();
+        assert_eq!((newest(Some(&quiet)).len(), newest(None).len()), (1, 1), "they are not removed");
+        fault(Some(&quiet), "after");
+        fault(None, "after");
+        flood();
+        assert_eq!((newest(Some(&quiet)).len(), newest(None).len()), (2, 2), "they are recorded");
+        let bytes: usize = log.newest(usize::MAX, |_, _| true).iter().map(|(_, event)| event.bytes()).sum();
+        assert!(bytes <= LIMITS.bytes, "{bytes}");
+    }
+
+    #[test]
     fn says_how_many_events_were_omitted() {
         let log = EventLog::default();
         (0..=1_000).for_each(|_| log.record(Event::new(EventKind::Refusal, "again")));
-        let before = log.lock().kinds[EventKind::Refusal as usize].omitted;
-        log.lock().kinds[EventKind::Refusal as usize].tokens = 1.0;
+        let mut state = log.lock();
+        let rate = state.kinds[EventKind::Refusal as usize].rates.get_mut(&None).unwrap();
+        let before = rate.omitted;
+        rate.tokens = 1.0;
+        drop(state);
         log.record(Event::new(EventKind::Refusal, "last"));
         let (id, last) = log.newest(1, |_, _| true).remove(0);
         assert_eq!(before > 0, last.details.contains_key("omitted"));

@@ -82,8 +82,8 @@ impl Default for ProviderHistory {
 }
 
 impl ProviderHistory {
-    /// Sets the number of providers, which share the memory for faults and log lines.
-    pub(crate) fn set_provider_count(&self, providers: usize) {
+    /// Sets how many providers share the memory for faults and log lines.
+    pub(crate) fn set_sharing(&self, providers: usize) {
         let share = (TOTAL_BYTES / providers.max(1)).clamp(MIN_BYTES, MAX_BYTES);
         if self.max_bytes.swap(share, Relaxed) != share {
             lock(&self.faults).shrink(self.limits(MAX_FAULTS));
@@ -166,7 +166,7 @@ mod tests {
         }
         assert!(size(&history) <= 2 * MAX_BYTES && history.faults()[0].stderr.ends_with("end"));
         assert_eq!((history.faults().len() <= MAX_FAULTS, &*history.faults()[0].subject), (true, "999"));
-        history.set_provider_count(1_000);
+        history.set_sharing(1_000);
         assert!(size(&history) <= 2 * TOTAL_BYTES / 1_000, "{}", size(&history));
         let lines = history.log(3, |id, _| id > 2);
         assert_eq!(lines.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [998, 999, 1_000]);

@@ -1,12 +1,13 @@
 //! Samples the counters regularly. This is the only cost of the history of calls: nothing is added to a call.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
 
 use super::{CallTotals, Metrics, lock};
 use crate::drain::Drain;
 use crate::history::{MAX_SAMPLES, ProcessSample, SampleRing, Timeline};
+use larder_model::name::TeamName;
 
 /// Maximum number of samples of calls, over all providers: about 8 MiB.
 const TOTAL_SAMPLES: usize = 400_000;
@@ -45,9 +46,15 @@ impl Metrics {
 
     fn take_sample(&self, number: u32, memory: u64) {
         let providers = self.0.providers.live();
-        let max = (TOTAL_SAMPLES / providers.len().max(1)).clamp(MIN_SAMPLES, MAX_SAMPLES);
+        let mut counts = BTreeMap::<&TeamName, usize>::new();
+        for ((team, _), _) in &providers {
+            *counts.entry(team).or_default() += 1;
+        }
         let mut all = CallTotals::default();
-        for (_, provider) in &providers {
+        for ((team, _), provider) in &providers {
+            // Each team has the same part of the memory, which its providers share.
+            let sharing = counts.len() * counts.get(team).copied().unwrap_or(1);
+            let max = (TOTAL_SAMPLES / sharing).clamp(MIN_SAMPLES, MAX_SAMPLES);
             let totals = provider.totals();
             let before = std::mem::replace(&mut *lock(&provider.sampled), totals);
             let since = totals.since(&before);
@@ -56,7 +63,7 @@ impl Metrics {
                 0 => provider.history.trim_calls(number, max),
                 _ => provider.history.record_calls(number, since.sample(), max),
             }
-            provider.history.set_provider_count(providers.len());
+            provider.history.set_sharing(sharing);
         }
         let streams = u32::try_from(self.gauge("larder_streams")).unwrap_or(u32::MAX);
         let mut state = lock(&self.0.process.state);
@@ -101,7 +108,7 @@ mod tests {
 
     use super::super::Outcome;
     use super::*;
-    use larder_model::name::{ProviderName, TeamName};
+    use larder_model::name::ProviderName;
 
     #[test]
     fn samples_what_was_added_in_an_interval() {
@@ -146,5 +153,21 @@ mod tests {
         let of_one = providers[0].history.calls(1..=300).iter().flatten().count();
         assert_eq!(of_one, TOTAL_SAMPLES / 1_600);
         assert_eq!(metrics.sampled(), 1..=300);
+    }
+
+    #[test]
+    fn a_team_with_many_providers_leaves_the_history_of_others() {
+        let metrics = Metrics::default();
+        let [many, few] = ["many", "few"].map(|name| TeamName::parse(name).unwrap());
+        let provider = |team, n| metrics.provider(team, &ProviderName::parse(&format!("p{n}")).unwrap());
+        let _many: Vec<_> = (0..1_600).map(|n| provider(&many, n)).collect();
+        let one = provider(&few, 0);
+        for number in 1..=300 {
+            one.record_call(Outcome::Ok);
+            one.history.record_line("info", &"x".repeat(400));
+            metrics.take_sample(number, 0);
+        }
+        assert_eq!(one.history.calls(1..=300).iter().flatten().count(), 300);
+        assert!(one.history.log(500, |_, _| true).len() > 100);
     }
 }
