@@ -3,6 +3,7 @@
 //! the subscriptions, and merge their changes. Without a connection to the store, sessions continue here, and are
 //! stored later.
 
+mod ended;
 mod head;
 mod link;
 mod merge;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::Notify;
 
+use self::ended::EndedSessions;
 use self::head::Head;
 pub(crate) use self::link::SessionLink;
 use self::readers::RemoteReaders;
@@ -44,6 +46,8 @@ pub(crate) struct Shared {
     open: Mutex<HashMap<SessionKey, Weak<Session>>>,
     /// Sessions that ended, and that are still in the store.
     ended: Mutex<HashSet<SessionKey>>,
+    /// Sessions that are not in the store any more because they ended.
+    removed: Mutex<EndedSessions>,
     /// Sessions to be stored soon.
     changed: Mutex<HashSet<SessionKey>>,
     /// Wakes the task that stores and removes sessions.
@@ -81,9 +85,9 @@ impl Shared {
         let errors = Suppressor::new(drain, |what: &'static str, repeats: &Repeats| {
             tracing::warn!(what, times = repeats.times, last = ?repeats.last, "the shared sessions failed again");
         });
-        let (open, ended, changed, wake) = Default::default();
+        let (open, ended, removed, changed, wake) = Default::default();
         let (bytes, readers, drain) = (StoredBytes::new(MAX_BYTES), RemoteReaders::default(), drain.clone());
-        Self { store, keys, idle_timeout, open, ended, changed, wake, bytes, readers, errors, drain }
+        Self { store, keys, idle_timeout, open, ended, removed, changed, wake, bytes, readers, errors, drain }
     }
 
     /// How often a session that is used is stored again, so that the store keeps it.
@@ -120,14 +124,36 @@ impl Shared {
             false => return,
         };
         match removed {
-            Ok(()) => _ = lock(&self.ended).remove(&key),
+            Ok(()) => self.note_removed(key),
             Err(error) => self.report("remove", &error.to_string()),
         }
     }
 
-    /// Whether a session has ended, although it may still be in the store.
+    /// Whether a session has ended, although it may still be in the store, or again.
     pub(super) fn has_ended(&self, key: SessionKey) -> bool {
-        lock(&self.ended).contains(&key)
+        lock(&self.ended).contains(&key) || self.was_removed(key)
+    }
+
+    /// Whether a session has ended and was removed from the store.
+    fn was_removed(&self, key: SessionKey) -> bool {
+        lock(&self.removed).contains(key)
+    }
+
+    /// A session is not in the store any more because it ended.
+    fn note_removed(&self, key: SessionKey) {
+        lock(&self.removed).insert(key, Instant::now());
+        lock(&self.ended).remove(&key);
+    }
+
+    /// How long a session that ended is remembered. A copy of it that is stored again later has not been used for so long
+    /// that it is not continued either.
+    fn memory_of_ended(&self) -> Duration {
+        self.idle_timeout * 2
+    }
+
+    /// Whether a session has not been used for so long that nobody may continue it.
+    fn is_too_old(&self, head: &Head) -> bool {
+        head.last_used.elapsed().is_ok_and(|age| age > self.memory_of_ended())
     }
 
     /// Loads and decrypts a session. `None` if there is none, or none that this replica can read.

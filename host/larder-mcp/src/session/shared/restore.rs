@@ -33,6 +33,7 @@ impl Endpoint {
             RpcError::overloaded("the sessions of other replicas cannot be read at the moment")
         })?;
         let opened = loaded.ok().filter(|opened| opened.record.owner == SessionOwner::of(caller));
+        let opened = opened.filter(|opened| !shared.is_too_old(&opened.head));
         let Some(opened) = opened else { return Ok(None) };
         let session = self.continue_session(shared, id, caller, &opened)?;
         // Another request may have continued it at the same time.
@@ -114,6 +115,10 @@ impl Sessions {
             }
             return;
         }
+        if shared.was_removed(key) {
+            // Somebody stored a copy.
+            return shared.remove_later(key);
+        }
         if shared.has_ended(key) {
             return;
         }
@@ -127,7 +132,7 @@ impl Sessions {
     /// A session has ended, here or at another replica.
     pub(super) fn ended_elsewhere(&self, shared: &Shared, key: SessionKey) {
         shared.bytes.release(key);
-        lock(&shared.ended).remove(&key);
+        shared.note_removed(key);
         let session = lock(&shared.open).remove(&key).and_then(|session| session.upgrade());
         let mut table = self.lock();
         table.stored.remove(&key);

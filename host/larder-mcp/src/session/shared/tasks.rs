@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
@@ -157,6 +157,9 @@ impl Shared {
     /// Drops what is not used any more.
     fn sweep(&self) {
         self.readers.sweep();
+        if let Some(time) = Instant::now().checked_sub(self.memory_of_ended()) {
+            lock(&self.removed).forget_before(time);
+        }
         lock(&self.open).retain(|_, session| session.strong_count() > 0);
     }
 }

@@ -244,6 +244,30 @@ async fn a_session_ends_at_all_replicas_and_one_that_the_store_forgot_continues(
     assert_eq!(second.sessions.len(), 0);
 }
 
+#[tokio::test]
+async fn a_copy_of_a_session_that_ended_is_removed_again() {
+    let stored = Arc::<Stored>::default();
+    let first = Replica::first(&stored).await;
+    let second = first.other(2, &stored).await;
+    let key = first.key();
+    let copy = lock(&stored.sessions).get(&key).cloned().unwrap();
+    first.sessions.end(&first.session).await;
+    second.sessions.ended_elsewhere(&second.shared, key);
+    lock(&stored.sessions).insert(key, copy);
+    for replica in [&first, &second] {
+        let copied = replica.shared.load(key).await.unwrap().ok().unwrap();
+        assert!(replica.shared.has_ended(key), "it is not continued");
+        assert!(!lock(&replica.shared.ended).contains(&key));
+        replica.sessions.noticed(&replica.shared, key, 9, copied.head);
+        assert!(lock(&replica.shared.ended).contains(&key), "it is removed again");
+    }
+    // Another replica, or a later start, does not continue it after some time.
+    let mut late = second.shared.load(key).await.unwrap().ok().unwrap();
+    assert!(!second.shared.is_too_old(&late.head));
+    late.head.last_used -= Duration::from_secs(121);
+    assert!(second.shared.is_too_old(&late.head));
+}
+
 #[test]
 fn sessions_of_other_replicas_count() {
     let stored = Arc::default();
