@@ -40,7 +40,15 @@ pub enum RequestLogMode {
 
 /// Decides which requests have lines of their own.
 pub(super) struct RequestLog {
-    refusals: Suppressor<Refusal>,
+    refusals: Suppressor<RefusalKind>,
+}
+
+/// Refusals of one kind are summarized together. Those of one team do not hide those of another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct RefusalKind {
+    refusal: Refusal,
+    /// The first team of the caller.
+    team: Option<TeamName>,
 }
 
 /// A request and its sender, as far as they are known.
@@ -60,24 +68,26 @@ impl RequestLog {
         events: EventLog,
         drain: &Drain,
     ) -> Self {
-        let refusals = Suppressor::new(drain, move |refusal: Refusal, repeats: &Repeats| {
-            report_repeats(settings.load().request_log, &gateway, refusal, repeats);
-            let text = format!("{} more requests were refused: {}", repeats.times, refusal.label());
-            let event = Event::new(EventKind::Refusal, text).with("reason", refusal.label());
-            events.record(event.with("peer", &*repeats.last));
+        let refusals = Suppressor::new(drain, move |kind: &RefusalKind, repeats: &Repeats| {
+            report_repeats(settings.load().request_log, &gateway, kind, repeats);
+            let text = format!("{} more requests were refused: {}", repeats.times, kind.refusal.label());
+            let event = Event::new(EventKind::Refusal, text).with("reason", kind.refusal.label());
+            let event = event.with("peer", &*repeats.last);
+            events.record(Event { team: kind.team.clone(), ..event });
         });
         Self { refusals }
     }
 }
 
 /// Reports refused requests that have no lines of their own.
-fn report_repeats(mode: RequestLogMode, gateway: &Gateway, refusal: Refusal, repeats: &Repeats) {
-    let (reason, more, last) = (refusal.label(), repeats.times, &repeats.last);
+fn report_repeats(mode: RequestLogMode, gateway: &Gateway, kind: &RefusalKind, repeats: &Repeats) {
+    let (reason, more, last) = (kind.refusal.label(), repeats.times, &repeats.last);
+    let team = kind.team.as_ref().and_then(TeamName::non_default);
     if mode != RequestLogMode::Off {
-        tracing::info!(target: "larder::request", reason, more, last_peer = last, "more requests were refused");
+        tracing::info!(target: "larder::request", reason, team, more, last_peer = last, "more requests were refused");
     }
-    if refusal.is_denial() {
-        gateway.record_event(&AuditEvent { more: Some(more), ..AuditEvent::new("request", reason) });
+    if kind.refusal.is_denial() {
+        gateway.record_event(&AuditEvent { more: Some(more), team, ..AuditEvent::new("request", reason) });
     }
 }
 
@@ -86,10 +96,9 @@ impl RequestSource {
         self.identity.as_ref()?.caller.subject.as_deref()
     }
 
-    /// The team of the caller, if it has only one.
-    fn only_team(&self) -> Option<&TeamName> {
-        let mut teams = self.identity.as_ref()?.caller.teams.iter();
-        teams.next().filter(|_| teams.next().is_none())
+    /// The first team of the caller, which pays for its requests.
+    fn first_team(&self) -> Option<&TeamName> {
+        self.identity.as_ref()?.caller.teams.first()
     }
 
     fn issuer(&self) -> Option<&str> {
@@ -163,7 +172,8 @@ impl Endpoint {
         exchange: Option<(&Parts, &Response)>,
     ) {
         self.0.metrics.server().refused.inc(refusal);
-        if self.0.request_log.refusals.is_first(refusal, &source.to_string()) {
+        let kind = RefusalKind { refusal, team: source.first_team().cloned() };
+        if self.0.request_log.refusals.is_first(kind, &source.to_string()) {
             self.log_refusal(refusal, status, source, exchange);
             self.audit_refusal(refusal, status, source);
             self.record_refusal(refusal, status, source);
@@ -182,10 +192,7 @@ impl Endpoint {
         let event = event.with("reason", refusal.label()).with("status", status.as_str());
         let event = event.with("subject", source.subject().unwrap_or_default());
         let event = event.with("peer", source.to_string());
-        self.0.metrics.events().record(match source.only_team() {
-            Some(team) => event.of_team(team),
-            None => event,
-        });
+        self.0.metrics.events().record(Event { team: source.first_team().cloned(), ..event });
     }
 
     fn log_refusal(
@@ -221,6 +228,7 @@ impl Endpoint {
                 issuer: source.issuer(),
                 token: source.identity.as_ref().and_then(|identity| identity.token.as_deref()),
                 peer: source.peer,
+                team: source.first_team().and_then(TeamName::non_default),
                 status: Some(status.as_u16()),
                 ..AuditEvent::new("request", refusal.label())
             });

@@ -26,18 +26,18 @@ pub fn shorten<T: ToString>(lines: impl ExactSizeIterator<Item = T>, max: usize,
     shown
 }
 
-/// Decides which lines are logged. A kind must be one of few, such as the reason of a refusal: it must not contain
+/// Decides which lines are logged. A kind must be one of few, such as the reason of a refusal and a team: it must not contain
 /// what clients or providers choose, because every kind is remembered, and logged on its own.
 ///
 /// ```ignore
-/// let refusals = Suppressor::new(&drain, |reason: Reason, repeats: &Repeats| {
+/// let refusals = Suppressor::new(&drain, |reason: &Reason, repeats: &Repeats| {
 ///     tracing::warn!(reason = reason.as_str(), times = repeats.times, last = ?repeats.last, "refused again");
 /// });
 /// if refusals.is_first(reason, uri) {
 ///     tracing::warn!(reason = reason.as_str(), uri, "refused");
 /// }
 /// ```
-pub struct Suppressor<K: Eq + Hash + Copy + Send + 'static>(Arc<Inner<K>>);
+pub struct Suppressor<K: Eq + Hash + Clone + Send + 'static>(Arc<Inner<K>>);
 
 /// What was not logged on its own since the last line of its kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,9 +49,9 @@ pub struct Repeats {
 }
 
 /// Logs the summary of a kind.
-type Summarize<K> = dyn Fn(K, &Repeats) + Send + Sync;
+type Summarize<K> = dyn Fn(&K, &Repeats) + Send + Sync;
 
-struct Inner<K: Eq + Hash + Copy + Send + 'static> {
+struct Inner<K: Eq + Hash + Clone + Send + 'static> {
     drain: Drain,
     summarize: Box<Summarize<K>>,
     state: Mutex<State<K>>,
@@ -68,9 +68,9 @@ struct Kind {
     repeats: Repeats,
 }
 
-impl<K: Eq + Hash + Copy + Send + 'static> Suppressor<K> {
+impl<K: Eq + Hash + Clone + Send + 'static> Suppressor<K> {
     /// Creates a suppressor that logs summaries with `summarize`.
-    pub fn new(drain: &Drain, summarize: impl Fn(K, &Repeats) + Send + Sync + 'static) -> Self {
+    pub fn new(drain: &Drain, summarize: impl Fn(&K, &Repeats) + Send + Sync + 'static) -> Self {
         let state = State { kinds: HashMap::new(), has_task: false };
         let (drain, summarize) = (drain.clone(), Box::new(summarize));
         Self(Arc::new(Inner { drain, summarize, state: Mutex::new(state) }))
@@ -106,7 +106,7 @@ impl<K: Eq + Hash + Copy + Send + 'static> Suppressor<K> {
     }
 }
 
-impl<K: Eq + Hash + Copy + Send + 'static> Inner<K> {
+impl<K: Eq + Hash + Clone + Send + 'static> Inner<K> {
     /// Starts a task that logs the summaries until nothing is repeated any more. Returns false if it cannot start:
     /// while the server stops, and on threads without a runtime. Then a later line starts it, or the drop logs.
     fn spawn_summaries(&self, suppressor: Weak<Self>) -> bool {
@@ -133,18 +133,18 @@ impl<K: Eq + Hash + Copy + Send + 'static> Inner<K> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         for (kind, known) in &mut state.kinds {
             if known.repeats.times > 0 {
-                summaries.push((*kind, std::mem::take(&mut known.repeats)));
+                summaries.push((kind.clone(), std::mem::take(&mut known.repeats)));
                 known.logged_at = Instant::now();
             }
         }
         state.has_task = !summaries.is_empty();
         drop(state);
-        summaries.iter().for_each(|(kind, repeats)| (self.summarize)(*kind, repeats));
+        summaries.iter().for_each(|(kind, repeats)| (self.summarize)(kind, repeats));
         !summaries.is_empty()
     }
 }
 
-impl<K: Eq + Hash + Copy + Send + 'static> Drop for Inner<K> {
+impl<K: Eq + Hash + Clone + Send + 'static> Drop for Inner<K> {
     fn drop(&mut self) {
         self.log_summaries();
     }
@@ -159,8 +159,8 @@ mod tests {
     fn suppressor(drain: &Drain) -> (Suppressor<char>, Log) {
         let log = Log::default();
         let summaries = log.clone();
-        let summarize = move |kind, repeats: &Repeats| {
-            summaries.lock().unwrap().push((kind, repeats.times, repeats.last.clone()));
+        let summarize = move |kind: &char, repeats: &Repeats| {
+            summaries.lock().unwrap().push((*kind, repeats.times, repeats.last.clone()));
         };
         (Suppressor::new(drain, summarize), log)
     }

@@ -110,15 +110,15 @@ impl ProviderLog {
         events: EventLog,
         drain: &Drain,
     ) -> Self {
-        let summarize = move |Kind { message, reason }, Repeats { times, last }: &Repeats| {
-            if message == FAULT {
+        let summarize = move |Kind { message, reason }: &Kind, Repeats { times, last }: &Repeats| {
+            if *message == FAULT {
                 let text = format!("{provider} failed {times} more times: {reason}");
                 let event = Event::new(EventKind::Fault, text).of_team(&team).of_provider(&provider);
-                events.record(event.with("kind", reason).with("subject", last));
+                events.record(event.with("kind", *reason).with("subject", last));
             }
             let (team, provider, digest) = (team.non_default(), provider.as_str(), digest.short());
             let (reason, last) =
-                (Some(reason).filter(|r| !r.is_empty()), Some(last).filter(|l| !l.is_empty()));
+                (Some(*reason).filter(|r| !r.is_empty()), Some(last).filter(|l| !l.is_empty()));
             tracing::warn!(
                 team,
                 provider,

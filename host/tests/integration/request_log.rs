@@ -44,6 +44,40 @@ async fn a_flood_of_refused_requests_has_one_line_and_is_counted() {
 }
 
 #[tokio::test]
+async fn a_flood_of_one_team_does_not_hide_the_refusals_of_another() {
+    let mut config = format!("{ADMIN}[audit]\nfile = 'audit.log'\n");
+    let mut work_dir = WorkDir::with_guests("");
+    for team in ["noisy", "quiet"] {
+        let digest = larder_model::name::Digest::of(team.as_bytes());
+        config +=
+            &format!("[[auth.tokens]]\nname = '{team}'\ndigest = 'sha256:{digest}'\nteams = ['{team}']\n");
+        config += &format!("[team.{team}]\nplugins = '{team}'\nquota = {{ requests = 1 }}\n");
+        std::fs::create_dir(work_dir.path(team)).unwrap();
+    }
+    work_dir = work_dir.file("larder.toml", &config);
+    let (admin, url) = AdminClient::open(&work_dir);
+    for (team, requests) in [("noisy", 50), ("quiet", 10)] {
+        for _ in 0..requests {
+            let sent = http_client().post(&url).bearer_auth(team).send().await.unwrap();
+            assert!([415, 429].contains(&sent.status().as_u16()), "{}", sent.status());
+        }
+    }
+    let events = admin.get("/api/events?kind=refusal&team=quiet").await.1;
+    assert!(events.contains("\"reason\":\"quota\""), "{events}");
+    admin.process.signal("TERM");
+    let stderr = admin.process.wait().expect_exit(0);
+    let audit = std::fs::read_to_string(work_dir.path("audit.log")).unwrap();
+    for team in ["noisy", "quiet"] {
+        let of_team =
+            |line: &&str| line.contains("\"quota\"") && line.contains(&format!("\"team\":\"{team}\""));
+        let lines: Vec<_> = audit.lines().filter(of_team).collect();
+        let [first, more] = lines[..] else { panic!("{audit}") };
+        assert!(first.contains("\"status\":429") && more.contains("\"more\":"), "{lines:?}");
+        assert!(stderr.contains(&format!("reason=\"quota\" team=\"{team}\" more=")), "{stderr}");
+    }
+}
+
+#[tokio::test]
 async fn the_address_of_a_client_comes_from_trusted_proxies_only() {
     for (trusted, client) in [("", "127.0.0.1"), ("trusted_proxies = [\"127.0.0.0/8\"]\n", "2.2.2.2")] {
         let (mut admin, request, _work_dir) = start(&format!("[server]\n{trusted}"));

@@ -82,7 +82,7 @@ impl Shared {
         idle_timeout: Duration,
         drain: &Drain,
     ) -> Self {
-        let errors = Suppressor::new(drain, |what: &'static str, repeats: &Repeats| {
+        let errors = Suppressor::new(drain, |what: &&'static str, repeats: &Repeats| {
             tracing::warn!(what, times = repeats.times, last = ?repeats.last, "the shared sessions failed again");
         });
         let (open, ended, removed, changed, wake) = Default::default();

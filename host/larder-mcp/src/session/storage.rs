@@ -31,7 +31,7 @@ impl Storage {
         drain: &Drain,
     ) -> (Arc<Self>, mpsc::UnboundedReceiver<SessionKey>) {
         let (removals, removed) = mpsc::unbounded_channel();
-        let errors = Suppressor::new(drain, |what: &'static str, repeats: &Repeats| {
+        let errors = Suppressor::new(drain, |what: &&'static str, repeats: &Repeats| {
             tracing::warn!(what, times = repeats.times, last = ?repeats.last, "the session store failed again");
         });
         (
