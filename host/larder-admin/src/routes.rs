@@ -83,16 +83,22 @@ async fn not_found() -> Response {
 }
 
 impl Admin {
+    /// Returns what is not a problem, and what an operator may not expect.
+    pub(super) fn notices(&self) -> Vec<String> {
+        let all = self.0.sources.health.problems().into_iter();
+        all.filter(|found| found.impact == Impact::Notice).map(|found| found.message).collect()
+    }
+
     /// Returns the reasons why the server is not ready, and all other problems.
     pub(super) fn problems(&self) -> (Vec<String>, Vec<String>) {
         let Sources { teams, health, server_drain, issuer, .. } = &self.0.sources;
         let serves_nothing = || teams.borrow().iter().all(|team| team.catalog.snapshot().offers().is_empty());
-        let (reasons, others): (Vec<_>, Vec<_>) =
-            health.problems().into_iter().partition(|problem| match problem.impact {
-                Impact::AllTeams => true,
-                Impact::OneTeam => serves_nothing(),
-                Impact::OperatorOnly => false,
-            });
+        let problems = health.problems().into_iter().filter(|problem| problem.impact != Impact::Notice);
+        let (reasons, others): (Vec<_>, Vec<_>) = problems.partition(|problem| match problem.impact {
+            Impact::AllTeams => true,
+            Impact::OneTeam => serves_nothing(),
+            Impact::OperatorOnly | Impact::Notice => false,
+        });
         let stopping = server_drain.is_stopping().then(|| "the server is stopping".to_owned());
         let messages = |problems: Vec<HealthProblem>| problems.into_iter().map(|problem| problem.message);
         let (mut reasons, mut others): (Vec<_>, Vec<_>) =

@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::response::json;
-use super::{Admin, Cluster, Folders, IndexStatus, Issuer, Sources, TeamView};
+use super::{Admin, Cluster, Folders, IndexStatus, Issuer, TeamView};
 use larder_core::catalog::{self, Collision, Offer};
 use larder_key_value::Usage;
 use larder_model::name::ProviderName;
@@ -35,6 +35,9 @@ pub struct Status {
     pub reasons: Vec<String>,
     /// Other problems.
     pub problems: Vec<String>,
+    /// What is not a problem, and what an operator may not expect.
+    #[serde(default)]
+    pub notices: Vec<String>,
     /// The keys whose values in the configuration file take effect only after a restart.
     #[serde(default)]
     pub needs_restart: Vec<String>,
@@ -222,17 +225,20 @@ pub struct PendingApproval {
 
 /// The response of both paths. Who may see it is decided by the layers around each.
 pub(super) async fn get(State(admin): State<Admin>) -> Response {
-    json(StatusCode::OK, &Status::of(&admin.0.sources, admin.problems()))
+    json(StatusCode::OK, &Status::of(&admin))
 }
 
 impl Status {
-    fn of(sources: &Sources, (reasons, problems): (Vec<String>, Vec<String>)) -> Self {
+    fn of(admin: &Admin) -> Self {
+        let sources = &admin.0.sources;
+        let (reasons, problems) = admin.problems();
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
             started: time(sources.metrics.started()),
             ready: reasons.is_empty(),
             reasons,
             problems,
+            notices: admin.notices(),
             needs_restart: sources.needs_restart.borrow().clone(),
             issuer: (sources.issuer)(),
             cluster: (sources.cluster)(),

@@ -25,11 +25,13 @@ pub enum Impact {
     OneTeam,
     /// No requests so far: only the operator has to act.
     OperatorOnly,
+    /// None: the server does what the configuration says, and the operator may not expect it.
+    Notice,
 }
 
 impl Impact {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::AllTeams, Self::OneTeam, Self::OperatorOnly];
+    pub const ALL: [Self; 4] = [Self::AllTeams, Self::OneTeam, Self::OperatorOnly, Self::Notice];
 
     /// The name in metrics.
     pub fn label(self) -> &'static str {
@@ -37,6 +39,7 @@ impl Impact {
             Self::AllTeams => "all-teams",
             Self::OneTeam => "one-team",
             Self::OperatorOnly => "operator-only",
+            Self::Notice => "notice",
         }
     }
 }

@@ -77,6 +77,9 @@ fn of_server(admin: &Admin) -> Vec<Problem> {
     all.extend(
         others.iter().map(|text| Problem::new(Severity::Warning, text, "the log of the server says more")),
     );
+    let advice =
+        "a caller gets what its first team has; `[server] team_order` changes the order of the teams";
+    all.extend(admin.notices().iter().map(|text| Problem::new(Severity::Warning, text, advice)));
     for key in admin.0.sources.needs_restart.borrow().iter() {
         let text = format!("`{key}` was changed in the configuration file and is not in effect");
         all.push(Problem::new(Severity::Warning, &text, "restart the server"));

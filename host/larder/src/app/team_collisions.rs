@@ -1,4 +1,5 @@
-//! Reports collisions between teams with common callers to operators: in the status, on the page and in the log.
+//! Reports collisions between teams with common callers to operators: in the status, on the page and in the log. They are
+//! notices and no problems: the order of the teams, which an operator configured, decides who is served.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use larder_runtime::log_limit::shorten;
 const INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum number of collisions that are shown.
 const MAX_SHOWN: usize = 20;
-/// The part of the server that has the problem.
+/// The part of the server that the notice is about.
 const PART: &str = "teams of callers";
 
 /// Reports collisions until the drain stops.
@@ -33,7 +34,7 @@ pub(super) async fn report(gateway: Gateway, health: Health, drain: Drain) {
             true => health.resolve(PART),
             false => {
                 let shown = shorten(collisions.iter(), MAX_SHOWN, "pairs of teams");
-                health.report(PART, shown.join("; "), Impact::OperatorOnly);
+                health.report(PART, shown.join("; "), Impact::Notice);
             }
         }
         compared = Some(versions);

@@ -48,6 +48,7 @@ fn show(status: &ServerStatus) -> String {
     let mut lines = vec![format!("larder {}, {ready}, since {}", status.version, status.started)];
     lines.extend(status.reasons.iter().map(|reason| format!("  not ready: {reason}")));
     lines.extend(status.problems.iter().map(|problem| format!("  problem: {problem}")));
+    lines.extend(status.notices.iter().map(|notice| format!("  notice: {notice}")));
     lines.extend(restart(&status.needs_restart));
     lines.extend(status.issuer.as_ref().map(issuer));
     lines.extend(status.cluster.iter().flat_map(cluster));

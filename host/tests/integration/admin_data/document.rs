@@ -158,7 +158,7 @@ fn full_status() -> Value {
         "reconnects": 1, "last_error": "timed out",
     });
     json!({
-        "version": "0.1.0", "started": at, "ready": false, "reasons": ["stopping"], "problems": ["x"],
+        "version": "0.1.0", "started": at, "ready": false, "reasons": ["stopping"], "problems": ["x"], "notices": ["y"],
         "needs_restart": ["admin"], "issuer": issuer, "cluster": cluster, "memory": { "limit": 2, "used": { "guests": 1 }, "refused": 2 },
         "folders": { "configuration": "/etc/larder.toml", "state": "/var/lib/larder", "cache": "/var/cache/larder" },
         "teams": [team],

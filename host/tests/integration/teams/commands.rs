@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::harness::component_path;
-use crate::process::WorkDir;
+use crate::process::{WorkDir, http_client};
 
 const TWO_TEAMS: &str = "
 [stdio]
@@ -67,7 +67,14 @@ fn collisions_between_teams_with_common_callers_are_reported() {
     let http = server.wait_for_stderr(&format!("callers of `beta` and `alpha` {why} `beta` covers it"));
     assert!(stdio.contains("of `beta/wiki`") && http.contains("of `alpha/wiki`"), "{stdio}{http}");
     let status = work_dir.larder(&format!("status --admin {admin}")).stdout;
-    assert!(status.contains("problem: ") && status.contains("callers of `beta` and `alpha`"), "{status}");
+    let notice = status.lines().find(|line| line.trim_start().starts_with("notice: ")).unwrap_or_default();
+    assert!(notice.contains("callers of `beta` and `alpha`"), "{status}");
+    assert!(!status.contains("problem: "), "{status}");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let get = http_client().get(format!("{admin}/metrics")).send();
+    let metrics = runtime.block_on(async { get.await.unwrap().text().await.unwrap() });
+    assert!(metrics.contains("larder_problems{impact=\"notice\"} 1\n"), "{metrics}");
+    assert!(metrics.contains("larder_problems{impact=\"operator-only\"} 0\n"), "{metrics}");
     assert!(work_dir.larder(&format!("read echo://hello --url {url}")).expect_success().contains("of beta"));
     server.signal("KILL");
 }
