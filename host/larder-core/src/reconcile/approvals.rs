@@ -304,31 +304,37 @@ impl Approvals {
     }
 
     /// Returns the imports of the revision that was served last, or `None` if the provider was never served. If only
-    /// providers of its name in other folders were, the imports of these.
+    /// providers of its name in folders that are gone were, the imports of these. A folder that still exists was not
+    /// renamed: it belongs to another project, and imports without a grant have no effect.
     pub fn last_served(
         &self,
         team: &TeamName,
         provider: &ProviderName,
     ) -> Result<Option<BTreeSet<String>>, ApprovalsError> {
         let all: ServedByFolder = self.store.read(SERVED_FILE)?;
-        let known = self.of_provider(&all, team, provider);
+        let is_gone = |key: &str| !StateKey::from_text(key).folder().is_some_and(Path::is_dir);
+        let known = self.of_provider(&all, team, provider, is_gone);
         Ok((!known.is_empty()).then(|| known.into_iter().flatten().cloned().collect()))
     }
 
-    /// Returns what is stored for a provider. If that is nothing, what is stored for providers of its name in other
-    /// folders: their folder may have been renamed, so this provider is not served for the first time.
+    /// Returns what is stored for a provider. If that is nothing, what is stored for providers of its name under those other
+    /// keys: their folder may have been renamed, so this provider is not served for the first time.
     fn of_provider<'a, T>(
         &self,
         all: &'a ByProvider<T>,
         team: &TeamName,
         provider: &ProviderName,
+        is_considered: impl Fn(&str) -> bool,
     ) -> Vec<&'a T> {
         let of_team = |teams: &'a BTreeMap<String, BTreeMap<String, T>>| {
             teams.get(team.as_str()).and_then(|providers| providers.get(provider.as_str()))
         };
         match all.get(self.key.as_str()).and_then(of_team) {
             Some(own) => vec![own],
-            None => all.values().filter_map(of_team).collect(),
+            None => {
+                let others = all.iter().filter(|(key, _)| is_considered(key));
+                others.filter_map(|(_, teams)| of_team(teams)).collect()
+            }
         }
     }
 

@@ -86,6 +86,20 @@ fn pins_of_a_provider_of_the_same_name_in_another_folder_count() {
 }
 
 #[test]
+fn imports_of_a_provider_of_the_same_name_in_another_project_do_not_count() {
+    let folder = TestFolder::new();
+    let (team, wiki) = (TeamName::default_team(), ProviderName::parse("wiki").unwrap());
+    let project = folder.0.path().join("project");
+    std::fs::create_dir(&project).unwrap();
+    let served = Imports::from([("wiki".to_owned(), lines(&["import wasi:http"]))]);
+    let other = folder.approvals(project.to_str().unwrap());
+    other.record_served(&team, &served, &OfferRecords::new()).unwrap();
+    assert_eq!(folder.approvals("/q").last_served(&team, &wiki).unwrap(), None);
+    std::fs::rename(&project, folder.0.path().join("renamed")).unwrap();
+    assert_eq!(folder.approvals("/q").last_served(&team, &wiki).unwrap(), Some(served["wiki"].clone()));
+}
+
+#[test]
 fn pins_are_never_removed_for_those_of_other_providers() {
     let folder = TestFolder::new();
     let approvals = folder.approvals("/p");

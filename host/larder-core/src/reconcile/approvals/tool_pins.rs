@@ -25,7 +25,7 @@ impl Approvals {
         provider: &ProviderName,
     ) -> Result<Option<ToolPins>, ApprovalsError> {
         let all: PinsByFolder = self.store.read(PINS_FILE)?;
-        let known = self.of_provider(&all, team, provider);
+        let known = self.of_provider(&all, team, provider, |_| true);
         if known.is_empty() && !self.had_tools(team, provider)? {
             return Ok(None);
         }
@@ -44,7 +44,8 @@ impl Approvals {
     /// and moved away.
     fn had_tools(&self, team: &TeamName, provider: &ProviderName) -> Result<bool, ApprovalsError> {
         let all: ByProvider<OfferRecord> = self.store.read(OFFERS_FILE)?;
-        Ok(self.of_provider(&all, team, provider).iter().any(|record| record.has_tools()))
+        let known = self.of_provider(&all, team, provider, |_| true);
+        Ok(known.iter().any(|record| record.has_tools()))
     }
 
     /// Pins these definitions. Those of other tools stay, so that a tool that comes back unchanged needs no approval.
