@@ -102,7 +102,7 @@ async fn rejects_invalid_requests_to_the_client() {
         same_key: two requests to the client have the key `a`
         key: the key "a\nb" of a request to the client is not 1 to 64 letters, digits, `.`, `_` or `-`
         method: the request `a` to the client has the unknown method "tools/call"
-        params: the parameters of the request `a` are not a JSON object
+        params: the parameters of the request `a` are not a JSON object, or one of its objects has two members of the same name
         state: its state for the repeated call has more than 64 KiB
     "#]],
     )

@@ -70,8 +70,9 @@ fn input_request(request: wit::InputRequest, omissions: &Omissions<'_>) -> Resul
             omissions,
         ));
     }
-    let params = json::object(&params).ok_or_else(|| {
-        failed(&format!("the parameters of the request `{key}` are not a JSON object"), omissions)
+    let params = json::object_with_unique_names(&params).ok_or_else(|| {
+        let what = "are not a JSON object, or one of its objects has two members of the same name";
+        failed(&format!("the parameters of the request `{key}` {what}"), omissions)
     })?;
     // A JSON object is always read.
     let members = serde_json::from_str(params.get()).unwrap_or_default();
@@ -168,7 +169,19 @@ mod tests {
         check(
             vec![request("a", "roots/list", "[]")],
             0,
-            expect!["the parameters of the request `a` are not a JSON object"],
+            expect![
+                "the parameters of the request `a` are not a JSON object, or one of its objects has two members of the same name"
+            ],
+        )
+        .await;
+        // A client may use the first one.
+        let page = r#"{"mode":"url","message":"m","url":"javascript:alert(1)","url":"https://example.com"}"#;
+        check(
+            vec![request("a", "elicitation/create", page)],
+            0,
+            expect![
+                "the parameters of the request `a` are not a JSON object, or one of its objects has two members of the same name"
+            ],
         )
         .await;
     }

@@ -1,23 +1,30 @@
 //! Checks JSON texts of providers, and removes the space between their tokens. A message of the protocol is one
 //! line, so line breaks must not remain. The order of keys stays: people see forms and schemas in this order.
 
+use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Returns the JSON value of a text, on one line. None if the text is not JSON or nested too deeply.
 pub(crate) fn value(text: &str) -> Option<Box<RawValue>> {
-    parse(text).map(|(value, _)| value)
+    parse::<false>(text).map(|(value, _)| value)
 }
 
 /// Returns the JSON object of a text, on one line. None if the text is not a JSON object or nested too deeply.
 pub(crate) fn object(text: &str) -> Option<Box<RawValue>> {
-    parse(text).filter(|(_, kind)| *kind == JsonKind::Object).map(|(value, _)| value)
+    parse::<false>(text).filter(|(_, kind)| *kind == JsonKind::Object).map(|(value, _)| value)
 }
 
-fn parse(text: &str) -> Option<(Box<RawValue>, JsonKind)> {
-    let kind = serde_json::from_str::<JsonKind>(text).ok()?;
+/// Does the same, and returns none as well if two members of an object have the same name. Who reads such an object may
+/// use the first or the last one, so a check of one says nothing about the other.
+pub(crate) fn object_with_unique_names(text: &str) -> Option<Box<RawValue>> {
+    parse::<true>(text).filter(|(_, kind)| *kind == JsonKind::Object).map(|(value, _)| value)
+}
+
+fn parse<const UNIQUE: bool>(text: &str) -> Option<(Box<RawValue>, JsonKind)> {
+    let Checked(kind) = serde_json::from_str::<Checked<UNIQUE>>(text).ok()?;
     Some((RawValue::from_string(without_space(text)).ok()?, kind))
 }
 
@@ -45,15 +52,18 @@ enum JsonKind {
     Other,
 }
 
-impl<'de> Deserialize<'de> for JsonKind {
+/// A value whose objects have unique names, or may have any.
+struct Checked<const UNIQUE: bool>(JsonKind);
+
+impl<'de, const UNIQUE: bool> Deserialize<'de> for Checked<UNIQUE> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonKindVisitor)
+        deserializer.deserialize_any(JsonKindVisitor::<UNIQUE>).map(Self)
     }
 }
 
-struct JsonKindVisitor;
+struct JsonKindVisitor<const UNIQUE: bool>;
 
-impl<'de> Visitor<'de> for JsonKindVisitor {
+impl<'de, const UNIQUE: bool> Visitor<'de> for JsonKindVisitor<UNIQUE> {
     type Value = JsonKind;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,13 +95,19 @@ impl<'de> Visitor<'de> for JsonKindVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JsonKind, A::Error> {
-        while items.next_element::<JsonKind>()?.is_some() {}
+        while items.next_element::<Checked<UNIQUE>>()?.is_some() {}
         Ok(JsonKind::Other)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonKind, A::Error> {
+        let mut names = HashSet::<String>::new();
+        while UNIQUE && let Some((name, _)) = members.next_entry::<String, Checked<UNIQUE>>()? {
+            if !names.insert(name) {
+                return Err(A::Error::custom("two members have the same name"));
+            }
+        }
         // Keys are checked as values are: half of a surrogate pair is not text.
-        while members.next_entry::<JsonKind, JsonKind>()?.is_some() {}
+        while !UNIQUE && members.next_entry::<Checked<UNIQUE>, Checked<UNIQUE>>()?.is_some() {}
         Ok(JsonKind::Object)
     }
 }
@@ -108,6 +124,19 @@ mod tests {
         assert_eq!(value(" \"a b\" ").as_deref().map(RawValue::get), Some("\"a b\""));
         for other in ["[]", "1", "\"x\"", "null", "true", "-1.5"] {
             assert!(object(other).is_none() && value(other).is_some(), "{other}");
+        }
+    }
+
+    #[test]
+    fn finds_names_that_appear_twice() {
+        for (text, is_unique) in [
+            (r#"{"a":{"a":1},"b":[{"a":1},{"a":2}]}"#, true),
+            (r#"{"a":1,"b":2,"a":1}"#, false),
+            (r#"{"a":1,"\u0061":2}"#, false),
+            (r#"{"b":[{"c":{"a":1,"a":2}}]}"#, false),
+            ("[]", false),
+        ] {
+            assert_eq!(object_with_unique_names(text).is_some(), is_unique, "{text}");
         }
     }
 
