@@ -34,6 +34,14 @@ pub(super) struct DesiredComponent {
     approvals: Option<FileFingerprint>,
 }
 
+impl DesiredComponent {
+    /// Whether this differs from another one at most in the content of the component.
+    pub(super) fn is_same_otherwise(&self, other: &Self) -> bool {
+        let artifact = Artifact { component: other.artifact.component.clone(), ..self.artifact.clone() };
+        Self { artifact, ..self.clone() } == *other
+    }
+}
+
 /// Two are equal if they trust the same signers.
 #[derive(Debug, Clone)]
 pub(super) struct Trust(pub(super) Arc<dyn SignatureVerifier>);

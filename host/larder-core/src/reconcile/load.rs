@@ -12,6 +12,7 @@ mod signatures;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -73,6 +74,8 @@ struct RunningLoad<'a> {
     id: u64,
     /// Returned before the provider is called.
     permit: Option<SemaphorePermit<'a>>,
+    /// Set when the component was read.
+    has_read: Arc<AtomicBool>,
 }
 
 /// What is known about a load when it ends.
@@ -99,6 +102,7 @@ impl Loader {
         id: u64,
         desired: DesiredComponent,
         previous: PreviousRevisions,
+        has_read: Arc<AtomicBool>,
     ) -> AbortHandle {
         let loader = self.clone();
         let task = self.drain.spawn(async move {
@@ -107,7 +111,7 @@ impl Loader {
             let detection = artifact.component.detection().filter(|_| !previous.is_retry);
             let mut timer = PhaseTimer::new(detection);
             // Cannot fail: the semaphore is never closed.
-            let load = RunningLoad { id, permit: loader.load_permits.acquire().await.ok() };
+            let load = RunningLoad { id, permit: loader.load_permits.acquire().await.ok(), has_read };
             timer.end(|phases| &mut phases.queue);
             // A component beyond the quota is not served, even if it was served before.
             let still_permitted = !desired.exceeds_quota && loader.still_permitted(&desired, &previous).await;
@@ -123,6 +127,10 @@ impl Loader {
             let unoptimised = outcome.unoptimised_provider();
             let result = LoadResult { name, job, outcome, still_permitted, signers, duration, timer };
             loader.send(LoadEvent::Ended(Box::new(result)));
+            // A scan that found another file may have let this load end.
+            if !loader.is_unchanged(&artifact.component).await {
+                loader.wake.notify_one();
+            }
             if let Some(provider) = unoptimised {
                 loader.optimise(&artifact.component, provider).await;
             }
@@ -187,6 +195,7 @@ impl Loader {
     ) -> Result<Outcome, LoadError> {
         let name = self.check_artifact(&desired)?;
         let component = self.identify(&desired).await?;
+        load.has_read.store(true, Relaxed);
         timer.end(|phases| &mut phases.reading);
         *signers = self.verify_signatures(&desired, &component).await?;
         let digest = component.digest();

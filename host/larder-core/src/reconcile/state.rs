@@ -5,6 +5,7 @@ mod retry;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -146,13 +147,18 @@ impl State {
         if component.desired.as_ref() == Some(&desired) && !is_retry {
             return;
         }
+        if component.lets_load_end(&desired) {
+            return;
+        }
         component.cancel_load();
         component.origin.clone_from(&desired.artifact.origin);
         component.desired = Some(desired.clone());
         self.last_job_id += 1;
         let previous = component.previous_revisions(is_retry);
-        let (id, task) = (self.last_job_id, loader.start(self.last_job_id, desired, previous));
-        component.loading = Some(RunningLoad { id, task, probing_since: None });
+        let id = self.last_job_id;
+        let has_read = Arc::<AtomicBool>::default();
+        let task = loader.start(id, desired, previous, has_read.clone());
+        component.loading = Some(RunningLoad { id, task, has_read, probing_since: None });
     }
 
     /// Records that a provider reported changed lists.
@@ -220,6 +226,7 @@ impl State {
         match result.job {
             LoadJob::Load(id) if component.loading.as_ref().is_some_and(|load| load.id == id) => {
                 component.loading = None;
+                component.cancelled_loads = 0;
             }
             LoadJob::RefreshList(id) if component.list_refresh.running == Some(id) => {
                 component.list_refresh.running = None;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{component_file, start_running, start_with_first_revision};
 use crate::harness::{SLOW_WAIT, TestServer, eventually_within};
@@ -46,6 +46,23 @@ async fn reloads_a_file_replaced_by_a_rename() {
         };
         server.only_revisions_answer(&[number - 1, number], change).await;
     }
+}
+
+#[tokio::test]
+async fn a_component_that_is_replaced_all_the_time_is_loaded_now_and_then() {
+    let server = start_with_first_revision().await;
+    let new = server.folder.path().join("new");
+    let began = Instant::now();
+    let mut last = 1;
+    while number(&server.text(NOW).await) == 1 {
+        assert!(began.elapsed() < SLOW_WAIT, "none of {last} revisions was loaded");
+        last += 1;
+        fs::write(&new, revision(last)).unwrap();
+        fs::rename(&new, component_file(&server)).unwrap();
+        // Less than the time to load it.
+        tokio::time::sleep(Duration::from_millis(15)).await;
+    }
+    server.wait_for_revision(last).await;
 }
 
 #[tokio::test]

@@ -126,7 +126,7 @@ impl Loader {
         }
     }
 
-    async fn is_unchanged(&self, component: &Blob) -> bool {
+    pub(super) async fn is_unchanged(&self, component: &Blob) -> bool {
         let component = component.clone();
         self.threads.run(move || component.is_unchanged()).await.unwrap_or(false)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::SystemTime;
 
 use tokio::task::AbortHandle;
@@ -21,6 +22,8 @@ use larder_sandbox::provider::LoadError;
 
 /// Omissions of one provider in a log line. `larder status` shows all of them.
 const MAX_LOGGED_OMISSIONS: usize = 10;
+/// How many loads are cancelled in a row, because the file of the component was replaced.
+const MAX_CANCELLED_LOADS: u32 = 5;
 
 /// The state of one component.
 #[derive(Default)]
@@ -31,6 +34,8 @@ pub(super) struct ComponentState {
     pub(super) origin: String,
     pub(super) serving: Option<Serving>,
     pub(super) loading: Option<RunningLoad>,
+    /// The loads that were cancelled since the last one ended.
+    pub(super) cancelled_loads: u32,
     pub(super) failed: Option<Failure>,
     pub(super) pending_approval: Option<PendingApproval>,
     pub(super) list_refresh: ListRefresh,
@@ -42,6 +47,8 @@ pub(super) struct ComponentState {
 pub(super) struct RunningLoad {
     pub(super) id: u64,
     pub(super) task: AbortHandle,
+    /// Whether the component was read, so that the load can end although the file was replaced.
+    pub(super) has_read: Arc<AtomicBool>,
     /// Since when the provider itself is called. `None` while its component is read and compiled.
     pub(super) probing_since: Option<Instant>,
 }
@@ -100,7 +107,16 @@ impl ComponentState {
     pub(super) fn cancel_load(&mut self) {
         if let Some(load) = self.loading.take() {
             load.task.abort();
+            self.cancelled_loads += 1;
         }
+    }
+
+    /// Whether the running load is not cancelled for this component. Otherwise one whose file is replaced again and again,
+    /// before it is loaded, would never be served.
+    pub(super) fn lets_load_end(&self, desired: &DesiredComponent) -> bool {
+        let has_read = self.loading.as_ref().is_some_and(|load| load.has_read.load(Relaxed));
+        let is_same_otherwise = || self.desired.as_ref().is_some_and(|one| one.is_same_otherwise(desired));
+        self.cancelled_loads >= MAX_CANCELLED_LOADS && has_read && is_same_otherwise()
     }
 
     /// Whether neither a load nor a list refresh is running.
