@@ -175,6 +175,8 @@ impl Client {
         }
         let store = store.clone();
         blocking(move || match store.attachment_digests(&digest) {
+            // The registry may have removed the image.
+            Ok(before) if attached.is_empty() && !before.is_empty() => Ok(()),
             // A read-only store that has the same.
             Ok(before) if before == attached && store.knows_attachments(&digest) => Ok(()),
             _ => store.set_attachments(&digest, &attached),

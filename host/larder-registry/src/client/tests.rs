@@ -217,7 +217,7 @@ async fn packages_have_versions() {
 
 #[tokio::test]
 async fn attachments_are_found_in_each_place() {
-    let absent = [400, 401, 403, 404, 405, 410, 415, 501].map(|status| (true, Some(status)));
+    let absent = [400, 401, 403, 404, 405, 406, 410, 415, 418, 422, 501].map(|status| (true, Some(status)));
     for (has_referrers, referrers_status) in [(true, None), (false, None)].into_iter().chain(absent) {
         let behaviour = Behaviour { has_referrers, referrers_status, ..Behaviour::default() };
         let registry = TestRegistry::start(behaviour).await;

@@ -213,18 +213,17 @@ impl Transport {
                 scope.refused(&format!("{cause}; {log_in}"))
             }
             StatusCode::NOT_FOUND => Error::NotFound(what.to_owned()),
-            StatusCode::BAD_REQUEST
-            | StatusCode::METHOD_NOT_ALLOWED
-            | StatusCode::GONE
-            | StatusCode::UNSUPPORTED_MEDIA_TYPE
-            | StatusCode::NOT_IMPLEMENTED => Error::Unsupported { what: what.to_owned(), cause },
+            StatusCode::NOT_IMPLEMENTED => Error::Unsupported { what: what.to_owned(), cause },
             status if status.is_redirection() => Error::Invalid {
                 reference: what.to_owned(),
                 cause: format!("{cause}: {} redirects a request that must not be redirected", scope.host),
             },
-            status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
                 Error::Unavailable { registry: scope.host.clone(), cause }
             }
+            status if status.is_server_error() => Error::Unavailable { registry: scope.host.clone(), cause },
+            // Registries differ in what they answer for what they do not know.
+            status if status.is_client_error() => Error::Unsupported { what: what.to_owned(), cause },
             _ => Error::Invalid { reference: what.to_owned(), cause },
         }
     }

@@ -141,7 +141,11 @@ impl Followed {
             self.pull_accepted(digest, &store).await.map_err(|error| error.to_string())?;
             self.revisions.checked((&self.name, reference), None);
         }
-        if self.config.is_locked || reference.pinned().is_some() {
+        if self.config.is_locked {
+            return Ok(());
+        }
+        if let Some(digest) = reference.pinned() {
+            self.look_for_signatures(digest, &store).await;
             return Ok(());
         }
         let pulled = self.client.pull(reference, &store, &NoProgress).await;
@@ -149,7 +153,19 @@ impl Followed {
         let (revisions, config) = (self.revisions.clone(), self.config.clone());
         let (name, component) = (self.name.clone(), self.component.clone());
         let found = blocking(move || revisions.found(&config, (&name, &component), latest));
-        found.await.map_err(|error| error.to_string())
+        found.await.map_err(|error| error.to_string())?;
+        if let Some(digest) = accepted.filter(|digest| *digest != latest) {
+            self.look_for_signatures(digest, &store).await;
+        }
+        Ok(())
+    }
+
+    /// Pulls what was attached meanwhile to an image that is served, although no tag names it any more. It is no problem if
+    /// the registry does not have the image either.
+    async fn look_for_signatures(&self, digest: Digest, store: &Store) {
+        if let Err(error) = self.pull_accepted(digest, store).await {
+            tracing::debug!(provider = %self.name, %digest, %error, "cannot look for new signatures");
+        }
     }
 
     /// Returns what is to be served, and whether the store has it.

@@ -197,6 +197,16 @@ fn lock_records_what_the_configuration_names() {
     assert_eq!(locked(&lock, "wiki")["digest"].as_str(), Some(wiki.as_str()));
     assert_eq!(locked(&lock, "local")["reference"].as_str(), Some("file:local.wasm"));
 
+    // Each recorded size is verified.
+    let sizes = before.lines().filter(|line| line.starts_with("size = "));
+    for size in sizes {
+        std::fs::write(workplace.path("larder.lock"), before.replace(size, "size = 1")).unwrap();
+        let refused = workplace.run("verify");
+        assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+        assert!(refused.stderr.contains("records another size"), "{}", refused.stderr);
+    }
+    std::fs::write(workplace.path("larder.lock"), &before).unwrap();
+
     std::fs::copy(component_path("echo"), workplace.path("plugins/local.wasm")).unwrap();
     let changed = workplace.run("verify");
     assert_eq!(changed.code, Some(1));

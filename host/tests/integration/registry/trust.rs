@@ -76,6 +76,28 @@ fn verify_fails_as_soon_as_a_key_is_removed() {
 }
 
 #[test]
+fn a_signature_is_found_that_is_added_after_the_tag_moved() {
+    for pinned in [false, true] {
+        let Some(workplace) = Workplace::new() else { return };
+        let first = workplace.push_revision(1, "team/revision:1");
+        let version = if pinned { format!("@{first}") } else { ":1".to_owned() };
+        workplace.follow(workplace.registry.address(), &version, "");
+        workplace.run("lock").expect_success();
+        workplace.push_revision(2, "team/revision:1");
+        let config = format!("{}\n{}", workplace.text("larder.toml"), trust());
+        std::fs::write(workplace.path("larder.toml"), config).unwrap();
+        let server = Server::start(&workplace, "");
+        server.wait_for_status("it is rejected", |shown| shown.contains("requires a signature"));
+        sign(
+            &workplace,
+            &workplace.reference(&format!("team/revision@{first}")),
+            "release-key-for-tests.pem",
+        );
+        server.wait_for(1);
+    }
+}
+
+#[test]
 fn a_served_component_stops_when_its_key_is_removed() {
     let Some(workplace) = Workplace::new() else { return };
     workplace.push_revision(1, "team/revision:1");

@@ -12,6 +12,8 @@ use crate::cli::{Outcome, out};
 use larder_model::name::ProviderName;
 use larder_registry::{Component, LockFile, LockedComponent};
 
+const WRONG_SIZE: &str = "larder.lock records another size of the component: run `larder lock`";
+
 /// Verify what larder.lock records
 ///
 /// Checks that the local store has each component unchanged, and that its signatures are trusted now.
@@ -109,6 +111,7 @@ fn check(
             Some(file) if file.entry.component != entry.component => {
                 Err("the file was changed: run `larder lock` if the new one is to be served".into())
             }
+            Some(file) if file.entry.size != entry.size => Err(WRONG_SIZE.into()),
             Some(LockedFile { untrusted: Some(reason), .. }) => Err(reason.clone()),
             Some(file) => Ok(file.entry.signer.clone()),
         });
@@ -129,6 +132,9 @@ fn check(
     }
     if component.component != entry.component {
         return Ok(Err("larder.lock records another component for this image: run `larder lock`".into()));
+    }
+    if component.size != entry.size {
+        return Ok(Err(WRONG_SIZE.into()));
     }
     team.signer(&component, &team.store)
 }
