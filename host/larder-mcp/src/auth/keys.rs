@@ -21,8 +21,6 @@ use larder_runtime::drain::Drain;
 
 /// How long keys are used without a successful fetch.
 const MAX_AGE: Duration = Duration::from_secs(3600);
-/// Maximum number of keys of one issuer.
-const MAX_KEYS: usize = 100;
 
 /// A key, ready for verification.
 pub(super) struct Key {
@@ -212,9 +210,10 @@ impl KeySource {
     }
 }
 
-/// Returns the usable keys. Keys of an unsupported type are skipped: they may be for other servers.
+/// Returns the usable keys. Keys of an unsupported type are skipped: they may be for other servers. The size of a document
+/// limits their number.
 pub(super) fn read(set: JwksDocument) -> Vec<Arc<Key>> {
-    let keys = set.keys.into_iter().take(MAX_KEYS).filter_map(|value| {
+    let keys = set.keys.into_iter().filter_map(|value| {
         let jwk: Jwk = serde_json::from_value(value).ok()?;
         let decoding = DecodingKey::from_jwk(&jwk).ok()?;
         Some(Arc::new(Key { jwk, decoding }))
@@ -264,6 +263,16 @@ mod tests {
         assert_eq!(Arc::strong_count(&source), 2, "each running fetch holds a reference");
         drain.finish(Duration::from_secs(60)).await;
         source.refresh(&drain).await;
+    }
+
+    #[test]
+    fn uses_all_keys_of_an_issuer() {
+        let key = |n: usize| serde_json::json!({ "kty": "OKP", "crv": "Ed25519", "x": "A".repeat(43), "kid": n.to_string() });
+        let keys = read(JwksDocument { keys: (0..300).map(key).collect() });
+        let keys = Keys { keys, token_cache: TokenCache::default() };
+        let algorithm = Algorithm::parse("EdDSA").unwrap();
+        let found = ["0", "299", "300"].map(|id| keys.find(Some(id), algorithm).is_some());
+        assert_eq!(found, [true, true, false]);
     }
 
     #[test]
