@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use redb::backends::FileBackend;
 use redb::{Builder, Database};
+use rustix::fs::statvfs;
 
 use super::error::{Failed, KeyValueError};
 use super::tables::{Usage, usage};
@@ -20,6 +21,8 @@ use larder_runtime::private_files::{self, ACCESSIBLE_TO_OTHERS, Untrusted};
 
 /// Memory for the pages of one database. Values are small, and the system caches the file too.
 const CACHE_BYTES: usize = 2 << 20;
+/// Space that a disk must have for a change, in addition to four times its bytes: the database writes each page anew.
+const MIN_SPACE: u64 = 4 << 20;
 /// How long to wait after a failure before the file is opened again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -63,6 +66,24 @@ impl DatabaseFile {
             Ok(Err(Failed::Storage(error))) => Err(self.close(&database, &error.to_string())),
             Err(_) => Err(self.close(&database, "an operation panicked; see the log")),
         }
+    }
+
+    /// Refuses a change of so many bytes if the disk is full. After a write that failed, nothing can be read either until
+    /// the database is repaired, which needs space as well.
+    pub(crate) fn check_space(&self, bytes: u64) -> Result<(), KeyValueError> {
+        let part = format!("space for values of {}", self.team);
+        let folder = self.path.ancestors().skip(1).find(|folder| folder.exists());
+        let free = folder.and_then(|folder| statvfs(folder).ok());
+        let free = free.map(|found| found.f_bavail.saturating_mul(found.f_frsize));
+        if free.is_none_or(|free| free >= bytes.saturating_mul(4).saturating_add(MIN_SPACE)) {
+            self.health.resolve(&part);
+            return Ok(());
+        }
+        let (path, team) = (self.path.display(), &self.team);
+        let message =
+            format!("the stored values of team {team} cannot be changed: the disk of {path} is full");
+        self.health.report(&part, message, Impact::OperatorOnly);
+        Err(KeyValueError::Unavailable("the disk is full".into()))
     }
 
     /// Works on the database if it exists.

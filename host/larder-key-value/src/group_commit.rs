@@ -153,7 +153,10 @@ pub(crate) fn commit(
     record: impl FnOnce(BTreeMap<ProviderName, Usage>),
 ) {
     let batch: Vec<_> = batch.into_iter().filter(Job::is_wanted).collect();
-    let answers = match file.run(|database| commit_in(database, &batch, now)) {
+    let bytes = batch.iter().map(|job| job.change.size()).sum();
+    let committed =
+        file.check_space(bytes).and_then(|()| file.run(|database| commit_in(database, &batch, now)));
+    let answers = match committed {
         Ok(Committed { answers, usage }) => {
             record(usage);
             answers

@@ -17,3 +17,5 @@ mod team_access;
 mod trust;
 mod wkg;
 mod workplace;
+
+pub(crate) use self::running::in_mount_namespace;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::harness::{SLOW_WAIT, TestServer, TestServerBuilder, eventually, eventually_within};
+use crate::process::{WorkDir, path_arg};
+use crate::registry::in_mount_namespace;
 
 use super::{BOTH, call_by, read, with};
 
@@ -42,6 +44,39 @@ async fn only_the_owner_has_access() {
     let works = async || read(&server, &ann, "get/shared/a").await == "ok: Some(\"1\")";
     eventually("the file is opened again", works).await;
     assert_eq!(server.health.problems(), []);
+}
+
+/// The state folder is on a small file system, in a mount namespace of its own.
+#[test]
+fn values_can_be_read_while_the_disk_is_full() {
+    let config = "[provider.keeps]\nkey_value = [\"shared\"]\n[admin]\nlisten = \"127.0.0.1:0\"\n";
+    let work_dir = WorkDir::with_guests("keeps").file("larder.toml", config);
+    let state = work_dir.path("state/larder");
+    std::fs::create_dir_all(&state).unwrap();
+    let mount = format!("mount -t tmpfs -o size=16m,mode=700 tmpfs {}", path_arg(&state));
+    let args = "serve --listen 127.0.0.1:0";
+    let Some(mut server) = in_mount_namespace(&work_dir, &mount, args) else { return };
+    let line = server.wait_for_stderr("serving /livez");
+    let admin = line.trim().rsplit("url=").next().unwrap().to_owned();
+    let line = server.wait_for_stderr("serves http://");
+    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
+    let call = |call: &str| work_dir.larder(&format!("read keeps://{call} --url {url}")).stdout;
+    let is_set = |number: u32| call(&format!("set/shared/a/{number}")).starts_with("ok");
+    assert!(is_set(1));
+    // As the server sees the folder.
+    let fill = PathBuf::from(format!("/proc/{}/root{}", server.id(), state.join("fill").display()));
+    let full = std::fs::write(&fill, vec![1; 20 << 20]);
+    assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    for _ in 0..3 {
+        let refused = call("set/shared/a/2");
+        assert!(refused.contains("the disk is full"), "{refused}");
+        assert!(call("get/shared/a").contains("Some(\"1\")"));
+    }
+    let status = || work_dir.larder(&format!("status --admin {admin}")).stdout;
+    assert!(status().contains("cannot be changed: the disk of"), "{}", status());
+    std::fs::remove_file(&fill).unwrap();
+    assert!(is_set(3) && call("get/shared/a").contains("Some(\"3\")"));
+    assert!(!status().contains("cannot be changed"), "{}", status());
 }
 
 #[tokio::test]

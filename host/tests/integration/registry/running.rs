@@ -106,7 +106,7 @@ impl Workplace {
 
 /// Starts `larder` in a mount namespace of its own, after these commands of a shell. Prints why the test is skipped if
 /// this user cannot do that.
-pub(super) fn in_mount_namespace(work_dir: &WorkDir, mounts: &str, args: &str) -> Option<RunningProcess> {
+pub(crate) fn in_mount_namespace(work_dir: &WorkDir, mounts: &str, args: &str) -> Option<RunningProcess> {
     let can_mount = Command::new("unshare").args(["-rm", "sh", "-c", mounts]).status();
     if !can_mount.is_ok_and(|status| status.success()) {
         eprintln!("skipped: this user cannot mount in a namespace of its own: {mounts}");
