@@ -105,6 +105,8 @@ pub struct Config {
     pub file: Option<PathBuf>,
     /// The fingerprint of that file, taken before it was read.
     pub fingerprint: Option<FileFingerprint>,
+    /// The files of secrets.
+    pub secret_files: SecretFiles,
     /// What is unusual in the file, but no error.
     pub warnings: Vec<Diagnostic>,
     /// The command line options.
@@ -112,6 +114,9 @@ pub struct Config {
     /// Whether the only client is on standard input or in this process.
     pub is_over_stdio: bool,
 }
+
+/// Files of secrets with their fingerprints, taken before they were read. `None` for one that is no regular file.
+pub type SecretFiles = BTreeMap<PathBuf, Option<FileFingerprint>>;
 
 /// The configuration of one team.
 #[derive(Debug, Clone)]

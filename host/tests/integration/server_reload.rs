@@ -146,6 +146,33 @@ async fn a_reload_reads_changed_secrets() {
     assert!(text.contains("secret.key"), "{text}");
 }
 
+#[tokio::test]
+async fn a_rotated_secret_takes_effect_without_a_reload() {
+    let secret = "[secret.key]\nfile = 'volume/key'\n[provider.echo]\nsecrets = ['key']\n";
+    let work_dir = WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{secret}"));
+    // As Kubernetes does: a link to a folder, which is replaced by a link to another one.
+    for (folder, value) in [("volume/..1", "first"), ("volume/..2", "second")] {
+        fs::create_dir_all(work_dir.path(folder)).unwrap();
+        fs::write(work_dir.path(folder).join("key"), value).unwrap();
+    }
+    std::os::unix::fs::symlink("..1", work_dir.path("volume/..data")).unwrap();
+    std::os::unix::fs::symlink("..data/key", work_dir.path("volume/key")).unwrap();
+    let (admin, url) = AdminClient::open(&work_dir);
+    let value = async || read(&url, "echo://setting/key").await.1["result"]["contents"][0]["text"].take();
+    assert_eq!(value().await, "first");
+    std::os::unix::fs::symlink("..2", work_dir.path("volume/..data_tmp")).unwrap();
+    fs::rename(work_dir.path("volume/..data_tmp"), work_dir.path("volume/..data")).unwrap();
+    eventually_within(SLOW_WAIT, "the new value is used", async || value().await == "second").await;
+    // A file that is missing for a moment is a problem, and the value stays in use.
+    fs::remove_file(work_dir.path("volume/..2/key")).unwrap();
+    let problem = async || admin.get("/status").await.1.contains("reloading the configuration failed");
+    eventually_within(SLOW_WAIT, "the missing file is reported", problem).await;
+    assert_eq!(value().await, "second");
+    fs::write(work_dir.path("volume/..2/key"), "third").unwrap();
+    eventually_within(SLOW_WAIT, "the third value is used", async || value().await == "third").await;
+    eventually_within(SLOW_WAIT, "nothing is reported", async || !problem().await).await;
+}
+
 const ONE_TEAM: &str = "[server]\nteams = ['a']\n[team.a]\nplugins = 'a'\n";
 const TWO_TEAMS: &str = "[server]\nteams = ['a', 'b']\n[team.a]\nplugins = 'a'\n[team.b]\nplugins = 'b'\n";
 

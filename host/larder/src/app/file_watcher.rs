@@ -1,9 +1,9 @@
-//! Watches a file and runs an action whenever it has changed and settled. The checks run on a blocking
+//! Watches a file, and the files that it names, and runs an action whenever one has changed and settled. The checks run on a blocking
 //! thread, because the disk may be slow. A failed action is retried, and its error is logged and reported as
 //! unhealthy until it succeeds.
 
 use std::panic::resume_unwind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,8 @@ use larder_core::source::{FolderWatcher, SETTLE_TIME};
 use larder_runtime::drain::Drain;
 use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_runtime::health::{Health, Impact};
+
+use crate::config::SecretFiles;
 
 /// The delay before the first retry. It doubles with each retry, up to `MAX_RETRY_DELAY`.
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -27,6 +29,8 @@ pub(super) struct WatchedFile {
     pub(super) path: PathBuf,
     /// The fingerprint of the version that was applied last.
     pub(super) applied: Option<FileFingerprint>,
+    /// Returns the files that this version names, with their fingerprints.
+    pub(super) named_files: Box<dyn Fn() -> SecretFiles + Send>,
     /// The interval of checks without a file system event.
     pub(super) scan_interval: Duration,
     pub(super) health: Health,
@@ -54,12 +58,15 @@ struct Checked {
     result: Option<Result<(), String>>,
 }
 
+/// The fingerprint of the file, and those of the files that it names.
+type Fingerprints = (Option<FileFingerprint>, SecretFiles);
+
 struct FileWatcher {
     file: WatchedFile,
     /// Created by the first check.
     watch: Option<FolderWatcher>,
-    /// The latest fingerprint, and when it was first seen.
-    latest: (Option<FileFingerprint>, Instant),
+    /// The latest fingerprints, and when they were first seen.
+    latest: (Fingerprints, Instant),
     failure: Option<String>,
     retry_delay: Duration,
     next_try: Instant,
@@ -123,7 +130,7 @@ impl FileWatcher {
     fn new(file: WatchedFile) -> Self {
         let now = Instant::now();
         Self {
-            latest: (file.applied, now),
+            latest: ((file.applied, (file.named_files)()), now),
             watch: None,
             failure: None,
             retry_delay: FIRST_RETRY_DELAY,
@@ -149,13 +156,16 @@ impl FileWatcher {
         let wait = |next_check| Checked { next_check, result: None };
         // The watch is armed before the check, so that a change between the two is not missed.
         self.arm_watch();
-        let (fingerprint, now) = (FileFingerprint::of(&self.file.path).ok(), Instant::now());
-        if fingerprint == self.file.applied && cause != Cause::Request {
+        let applied = (self.file.applied, (self.file.named_files)());
+        let latest = latest(&self.file.path, &applied.1);
+        let fingerprint = latest.0;
+        let now = Instant::now();
+        if latest == applied && cause != Cause::Request {
             self.succeed();
             return wait(self.file.scan_interval);
         }
-        if fingerprint != self.latest.0 {
-            self.latest = (fingerprint, now);
+        if latest != self.latest.0 {
+            self.latest = (latest, now);
             self.next_try = now;
             self.retry_delay = FIRST_RETRY_DELAY;
         }
@@ -214,4 +224,10 @@ impl FileWatcher {
             self.failure = Some(failure);
         }
     }
+}
+
+/// Returns the current fingerprints of a file and of the files that it names.
+fn latest(file: &Path, named: &SecretFiles) -> Fingerprints {
+    let current = |path: &PathBuf| (path.clone(), FileFingerprint::of_file(path).ok().flatten());
+    (FileFingerprint::of(file).ok(), named.keys().map(current).collect())
 }

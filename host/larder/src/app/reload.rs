@@ -10,7 +10,7 @@ use super::critical_tasks::CriticalTasks;
 use super::file_watcher::{ReloadRequest, WatchedFile};
 use super::team_collisions;
 use super::teams::{RunningTeams, TeamChanges};
-use crate::config::{self, Config, ConfigReload};
+use crate::config::{self, Config, ConfigReload, SecretFiles};
 use larder_admin::Reloaded;
 use larder_core::audit::{AuditEvent, AuditLog};
 use larder_core::gateway::Gateway;
@@ -120,11 +120,14 @@ impl Reloader {
         let task = SupervisedTask::new("team collisions", Impact::OperatorOnly);
         drain.supervise_restarting(task, report);
         let this = self.clone();
-        self.watch("credentials", &self.credentials, move || {
+        // Credentials name no files.
+        self.watch("credentials", &self.credentials, Box::new(SecretFiles::new), move || {
             this.audited("reload-credentials", || this.reload_auth())
         });
         let this = self.clone();
-        self.watch("configuration", &self.configuration, move || {
+        let secret_files = Box::new(move || this.running.borrow().secret_files.clone());
+        let this = self.clone();
+        self.watch("configuration", &self.configuration, secret_files, move || {
             this.audited("reload-configuration", || this.reload_config())
         });
     }
@@ -133,6 +136,7 @@ impl Reloader {
         &self,
         section: &'static str,
         watcher: &Watcher,
+        named_files: Box<dyn Fn() -> SecretFiles + Send>,
         action: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
         let running = self.running.borrow();
@@ -143,6 +147,7 @@ impl Reloader {
             section,
             path,
             applied: running.fingerprint,
+            named_files,
             scan_interval: intervals.min().unwrap_or_default(),
             health: self.parts.health.clone(),
             wake: watcher.wake.clone(),

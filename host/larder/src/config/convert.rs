@@ -42,7 +42,7 @@ use self::{without_registries as registries, without_registries as trust};
 use super::file::{self, File, Server, Watch};
 use super::parser::Source;
 use super::value::HumanDuration;
-use super::{Config, Diagnostic, Env, Log, LogFormat, Overrides, ParseContext};
+use super::{Config, Diagnostic, Env, Log, LogFormat, Overrides, ParseContext, SecretFiles};
 use larder_core::change_detector;
 use larder_core::gateway;
 use larder_mcp::{self as endpoint, ListenAddress};
@@ -141,6 +141,7 @@ pub(super) fn convert(
         endpoint: endpoint(file.server, listen, connections, auth, anonymous_teams),
         file: context.file.as_ref().map(|file| context.working_dir.join(file)),
         fingerprint: None,
+        secret_files: conversion.secret_files,
         warnings: conversion.warnings,
         overrides: overrides.clone(),
         is_over_stdio: false,
@@ -271,6 +272,8 @@ struct Conversion<'a> {
     warnings: Vec<Diagnostic>,
     /// The files of the host, as far as they are known.
     own_files: OwnFiles,
+    /// The files of secrets that were read.
+    secret_files: SecretFiles,
 }
 
 impl<'a> Conversion<'a> {
@@ -280,8 +283,8 @@ impl<'a> Conversion<'a> {
         source: &'a Source<'a>,
         diagnostics: &'a mut Vec<Diagnostic>,
     ) -> Self {
-        let (team_names, team_order, warnings, own_files) = Default::default();
-        Self { context, env, team_names, team_order, source, diagnostics, warnings, own_files }
+        let (team_names, team_order, warnings, own_files, secret_files) = Default::default();
+        Self { context, env, team_names, team_order, source, diagnostics, warnings, own_files, secret_files }
     }
 }
 

@@ -10,6 +10,7 @@ use super::Conversion;
 use crate::config::file;
 use larder_model::policy::{MIN_SECRET_LEN, Secret, Secrets};
 use larder_model::size;
+use larder_runtime::file_fingerprint::FileFingerprint;
 
 /// The maximum size of a secret file.
 const MAX_BYTES: u64 = 64 << 10;
@@ -34,7 +35,7 @@ impl Conversion<'_> {
                     || format!("the environment variable {} is not set, or empty", variable.get_ref());
                 (variable.span(), value.cloned().ok_or_else(missing))
             }
-            (None, Some(path)) => (path.span(), read_secret_file(&self.context.folder.join(path.get_ref()))),
+            (None, Some(path)) => (path.span(), self.read_secret_file(path.get_ref())),
             _ => (name.span(), Err("write either `env = \"VARIABLE\"` or `file = \"PATH\"`".into())),
         };
         match found {
@@ -52,6 +53,14 @@ impl Conversion<'_> {
                 None
             }
         }
+    }
+
+    fn read_secret_file(&mut self, path: &Path) -> Result<String, String> {
+        let path = self.context.folder.join(path);
+        let fingerprint = FileFingerprint::of_file(&path).ok().flatten();
+        let text = read_secret_file(&path);
+        self.secret_files.insert(path, fingerprint);
+        text
     }
 
     /// Selects secrets by name, for a grant or a ceiling.

@@ -51,6 +51,7 @@ impl Config {
             log: merge.log(&self.log, fresh.log),
             file: fresh.file,
             fingerprint: fresh.fingerprint,
+            secret_files: fresh.secret_files,
             warnings: fresh.warnings,
             overrides: fresh.overrides,
             is_over_stdio: self.is_over_stdio,
