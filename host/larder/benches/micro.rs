@@ -32,7 +32,9 @@ use larder_model::resource::{Details, Entry, Freshness, Rendered, Scope, Templat
 use larder_model::uri::Uri;
 use larder_runtime::drain::Drain;
 use larder_sandbox::provider::{ProbeResult, Provider};
-use larder_sandbox::{CacheConfig, CacheLocation, CompiledComponent, Sandbox, SignalSender, signal_channel};
+use larder_sandbox::{
+    CacheConfig, CacheLocation, CompiledComponent, Sandbox, SignalSender, signal_channel,
+};
 use larder_uri_template::UriTemplate;
 use tokio::runtime::Runtime;
 
@@ -47,12 +49,15 @@ fn target() -> PathBuf {
 /// The defaults, with the cache of the benchmark.
 fn config() -> Config {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut config =
-        config::without_file(folder.path(), &config::Overrides::default()).expect("the defaults hold");
+    let mut config = config::without_file(folder.path(), &config::Overrides::default())
+        .expect("the defaults hold");
     config.gateway.page_size.resources = 100;
     config.sandbox.compiler.program = env!("CARGO_BIN_EXE_larder").into();
     let location = CacheLocation::Configured(target().join("bench/scratch/cache"));
-    config.sandbox.compiler.cache = CacheConfig { location, ..config.sandbox.compiler.cache };
+    config.sandbox.compiler.cache = CacheConfig {
+        location,
+        ..config.sandbox.compiler.cache
+    };
     config
 }
 
@@ -72,23 +77,47 @@ impl Fixture {
         let runtime = Runtime::new().expect("threads");
         let (drain, config) = (Drain::new(), config());
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain).expect("a sandbox"));
-        let guest =
-            std::fs::read(target().join("guests/sized.wasm")).expect("build it with `cargo xtask guests`");
+        let guest = std::fs::read(target().join("guests/sized.wasm"))
+            .expect("build it with `cargo xtask guests`");
         let guest = Bytes::from(guest);
-        let compiled =
-            runtime.block_on(sandbox.compile(&TeamName::default_team(), guest.clone())).expect("a provider");
+        let compiled = runtime
+            .block_on(sandbox.compile(&TeamName::default_team(), guest.clone()))
+            .expect("a provider");
         let compiled = Arc::new(compiled);
         let (signals, _) = signal_channel();
-        Self { runtime, config, drain, sandbox, guest, compiled, signals }
+        Self {
+            runtime,
+            config,
+            drain,
+            sandbox,
+            guest,
+            compiled,
+            signals,
+        }
     }
 
     fn provider(&self, name: &str, guests: GuestLifetime) -> Arc<Provider> {
-        let name = (ProviderName::parse(name).expect("a name"), TeamName::default_team());
-        let mut grant = Grant { guests, ..Grant::default() };
-        grant.settings.insert("authority".into(), name.0.to_string());
+        let name = (
+            ProviderName::parse(name).expect("a name"),
+            TeamName::default_team(),
+        );
+        let mut grant = Grant {
+            guests,
+            ..Grant::default()
+        };
+        grant
+            .settings
+            .insert("authority".into(), name.0.to_string());
         let (sandbox, signals) = (self.sandbox.clone(), self.signals.clone());
         let compiled = self.compiled.clone();
-        Arc::new(Provider::new(name, compiled, Arc::new(grant), sandbox, signals, None))
+        Arc::new(Provider::new(
+            name,
+            compiled,
+            Arc::new(grant),
+            sandbox,
+            signals,
+            None,
+        ))
     }
 
     fn offer(&self, name: &str, entries: Vec<Entry>, templates: Vec<Template>) -> Arc<Offer> {
@@ -103,7 +132,10 @@ impl Fixture {
             templates,
             tools: vec![],
             prompts: vec![],
-            freshness: Freshness { ttl: Duration::from_secs(3600), scope: Scope::Everyone },
+            freshness: Freshness {
+                ttl: Duration::from_secs(3600),
+                scope: Scope::Everyone,
+            },
             probed_at: Instant::now(),
             omitted: vec![],
             setting_problems: vec![],
@@ -120,7 +152,9 @@ impl Fixture {
     fn offers(&self, providers: usize, entries: usize) -> Vec<Arc<Offer>> {
         let part = entries / providers;
         let of = |provider: usize| {
-            let entries = (0..part).map(|n| entry(&format!("p{provider:04}"), n)).collect();
+            let entries = (0..part)
+                .map(|n| entry(&format!("p{provider:04}"), n))
+                .collect();
             self.offer(&format!("p{provider:04}"), entries, vec![])
         };
         (0..providers).map(of).collect()
@@ -135,11 +169,24 @@ impl Fixture {
     /// Creates the endpoint and the gateway as `app` does.
     fn endpoint(&self, reader: &Reader) -> Endpoint {
         let config = self.config.endpoint.clone();
-        let gate = Authenticator::new(config.auth.clone(), config.caller.clone(), self.drain.clone());
-        let gateway = Gateway::new(self.config.gateway.clone(), [(reader.clone(), self.signals.clone())]);
+        let gate = Authenticator::new(
+            config.auth.clone(),
+            config.caller.clone(),
+            self.drain.clone(),
+        );
+        let gateway = Gateway::new(
+            self.config.gateway.clone(),
+            [(reader.clone(), self.signals.clone())],
+        );
         let telemetry = Telemetry::default();
         let metrics = self.sandbox.metrics().clone();
-        Endpoint::new(config, gate, gateway, self.drain.clone(), (metrics, telemetry))
+        Endpoint::new(
+            config,
+            gate,
+            gateway,
+            self.drain.clone(),
+            (metrics, telemetry),
+        )
     }
 }
 
@@ -189,21 +236,33 @@ fn request(method: &str, uri: Option<&str>) -> http::Request<Full<Bytes>> {
         request = request.header("mcp-name", uri);
     }
     let body = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    request.body(Full::new(Bytes::from(body.to_string()))).expect("a request")
+    request
+        .body(Full::new(Bytes::from(body.to_string())))
+        .expect("a request")
 }
 
 /// Returns the body of the response. Checks the status, so that no benchmark measures error responses.
 async fn respond(endpoint: &Endpoint, request: http::Request<Full<Bytes>>) -> Bytes {
     let response = endpoint.respond(request).await;
     assert_eq!(response.status(), 200);
-    response.into_body().collect().await.expect("a body").to_bytes()
+    response
+        .into_body()
+        .collect()
+        .await
+        .expect("a body")
+        .to_bytes()
 }
 
 fn messages(c: &mut Criterion, fixture: &Fixture) {
     let (_writer, reader) = fixture.catalog(vec![fixture.offer("fresh", vec![], vec![])]);
     let endpoint = fixture.endpoint(&reader);
-    let body = fixture.runtime.block_on(respond(&endpoint, request("server/discover", None)));
-    assert!(body.starts_with(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":"), "{body:?}");
+    let body = fixture
+        .runtime
+        .block_on(respond(&endpoint, request("server/discover", None)));
+    assert!(
+        body.starts_with(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":"),
+        "{body:?}"
+    );
     // Calls no provider: measures reading a request and writing a response.
     c.bench_function("message/read and write", |b| {
         b.to_async(&fixture.runtime).iter_batched(
@@ -218,7 +277,11 @@ fn templates(c: &mut Criterion, fixture: &Fixture) {
     for count in [10, 1_000, 10_000] {
         let offer = fixture.offer("library", vec![], (0..count).map(template).collect());
         let catalog = Catalog::new(vec![offer], vec![], vec![]);
-        let uri = Uri::parse(&format!("library://section-{:05}/dictionary/212", count / 2)).expect("a URI");
+        let uri = Uri::parse(&format!(
+            "library://section-{:05}/dictionary/212",
+            count / 2
+        ))
+        .expect("a URI");
         assert_eq!(catalog.by_template(&uri).len(), 1);
         c.bench_function(&format!("match/{count}"), |b| {
             b.iter(|| catalog.by_template(black_box(&uri)).len())
@@ -230,8 +293,13 @@ fn entries(c: &mut Criterion, fixture: &Fixture) {
     for count in [1_000, 1_000_000] {
         let catalog = Catalog::new(fixture.offers(1, count), vec![], vec![]);
         // Many different URIs, because a single one would stay in the CPU cache.
-        let uris: Vec<Uri> = (0..512).map(|n| entry("p0000", n * 7_919 % count).uri).collect();
-        assert!(uris.iter().all(|uri| catalog.by_uri(uri.as_str()).is_some()));
+        let uris: Vec<Uri> = (0..512)
+            .map(|n| entry("p0000", n * 7_919 % count).uri)
+            .collect();
+        assert!(
+            uris.iter()
+                .all(|uri| catalog.by_uri(uri.as_str()).is_some())
+        );
         let mut at = 0;
         c.bench_function(&format!("find/{count}"), |b| {
             b.iter(|| {
@@ -243,12 +311,21 @@ fn entries(c: &mut Criterion, fixture: &Fixture) {
 }
 
 fn pages(c: &mut Criterion, fixture: &Fixture) {
-    for (providers, name) in [(1, "1 provider"), (100, "100 providers"), (1_000, "1000 providers")] {
+    for (providers, name) in [
+        (1, "1 provider"),
+        (100, "100 providers"),
+        (1_000, "1000 providers"),
+    ] {
         let (_writer, reader) = fixture.catalog(fixture.offers(providers, 10_000));
         let endpoint = fixture.endpoint(&reader);
-        let body = fixture.runtime.block_on(respond(&endpoint, request("resources/list", None)));
+        let body = fixture
+            .runtime
+            .block_on(respond(&endpoint, request("resources/list", None)));
         let page: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
-        assert_eq!(page["result"]["resources"].as_array().map(Vec::len), Some(100));
+        assert_eq!(
+            page["result"]["resources"].as_array().map(Vec::len),
+            Some(100)
+        );
         c.bench_function(&format!("page of 100/{name}"), |b| {
             b.to_async(&fixture.runtime).iter_batched(
                 || request("resources/list", None),
@@ -279,7 +356,9 @@ fn guests(c: &mut Criterion, fixture: &Fixture) {
             let uri = Uri::parse(&format!("sized://sized/text/{bytes}")).expect("a URI");
             c.bench_function(&format!("{what}/{name}"), |b| {
                 b.to_async(&fixture.runtime).iter(|| async {
-                    let reading = provider.read(Permit::for_host(), &uri, (None, None), |_| true).await;
+                    let reading = provider
+                        .read(Permit::for_host(), &uri, (None, None), |_| true)
+                        .await;
                     let reading = reading.expect("a reading");
                     assert_eq!(reading.contents.len(), 1);
                 });
@@ -288,22 +367,28 @@ fn guests(c: &mut Criterion, fixture: &Fixture) {
     }
     c.bench_function("load/cached", |b| {
         let team = TeamName::default_team();
-        b.to_async(&fixture.runtime).iter(|| fixture.sandbox.compile(&team, fixture.guest.clone()));
+        b.to_async(&fixture.runtime)
+            .iter(|| fixture.sandbox.compile(&team, fixture.guest.clone()));
     });
     let mut salt = std::process::id().wrapping_mul(1_000_003);
-    c.benchmark_group("load").sample_size(10).bench_function("cold", |b| {
-        b.to_async(&fixture.runtime).iter_batched(
-            || {
-                salt = salt.wrapping_add(1);
-                salted(&fixture.guest, salt)
-            },
-            |component| async {
-                let compiled = fixture.sandbox.compile(&TeamName::default_team(), component).await;
-                compiled.expect("a provider").digest()
-            },
-            BatchSize::PerIteration,
-        );
-    });
+    c.benchmark_group("load")
+        .sample_size(10)
+        .bench_function("cold", |b| {
+            b.to_async(&fixture.runtime).iter_batched(
+                || {
+                    salt = salt.wrapping_add(1);
+                    salted(&fixture.guest, salt)
+                },
+                |component| async {
+                    let compiled = fixture
+                        .sandbox
+                        .compile(&TeamName::default_team(), component)
+                        .await;
+                    compiled.expect("a provider").digest()
+                },
+                BatchSize::PerIteration,
+            );
+        });
 }
 
 /// Returns the component with an added custom section, so that its compiled code is not cached.

@@ -103,7 +103,11 @@ impl View {
     /// Returns what is currently served.
     pub fn served(&self) -> Served {
         let teams = self.0.borrow();
-        Served::of(teams.iter().map(|team| (team.catalog.team(), team.catalog.snapshot())))
+        Served::of(
+            teams
+                .iter()
+                .map(|team| (team.catalog.team(), team.catalog.snapshot())),
+        )
     }
 }
 
@@ -126,8 +130,16 @@ impl App {
         for warning in &config.warnings {
             tracing::warn!("{}", warning.in_file(config.file.as_deref()));
         }
-        let total = if config.teams.len() > 1 { TEAMS_START_TIMEOUT } else { START_TIMEOUT };
-        let limits = StartLimits { total, own_calls: OWN_CALLS_TIMEOUT, ready: config.ready_timeout };
+        let total = if config.teams.len() > 1 {
+            TEAMS_START_TIMEOUT
+        } else {
+            START_TIMEOUT
+        };
+        let limits = StartLimits {
+            total,
+            own_calls: OWN_CALLS_TIMEOUT,
+            ready: config.ready_timeout,
+        };
         let mut app = Self::wire(config, admin, Some(limits)).await?;
         app.keep_running("return of freed memory", memory_return::return_regularly);
         (app.shutdown_signals, app.hangup_signals) =
@@ -137,7 +149,11 @@ impl App {
 
     /// Also stops when the terminal closes (SIGHUP), for a command that serves the user of that terminal.
     pub(crate) fn for_terminal(self) -> Self {
-        Self { shutdown_signals: Some(ShutdownSignals::for_terminal()), stops_on_hangup: true, ..self }
+        Self {
+            shutdown_signals: Some(ShutdownSignals::for_terminal()),
+            stops_on_hangup: true,
+            ..self
+        }
     }
 
     /// Starts the tasks that keep the catalogs up to date, without recording pending approvals for `larder
@@ -150,10 +166,16 @@ impl App {
     fn start_server_tasks(&mut self) {
         fd_limit::raise();
         if !self.stops_on_hangup {
-            let hangup_signals = self.hangup_signals.take().unwrap_or_else(HangupSignals::new);
+            let hangup_signals = self
+                .hangup_signals
+                .take()
+                .unwrap_or_else(HangupSignals::new);
             let reloader = self.reloader.clone();
             let handler = hangup_signals.handle(move || reloader.trigger(), self.drain.clone());
-            self.drain.supervise(SupervisedTask::new("handler of SIGHUP", Impact::OperatorOnly), handler);
+            self.drain.supervise(
+                SupervisedTask::new("handler of SIGHUP", Impact::OperatorOnly),
+                handler,
+            );
         }
         self.spawn_updates(true);
         self.keep_running("watchdog of the service manager", service_manager::watch);
@@ -166,7 +188,8 @@ impl App {
     {
         let drain = self.drain.clone();
         let start = move || task(drain.clone());
-        self.drain.supervise_restarting(SupervisedTask::new(name, Impact::OperatorOnly), start);
+        self.drain
+            .supervise_restarting(SupervisedTask::new(name, Impact::OperatorOnly), start);
     }
 
     /// Tells the service manager that the server accepts requests at this address.
@@ -175,7 +198,9 @@ impl App {
     }
 
     fn spawn_updates(&mut self, persists_state: bool) {
-        self.teams_to_run.drain(..).for_each(|team| team.start_updates(&self.critical_tasks, persists_state));
+        self.teams_to_run
+            .drain(..)
+            .for_each(|team| team.start_updates(&self.critical_tasks, persists_state));
         self.reloader.clone().start(persists_state);
     }
 
@@ -196,12 +221,21 @@ impl App {
 
     /// Returns what is wrong with the server now, such as files that cannot be read.
     pub fn problems(&self) -> Vec<String> {
-        self.health.problems().into_iter().map(|problem| problem.message).collect()
+        self.health
+            .problems()
+            .into_iter()
+            .map(|problem| problem.message)
+            .collect()
     }
 
     /// Returns the catalogs of all teams.
     fn catalogs(&self) -> Vec<Reader> {
-        self.teams.views().borrow().iter().map(|team| team.catalog.clone()).collect()
+        self.teams
+            .views()
+            .borrow()
+            .iter()
+            .map(|team| team.catalog.clone())
+            .collect()
     }
 
     /// Returns a view of the served catalogs that stays current.
@@ -214,7 +248,8 @@ impl App {
         let (near, far) = tokio::io::duplex(DUPLEX_BUFFER);
         let (input, output) = tokio::io::split(far);
         let endpoint = self.endpoint.clone();
-        self.drain.spawn(async move { endpoint.serve_stdio(input, output).await });
+        self.drain
+            .spawn(async move { endpoint.serve_stdio(input, output).await });
         near
     }
 }

@@ -150,7 +150,11 @@ enum Outcome {
 
 impl Outcome {
     fn success_if(success: bool) -> Self {
-        if success { Self::Success } else { Self::Negative }
+        if success {
+            Self::Success
+        } else {
+            Self::Negative
+        }
     }
 }
 
@@ -164,7 +168,11 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Ignores errors: the reader may close the pipe before the end of the help.
             _ = error.print();
-            return if error.use_stderr() { EXIT_USAGE.into() } else { ExitCode::SUCCESS };
+            return if error.use_stderr() {
+                EXIT_USAGE.into()
+            } else {
+                ExitCode::SUCCESS
+            };
         }
     };
     // This command runs without a runtime, because it must set its resource limits before any thread starts.
@@ -270,12 +278,18 @@ fn exit_code(result: Result<Outcome, CommandError>) -> ExitCode {
         Ok(Outcome::Negative) => ExitCode::FAILURE,
         Ok(Outcome::InvalidConfig) => EXIT_USAGE.into(),
         // The reader has closed the pipe.
-        Err(CommandError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(CommandError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             for line in error.to_string().lines() {
                 out::note(&format!("larder: {line}"));
             }
-            if error.is_usage() { EXIT_USAGE.into() } else { ExitCode::FAILURE }
+            if error.is_usage() {
+                EXIT_USAGE.into()
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
 }

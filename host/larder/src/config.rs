@@ -139,18 +139,36 @@ impl Config {
         let diagnostics: Vec<_> = gone
             .map(|(name, team)| {
                 let key = match (&self.overrides.plugins, &team.quota) {
-                    (Some(_), _) if self.overrides.team.as_ref().is_none_or(|named| named == name) => {
+                    (Some(_), _)
+                        if self
+                            .overrides
+                            .team
+                            .as_ref()
+                            .is_none_or(|named| named == name) =>
+                    {
                         "--plugins".into()
                     }
                     (_, Some(_)) => format!("team.{name}.plugins"),
                     _ => "plugins".to_owned(),
                 };
                 let plugins = team.plugins.display();
-                let message = format!("there is no folder {plugins}: create it, or name another one");
-                Diagnostic { line: None, key, message }
+                let message =
+                    format!("there is no folder {plugins}: create it, or name another one");
+                Diagnostic {
+                    line: None,
+                    key,
+                    message,
+                }
             })
             .collect();
-        if diagnostics.is_empty() { Ok(self) } else { Err(ConfigError::Invalid { file: None, diagnostics }) }
+        if diagnostics.is_empty() {
+            Ok(self)
+        } else {
+            Err(ConfigError::Invalid {
+                file: None,
+                diagnostics,
+            })
+        }
     }
 
     /// Checks the configuration of an HTTP server: requests without credentials need a team if no credentials
@@ -174,21 +192,43 @@ impl Config {
         self.endpoint.caller = self.local_caller.clone();
         if self.cluster.take().is_some() {
             let message = "has no effect on a server for one client on standard input";
-            self.warnings.push(Diagnostic { line: None, key: "cluster".into(), message: message.into() });
+            self.warnings.push(Diagnostic {
+                line: None,
+                key: "cluster".into(),
+                message: message.into(),
+            });
         }
         self.is_over_stdio = true;
         Ok(self)
     }
 
-    fn require_known_teams(&self, caller: &Caller, key: &str, what: &str) -> Result<(), ConfigError> {
-        if caller.teams.iter().all(|team| self.teams.contains_key(team)) {
+    fn require_known_teams(
+        &self,
+        caller: &Caller,
+        key: &str,
+        what: &str,
+    ) -> Result<(), ConfigError> {
+        if caller
+            .teams
+            .iter()
+            .all(|team| self.teams.contains_key(team))
+        {
             return Ok(());
         }
         let teams: Vec<_> = self.teams.keys().map(TeamName::as_str).collect();
-        let message =
-            format!("there are several teams ({}): specify to which of them {what}", teams.join(", "));
-        let diagnostics = vec![Diagnostic { line: None, key: key.into(), message }];
-        Err(ConfigError::Invalid { file: None, diagnostics })
+        let message = format!(
+            "there are several teams ({}): specify to which of them {what}",
+            teams.join(", ")
+        );
+        let diagnostics = vec![Diagnostic {
+            line: None,
+            key: key.into(),
+            message,
+        }];
+        Err(ConfigError::Invalid {
+            file: None,
+            diagnostics,
+        })
     }
 }
 
@@ -249,26 +289,54 @@ fn load_with(overrides: &Overrides, auth_active: bool) -> Result<Config, ConfigE
     let fingerprint = FileFingerprint::of(&path).ok();
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound && overrides.config.is_none() => String::new(),
+        Err(error) if error.kind() == ErrorKind::NotFound && overrides.config.is_none() => {
+            String::new()
+        }
         Err(error) => return Err(ConfigError::Unreadable { path, error }),
     };
-    Ok(Config { fingerprint, ..parse(&text, &context, &environment(), overrides)? })
+    Ok(Config {
+        fingerprint,
+        ..parse(&text, &context, &environment(), overrides)?
+    })
 }
 
 /// Returns the path of the configuration file, and what its text refers to.
-fn location(overrides: &Overrides, auth_active: bool) -> Result<(PathBuf, ParseContext), ConfigError> {
-    let working_dir = working_dir().map_err(|error| ConfigError::Unreadable { path: ".".into(), error })?;
-    let path = overrides.config.clone().unwrap_or_else(|| DEFAULT_FILE.into());
-    let folder = path.parent().map_or_else(|| working_dir.clone(), |folder| working_dir.join(folder));
-    Ok((path.clone(), ParseContext { file: Some(path), folder, working_dir, auth_active }))
+fn location(
+    overrides: &Overrides,
+    auth_active: bool,
+) -> Result<(PathBuf, ParseContext), ConfigError> {
+    let working_dir = working_dir().map_err(|error| ConfigError::Unreadable {
+        path: ".".into(),
+        error,
+    })?;
+    let path = overrides
+        .config
+        .clone()
+        .unwrap_or_else(|| DEFAULT_FILE.into());
+    let folder = path
+        .parent()
+        .map_or_else(|| working_dir.clone(), |folder| working_dir.join(folder));
+    Ok((
+        path.clone(),
+        ParseContext {
+            file: Some(path),
+            folder,
+            working_dir,
+            auth_active,
+        },
+    ))
 }
 
 /// Returns the working directory as the shell shows it, with its links: they are part of the paths that the state belongs
 /// to.
 fn working_dir() -> io::Result<PathBuf> {
     let real = std::env::current_dir()?;
-    let shown = variable("PWD").map(PathBuf::from).filter(|path| path.is_absolute());
-    Ok(shown.filter(|path| path.canonicalize().is_ok_and(|path| path == real)).unwrap_or(real))
+    let shown = variable("PWD")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
+    Ok(shown
+        .filter(|path| path.canonicalize().is_ok_and(|path| path == real))
+        .unwrap_or(real))
 }
 
 /// Checks a text that is about to become the configuration file.
@@ -280,7 +348,9 @@ pub(crate) fn check_text(text: &str, overrides: &Overrides) -> Result<(), Config
 
 /// Returns the token in `LARDER_TOKEN` or `LARDER_ADMIN_TOKEN`. An empty value counts as unset.
 pub fn env_token(name: &str) -> Option<String> {
-    environment().remove(name).filter(|token| !token.trim().is_empty())
+    environment()
+        .remove(name)
+        .filter(|token| !token.trim().is_empty())
 }
 
 /// Returns a variable that says where other programs keep their files, or one that a command names.
@@ -291,7 +361,9 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 /// Returns the name of the user who runs this process, to record who approved a grant.
 pub fn operator_name() -> String {
     let env = environment();
-    let name = ["SUDO_USER", "USER", "LOGNAME"].into_iter().find_map(|name| env.get(name));
+    let name = ["SUDO_USER", "USER", "LOGNAME"]
+        .into_iter()
+        .find_map(|name| env.get(name));
     name.cloned().unwrap_or_else(|| "unknown".into())
 }
 
@@ -299,19 +371,32 @@ pub fn operator_name() -> String {
 /// environment variables, except those that locate the cache of compiled components.
 pub fn without_file(plugins: &Path, others: &Overrides) -> Result<Config, ConfigError> {
     let (folder, working_dir) = (plugins.to_owned(), plugins.to_owned());
-    let context = ParseContext { file: None, folder, working_dir, auth_active: false };
-    let overrides = Overrides { config: None, plugins: Some(plugins.to_owned()), ..others.clone() };
+    let context = ParseContext {
+        file: None,
+        folder,
+        working_dir,
+        auth_active: false,
+    };
+    let overrides = Overrides {
+        config: None,
+        plugins: Some(plugins.to_owned()),
+        ..others.clone()
+    };
     let mut env = environment();
     env.retain(|name, _| ["HOME", "XDG_CACHE_HOME"].contains(&name.as_str()));
     let mut config = parse("", &context, &env, &overrides)?;
-    config.teams.values_mut().for_each(|team| team.reconcile.requires_settings = false);
+    config
+        .teams
+        .values_mut()
+        .for_each(|team| team.reconcile.requires_settings = false);
     Ok(config)
 }
 
 /// Whether the environment allows coloured terminal output (<https://no-color.org>).
 pub fn allows_colour() -> bool {
     let env = environment();
-    env.get("NO_COLOR").is_none_or(String::is_empty) && env.get("TERM").is_none_or(|term| term != "dumb")
+    env.get("NO_COLOR").is_none_or(String::is_empty)
+        && env.get("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// Where a configuration text comes from, and what its paths are relative to.
@@ -333,7 +418,10 @@ fn parse(
     env: &Env,
     overrides: &Overrides,
 ) -> Result<Config, ConfigError> {
-    let refuse = |diagnostics| ConfigError::Invalid { file: context.file.clone(), diagnostics };
+    let refuse = |diagnostics| ConfigError::Invalid {
+        file: context.file.clone(),
+        diagnostics,
+    };
     let (raw, source, mut diagnostics) = parser::parse(text, Some(env)).map_err(refuse)?;
     diagnostics.extend(features::check(&source));
     let config = convert::convert(raw, context, env, overrides, &source, &mut diagnostics);

@@ -25,7 +25,11 @@ impl TextIndexes {
     ) -> Option<Arc<dyn TextIndex>> {
         let folder = larder_search::folder_of(state, key, team);
         let limits = larder_model::text_index::Limits::default();
-        Some(Arc::new(larder_search::TantivyIndex::new(folder, limits, self.thread.clone())))
+        Some(Arc::new(larder_search::TantivyIndex::new(
+            folder,
+            limits,
+            self.thread.clone(),
+        )))
     }
 
     #[cfg(not(feature = "search"))]
@@ -59,7 +63,10 @@ pub(crate) fn move_index(_state: &Path, _team: &TeamName, _from: &StateKey, _to:
 fn rename_folder(from: &Path, to: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     if let Some(folder) = to.parent() {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
     }
     std::fs::rename(from, to)
 }

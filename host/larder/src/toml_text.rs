@@ -32,8 +32,12 @@ fn invalid(error: &TomlError) -> TomlTextError {
 }
 
 /// Returns an item as a table of any form.
-pub(crate) fn table_like<'a>(item: &'a Item, name: &str) -> Result<&'a dyn TableLike, TomlTextError> {
-    item.as_table_like().ok_or_else(|| TomlTextError::NotATable(format!("its `{name}`")))
+pub(crate) fn table_like<'a>(
+    item: &'a Item,
+    name: &str,
+) -> Result<&'a dyn TableLike, TomlTextError> {
+    item.as_table_like()
+        .ok_or_else(|| TomlTextError::NotATable(format!("its `{name}`")))
 }
 
 /// Returns the table at this path. None if the path does not exist.
@@ -41,8 +45,12 @@ pub(crate) fn find<'a>(
     document: &'a Document<&str>,
     path: &[&str],
 ) -> Result<Option<&'a Item>, TomlTextError> {
-    let Some((first, rest)) = path.split_first() else { return Ok(Some(document.as_item())) };
-    let Some(mut found) = document.get(first) else { return Ok(None) };
+    let Some((first, rest)) = path.split_first() else {
+        return Ok(Some(document.as_item()));
+    };
+    let Some(mut found) = document.get(first) else {
+        return Ok(None);
+    };
     let mut name = (*first).to_owned();
     for key in rest {
         match table_like(found, &name)?.get(key) {
@@ -56,7 +64,10 @@ pub(crate) fn find<'a>(
 }
 
 /// Whether tables with a header of their own can be added to the table at this path.
-pub(crate) fn accepts_headers(document: &Document<&str>, path: &[&str]) -> Result<bool, TomlTextError> {
+pub(crate) fn accepts_headers(
+    document: &Document<&str>,
+    path: &[&str],
+) -> Result<bool, TomlTextError> {
     for length in 1..=path.len() {
         match find(document, &path[..length])? {
             None => return Ok(true),
@@ -100,15 +111,21 @@ pub(crate) fn edit<E: From<TomlTextError>>(
 ) -> Result<String, E> {
     check_depth(text).map_err(TomlTextError::from)?;
     let is_windows = text.contains("\r\n");
-    let mut document: DocumentMut =
-        text.replace("\r\n", "\n").parse().map_err(|error: TomlError| invalid(&error))?;
+    let mut document: DocumentMut = text
+        .replace("\r\n", "\n")
+        .parse()
+        .map_err(|error: TomlError| invalid(&error))?;
     change(&mut document)?;
     // It is written with line feeds.
     let mut edited = document.to_string();
     if !text.ends_with('\n') {
         edited.truncate(edited.trim_end_matches('\n').len());
     }
-    Ok(if is_windows { edited.replace('\n', "\r\n") } else { edited })
+    Ok(if is_windows {
+        edited.replace('\n', "\r\n")
+    } else {
+        edited
+    })
 }
 
 /// Replaces a value, and keeps the space and the comment beside it.
@@ -142,16 +159,30 @@ pub(crate) fn without_table(text: &str, table: &Table) -> String {
 
 /// The lines of each table, from its header to its last value.
 fn line_ranges(text: &str, table: &Table, ranges: &mut Vec<Range<usize>>) {
-    let inner = table.iter().filter_map(|(_, item)| item.as_table()).filter(|inner| !inner.is_dotted());
+    let inner = table
+        .iter()
+        .filter_map(|(_, item)| item.as_table())
+        .filter(|inner| !inner.is_dotted());
     inner.for_each(|inner| line_ranges(text, inner, ranges));
-    let arrays = table.iter().filter_map(|(_, item)| item.as_array_of_tables());
-    arrays.flat_map(|array| array.iter()).for_each(|inner| line_ranges(text, inner, ranges));
+    let arrays = table
+        .iter()
+        .filter_map(|(_, item)| item.as_array_of_tables());
+    arrays
+        .flat_map(|array| array.iter())
+        .for_each(|inner| line_ranges(text, inner, ranges));
     // A table that is only implied by the headers of others has no lines.
-    let Some(header) = table.span().filter(|_| !table.is_implicit()) else { return };
+    let Some(header) = table.span().filter(|_| !table.is_implicit()) else {
+        return;
+    };
     let values = table.get_values().into_iter();
-    let last = values.filter_map(|(_, value)| value.span()).map(|span| span.end).max();
+    let last = values
+        .filter_map(|(_, value)| value.span())
+        .map(|span| span.end)
+        .max();
     let last = last.unwrap_or(header.end);
     let start = text[..header.start].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[last..].find('\n').map_or(text.len(), |at| last + at + 1);
+    let end = text[last..]
+        .find('\n')
+        .map_or(text.len(), |at| last + at + 1);
     ranges.push(start..end);
 }

@@ -6,8 +6,12 @@ use std::time::Instant;
 
 use criterion::Criterion;
 use tokio::runtime::Runtime;
-use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, ResourceTable, TypedFunc};
-use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
+use wasmtime::component::{
+    Component, ComponentExportIndex, InstancePre, Linker, ResourceTable, TypedFunc,
+};
+use wasmtime::{
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
+};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use self::bindings::exports::larder::provider::resource_provider::{ReadRequest, Reading};
@@ -33,7 +37,10 @@ struct GuestState {
 
 impl WasiView for GuestState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
     }
 }
 
@@ -59,10 +66,16 @@ fn strategies() -> Vec<(&'static str, InstanceAllocationStrategy)> {
     vec![
         ("on demand", InstanceAllocationStrategy::OnDemand),
         ("pool, 1 MiB resident", pool(KEEP_RESIDENT, Enabled::Auto)),
-        ("pool, 1 MiB resident, no pagemap_scan", pool(KEEP_RESIDENT, Enabled::No)),
+        (
+            "pool, 1 MiB resident, no pagemap_scan",
+            pool(KEEP_RESIDENT, Enabled::No),
+        ),
         ("pool, nothing resident", pool(0, Enabled::Auto)),
         ("pool, 64 KiB resident", pool(64 * KIB, Enabled::Auto)),
-        ("pool, 4 MiB resident", pool(4 * KEEP_RESIDENT, Enabled::Auto)),
+        (
+            "pool, 4 MiB resident",
+            pool(4 * KEEP_RESIDENT, Enabled::Auto),
+        ),
     ]
 }
 
@@ -74,9 +87,15 @@ pub(crate) struct LinkedComponent {
 }
 
 impl LinkedComponent {
-    pub(crate) fn new(allocation: InstanceAllocationStrategy, guest: &[u8]) -> wasmtime::Result<Self> {
+    pub(crate) fn new(
+        allocation: InstanceAllocationStrategy,
+        guest: &[u8],
+    ) -> wasmtime::Result<Self> {
         let mut config = Config::new();
-        config.epoch_interruption(true).max_wasm_stack(512 << 10).async_stack_size(2 << 20);
+        config
+            .epoch_interruption(true)
+            .max_wasm_stack(512 << 10)
+            .async_stack_size(2 << 20);
         config.allocation_strategy(allocation);
         let engine = Engine::new(&config)?;
         let component = Component::new(&engine, guest)?;
@@ -89,7 +108,9 @@ impl LinkedComponent {
             .func_wrap("setting", |_, (_,): (String,)| Ok((None::<String>,)))?;
         let pre = linker.instantiate_pre(&component)?;
         let interface = component.get_export_index(None, "larder:provider/resource-provider@0.1.0");
-        let read = component.get_export_index(interface.as_ref(), "read-resource").expect("a provider");
+        let read = component
+            .get_export_index(interface.as_ref(), "read-resource")
+            .expect("a provider");
         Ok(Self { engine, pre, read })
     }
 
@@ -111,9 +132,19 @@ pub(crate) struct OpenGuest {
 impl OpenGuest {
     /// Reads a URI and returns its text.
     pub(crate) async fn read(&mut self, uri: &str) -> wasmtime::Result<String> {
-        let request = ReadRequest { uri: uri.to_owned(), matched: None, known_version: None };
+        let request = ReadRequest {
+            uri: uri.to_owned(),
+            matched: None,
+            known_version: None,
+        };
         let (answer,) = self.read.call_async(&mut self.store, (request,)).await?;
-        match answer.map(|reading| reading.contents.into_iter().next().map(|content| content.body)) {
+        match answer.map(|reading| {
+            reading
+                .contents
+                .into_iter()
+                .next()
+                .map(|content| content.body)
+        }) {
             Ok(Some(Body::Text(text))) => Ok(text),
             other => wasmtime::bail!("no text: {other:?}"),
         }

@@ -38,11 +38,19 @@ struct BareServer {
 
 impl BareServer {
     async fn read(&self, uri: &str) -> wasmtime::Result<Bytes> {
-        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cached = self
+            .cached
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         if let Some(cached) = cached {
             return Ok(cached);
         }
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
         let mut guest = match idle {
             Some(guest) => guest,
             None => self.component.open().await?,
@@ -51,7 +59,11 @@ impl BareServer {
         yield_batch::guest_ran(false);
         match self.mode {
             GuestMode::Fresh => drop(guest),
-            GuestMode::Reused => self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(guest),
+            GuestMode::Reused => self
+                .idle
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(guest),
             GuestMode::Cached => {
                 *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(body.clone());
             }
@@ -63,7 +75,8 @@ impl BareServer {
 /// Writes a response of the same size as Larder's.
 fn response_body(uri: &str, text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(512 + text.len() * 2);
-    let before = r#"{"jsonrpc":"2.0","id":100,"result":{"resultType":"complete","contents":[{"uri":""#;
+    let before =
+        r#"{"jsonrpc":"2.0","id":100,"result":{"resultType":"complete","contents":[{"uri":""#;
     let after = r#"}],"ttlMs":0,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"bare","version":"0.1.0"}}}}"#;
     for part in [before, uri, r#"","mimeType":"text/plain","text":"#] {
         out.extend_from_slice(part.as_bytes());
@@ -79,10 +92,16 @@ async fn respond(
 ) -> wasmtime::Result<http::Response<Full<Bytes>>> {
     let (head, body) = request.into_parts();
     body.collect().await?;
-    let uri = head.headers.get("mcp-name").and_then(|uri| uri.to_str().ok()).unwrap_or_default();
+    let uri = head
+        .headers
+        .get("mcp-name")
+        .and_then(|uri| uri.to_str().ok())
+        .unwrap_or_default();
     let mut response = http::Response::new(Full::new(server.read(uri).await?));
     let json = http::HeaderValue::from_static("application/json");
-    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    response
+        .headers_mut()
+        .insert(http::header::CONTENT_TYPE, json);
     yield_batch::yield_once().await;
     Ok(response)
 }
@@ -98,10 +117,19 @@ pub(crate) fn serve(mode: &str, guest: &Path) {
     let guest = std::fs::read(guest).expect("a component");
     let component = LinkedComponent::new(pool(KEEP_RESIDENT, Enabled::Auto), &guest);
     let component = component.expect("a supported strategy");
-    let server = Arc::new(BareServer { mode, component, cached: Mutex::default(), idle: Mutex::default() });
+    let server = Arc::new(BareServer {
+        mode,
+        component,
+        cached: Mutex::default(),
+        idle: Mutex::default(),
+    });
     // Batches responses as Larder does. Otherwise each response wakes its client, which takes longer.
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.enable_all().on_thread_park(yield_batch::start).build().expect("threads");
+    let runtime = runtime
+        .enable_all()
+        .on_thread_park(yield_batch::start)
+        .build()
+        .expect("threads");
     let drain = Drain::new();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

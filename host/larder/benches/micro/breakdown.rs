@@ -36,7 +36,10 @@ const PHASES: [(&str, PhaseOf); 5] = [
 
 /// Measures these components, and prints one line for each.
 pub(crate) fn run(files: &[String]) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     let drain = Drain::new();
     let sandbox = Arc::new(Sandbox::new(&super::config().sandbox, &drain).expect("a sandbox"));
     for file in files.iter().map(Path::new) {
@@ -49,14 +52,31 @@ pub(crate) fn run(files: &[String]) {
 async fn measure(sandbox: &Arc<Sandbox>, file: &Path) -> Vec<Breakdown> {
     let component = std::fs::read(file).expect("a component");
     let team = TeamName::default_team();
-    let compiled = sandbox.compile(&team, component.into()).await.expect("a provider");
+    let compiled = sandbox
+        .compile(&team, component.into())
+        .await
+        .expect("a provider");
     let name = (ProviderName::parse("example").expect("a name"), team);
-    let provider =
-        Provider::new(name, compiled, Arc::<Grant>::default(), sandbox.clone(), signal_channel().0, None);
+    let provider = Provider::new(
+        name,
+        compiled,
+        Arc::<Grant>::default(),
+        sandbox.clone(),
+        signal_channel().0,
+        None,
+    );
     let uri = Uri::parse(&TEMPLATE.replace("{version}", VERSION)).expect("a URI");
     let version = Variable::new("version", VERSION);
-    let matched = Match { template: TEMPLATE.into(), variables: vec![version] };
-    let read = async || provider.measure_read(&uri, Some(matched.clone())).await.expect("a release");
+    let matched = Match {
+        template: TEMPLATE.into(),
+        variables: vec![version],
+    };
+    let read = async || {
+        provider
+            .measure_read(&uri, Some(matched.clone()))
+            .await
+            .expect("a release")
+    };
     for _ in 0..WARMUP {
         read().await;
     }
@@ -71,10 +91,13 @@ async fn measure(sandbox: &Arc<Sandbox>, file: &Path) -> Vec<Breakdown> {
 fn line(name: &str, reads: &[Breakdown]) -> serde_json::Value {
     let phases = PHASES.map(|(phase, of)| summary(phase, reads.iter().map(of).collect()));
     let sum = |read: &Breakdown| {
-        PHASES.iter().map(|(_, of)| of(read)).fold(Phase::default(), |sum, phase| Phase {
-            cpu_time: sum.cpu_time + phase.cpu_time,
-            page_faults: sum.page_faults + phase.page_faults,
-        })
+        PHASES
+            .iter()
+            .map(|(_, of)| of(read))
+            .fold(Phase::default(), |sum, phase| Phase {
+                cpu_time: sum.cpu_time + phase.cpu_time,
+                page_faults: sum.page_faults + phase.page_faults,
+            })
     };
     let total = summary("total", reads.iter().map(sum).collect());
     let phases: Vec<_> = phases.into_iter().chain([total]).collect();
@@ -83,7 +106,10 @@ fn line(name: &str, reads: &[Breakdown]) -> serde_json::Value {
 
 fn summary(name: &str, phases: Vec<Phase>) -> serde_json::Value {
     let middle = phases.len() / 2;
-    let mut times: Vec<f64> = phases.iter().map(|phase| phase.cpu_time.as_secs_f64() * 1e6).collect();
+    let mut times: Vec<f64> = phases
+        .iter()
+        .map(|phase| phase.cpu_time.as_secs_f64() * 1e6)
+        .collect();
     times.sort_by(f64::total_cmp);
     let mut faults: Vec<u64> = phases.iter().map(|phase| phase.page_faults).collect();
     faults.sort_unstable();

@@ -11,7 +11,9 @@ pub(crate) fn run(file: &Path) {
     let component = std::fs::read(file).expect("a component");
     let engine = Engine::default();
     let start = Instant::now();
-    let code = engine.precompile_component(&component).expect("a valid component");
+    let code = engine
+        .precompile_component(&component)
+        .expect("a valid component");
     println!("{}", start.elapsed().as_secs_f64() * 1e3);
     drop(code);
 }

@@ -15,14 +15,27 @@ pub(crate) fn schemas(c: &mut Criterion) {
         "required": ["uri"],
         "additionalProperties": false,
     });
-    validation(c, "one argument", &one, &json!({ "uri": "sized://fresh/text/1024" }));
+    validation(
+        c,
+        "one argument",
+        &one,
+        &json!({ "uri": "sized://fresh/text/1024" }),
+    );
     let names: Vec<String> = (0..20).map(|n| format!("argument{n:02}")).collect();
     let properties: serde_json::Map<_, _> = names
         .iter()
-        .map(|name| (name.clone(), json!({ "type": "string", "pattern": "^[a-z]+$", "maxLength": 40 })))
+        .map(|name| {
+            (
+                name.clone(),
+                json!({ "type": "string", "pattern": "^[a-z]+$", "maxLength": 40 }),
+            )
+        })
         .collect();
     let many = json!({ "type": "object", "properties": properties, "required": names });
-    let arguments: serde_json::Map<_, _> = names.iter().map(|name| (name.clone(), "value".into())).collect();
+    let arguments: serde_json::Map<_, _> = names
+        .iter()
+        .map(|name| (name.clone(), "value".into()))
+        .collect();
     validation(c, "20 arguments with patterns", &many, &arguments.into());
     let list = json!({
         "type": "object",
@@ -32,14 +45,21 @@ pub(crate) fn schemas(c: &mut Criterion) {
             "required": ["x", "y"],
         } } },
     });
-    let points: Vec<Value> = (0..1000).map(|n| json!({ "x": n, "y": 0.5, "kind": "b" })).collect();
+    let points: Vec<Value> = (0..1000)
+        .map(|n| json!({ "x": n, "y": 0.5, "kind": "b" }))
+        .collect();
     validation(c, "1000 objects", &list, &json!({ "points": points }));
 }
 
 fn validation(c: &mut Criterion, name: &str, schema: &Value, arguments: &Value) {
     let tool = tool(schema);
-    assert!(tool.accepts(arguments) && !tool.accepts(&json!(7)), "{name}");
-    c.bench_function(&format!("schema/{name}"), |b| b.iter(|| tool.accepts(black_box(arguments))));
+    assert!(
+        tool.accepts(arguments) && !tool.accepts(&json!(7)),
+        "{name}"
+    );
+    c.bench_function(&format!("schema/{name}"), |b| {
+        b.iter(|| tool.accepts(black_box(arguments)))
+    });
 }
 
 fn tool(schema: &Value) -> OfferedTool {

@@ -28,8 +28,13 @@ pub enum IfInUse {
 }
 
 /// Binds the admin address. For the default address, which another server may use, a failure is only a warning.
-pub async fn bind_admin(config: &admin::Config, if_in_use: IfInUse) -> Result<Option<Listener>, RunError> {
-    let Some(listen) = &config.listen else { return Ok(None) };
+pub async fn bind_admin(
+    config: &admin::Config,
+    if_in_use: IfInUse,
+) -> Result<Option<Listener>, RunError> {
+    let Some(listen) = &config.listen else {
+        return Ok(None);
+    };
     match Listener::bind(listen).await {
         Ok(listener) => {
             let at = listener.address().unwrap_or_else(|_| listen.clone());
@@ -37,7 +42,10 @@ pub async fn bind_admin(config: &admin::Config, if_in_use: IfInUse) -> Result<Op
             Ok(Some(listener))
         }
         Err(error) if config.is_explicit && if_in_use == IfInUse::Fail => {
-            Err(RunError::BindAdmin { listen: listen.clone(), error })
+            Err(RunError::BindAdmin {
+                listen: listen.clone(),
+                error,
+            })
         }
         Err(error) => {
             tracing::warn!(

@@ -17,11 +17,18 @@ pub(super) struct CriticalTasks {
 
 impl CriticalTasks {
     pub(super) fn new(drain: Drain) -> Self {
-        Self { drain, panic: CancellationToken::new() }
+        Self {
+            drain,
+            panic: CancellationToken::new(),
+        }
     }
 
     /// Spawns a critical task. `name` identifies it in the log.
-    pub(super) fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn spawn(
+        &self,
+        name: &'static str,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
         self.spawn_in(&self.drain, name, task);
     }
 

@@ -10,7 +10,10 @@ use larder_sandbox::SetUpError;
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The MCP address is in use or not available.
-    #[error("cannot listen on {listen}: {error}{}", bind_advice(listen, error, "--listen"))]
+    #[error(
+        "cannot listen on {listen}: {error}{}",
+        bind_advice(listen, error, "--listen")
+    )]
     Bind {
         /// The address.
         listen: ListenAddress,
@@ -18,7 +21,10 @@ pub enum RunError {
         error: io::Error,
     },
     /// The admin address is in use or not available.
-    #[error("cannot listen on {listen}: {error}{}", bind_advice(listen, error, "admin.listen` or `--admin"))]
+    #[error(
+        "cannot listen on {listen}: {error}{}",
+        bind_advice(listen, error, "admin.listen` or `--admin")
+    )]
     BindAdmin {
         /// The address.
         listen: ListenAddress,
@@ -78,5 +84,10 @@ fn bind_advice(listen: &ListenAddress, error: &io::Error, option: &str) -> Strin
 
 /// Binds the MCP address before the components load. Early clients wait until the server accepts connections.
 pub async fn bind(listen: &ListenAddress) -> Result<Listener, RunError> {
-    Listener::bind(listen).await.map_err(|error| RunError::Bind { listen: listen.clone(), error })
+    Listener::bind(listen)
+        .await
+        .map_err(|error| RunError::Bind {
+            listen: listen.clone(),
+            error,
+        })
 }

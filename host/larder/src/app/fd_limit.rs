@@ -9,7 +9,13 @@ pub(super) fn raise() {
     if current == maximum {
         return;
     }
-    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+    if let Err(error) = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: maximum,
+            maximum,
+        },
+    ) {
         tracing::warn!(%error, ?current, "cannot raise the limit of open files; some clients may be refused under load");
     }
 }

@@ -94,20 +94,22 @@ impl WatchedFile {
                 () = drain.stopping() => return,
                 checked = check => checked,
             };
-            let Checked { next_check, result } = match checked.map_err(tokio::task::JoinError::try_into_panic)
-            {
-                Ok((returned, checked)) => {
-                    watcher = returned;
-                    checked
-                }
-                // The panic lost the watcher, so watching cannot continue.
-                Err(Ok(panic)) => resume_unwind(panic),
-                // A check is dropped only if the runtime shuts down.
-                Err(Err(_)) => return,
-            };
+            let Checked { next_check, result } =
+                match checked.map_err(tokio::task::JoinError::try_into_panic) {
+                    Ok((returned, checked)) => {
+                        watcher = returned;
+                        checked
+                    }
+                    // The panic lost the watcher, so watching cannot continue.
+                    Err(Ok(panic)) => resume_unwind(panic),
+                    // A check is dropped only if the runtime shuts down.
+                    Err(Err(_)) => return,
+                };
             if let Some(result) = result {
                 // A request whose client is gone needs no answer.
-                waiting.drain(..).for_each(|request| _ = request.send(result.clone()));
+                waiting
+                    .drain(..)
+                    .for_each(|request| _ = request.send(result.clone()));
             }
             let next_cause = tokio::select! {
                 () = drain.stopping() => return,
@@ -121,7 +123,11 @@ impl WatchedFile {
                     Cause::Wake
                 }
             };
-            cause = if waiting.is_empty() { next_cause } else { Cause::Request };
+            cause = if waiting.is_empty() {
+                next_cause
+            } else {
+                Cause::Request
+            };
         }
     }
 }
@@ -145,7 +151,11 @@ impl FileWatcher {
             return watch.rewatch();
         }
         // The parent of a bare file name is empty and means the working directory.
-        let folder = self.file.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = self
+            .file
+            .path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.map_or_else(|| PathBuf::from("."), ToOwned::to_owned);
         self.watch = Some(FolderWatcher::new([folder], self.file.wake.clone()));
     }
@@ -153,7 +163,10 @@ impl FileWatcher {
     /// Checks the file and returns the delay until the next check. A file that is still being written may be
     /// valid too, so the action waits until the file has not changed for `SETTLE_TIME`.
     fn check(&mut self, cause: Cause, action: &dyn Fn() -> Result<(), String>) -> Checked {
-        let wait = |next_check| Checked { next_check, result: None };
+        let wait = |next_check| Checked {
+            next_check,
+            result: None,
+        };
         // The watch is armed before the check, so that a change between the two is not missed.
         self.arm_watch();
         let applied = (self.file.applied, (self.file.named_files)());
@@ -177,7 +190,10 @@ impl FileWatcher {
             return wait(self.file.scan_interval);
         }
         let result = self.apply(fingerprint, action);
-        Checked { next_check: self.file.scan_interval, result: Some(result) }
+        Checked {
+            next_check: self.file.scan_interval,
+            result: Some(result),
+        }
     }
 
     /// Runs the action for the file with this fingerprint.
@@ -190,7 +206,10 @@ impl FileWatcher {
             Some(_) => action(),
             // No file is needed: the defaults are in effect.
             None if self.file.applied.is_none() => return Ok(()),
-            None => Err(format!("{} does not exist; the previous version stays in effect", self.path())),
+            None => Err(format!(
+                "{} does not exist; the previous version stays in effect",
+                self.path()
+            )),
         };
         match &result {
             Ok(()) => {
@@ -220,7 +239,9 @@ impl FileWatcher {
         if self.failure.as_ref() != Some(&failure) {
             tracing::warn!(section = self.file.section, error = %failure, "reload failed");
             let message = format!("reloading the {} failed: {failure}", self.file.section);
-            self.file.health.report(self.file.section, message, Impact::OperatorOnly);
+            self.file
+                .health
+                .report(self.file.section, message, Impact::OperatorOnly);
             self.failure = Some(failure);
         }
     }
@@ -229,5 +250,8 @@ impl FileWatcher {
 /// Returns the current fingerprints of a file and of the files that it names.
 fn latest(file: &Path, named: &SecretFiles) -> Fingerprints {
     let current = |path: &PathBuf| (path.clone(), FileFingerprint::of_file(path).ok().flatten());
-    (FileFingerprint::of(file).ok(), named.keys().map(current).collect())
+    (
+        FileFingerprint::of(file).ok(),
+        named.keys().map(current).collect(),
+    )
 }

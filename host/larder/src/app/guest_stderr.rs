@@ -7,7 +7,10 @@ impl App {
     /// Returns the providers of which a guest misbehaved since the last time, with the end of what the last such
     /// guest wrote to stderr.
     pub fn take_guest_stderr(&self) -> Vec<(String, String)> {
-        let snapshots = self.catalogs().into_iter().map(|catalog| catalog.snapshot());
+        let snapshots = self
+            .catalogs()
+            .into_iter()
+            .map(|catalog| catalog.snapshot());
         let each = snapshots.flat_map(|catalog| {
             let offers = catalog.offers().iter();
             offers
@@ -19,14 +22,25 @@ impl App {
 
     /// Takes the end of what a guest wrote to stderr that misbehaved, in a server with a single component.
     pub(crate) fn take_last_stderr(&self) -> String {
-        self.take_guest_stderr().into_iter().map(|(_, stderr)| stderr).next().unwrap_or_default()
+        self.take_guest_stderr()
+            .into_iter()
+            .map(|(_, stderr)| stderr)
+            .next()
+            .unwrap_or_default()
     }
 
     /// Takes what was last omitted or changed in a response, in a server with a single component.
     pub(crate) fn take_last_notes(&self) -> Vec<String> {
-        let snapshots = self.catalogs().into_iter().map(|catalog| catalog.snapshot());
+        let snapshots = self
+            .catalogs()
+            .into_iter()
+            .map(|catalog| catalog.snapshot());
         let each = snapshots.flat_map(|catalog| {
-            catalog.offers().iter().flat_map(|offer| offer.provider.take_last_notes()).collect::<Vec<_>>()
+            catalog
+                .offers()
+                .iter()
+                .flat_map(|offer| offer.provider.take_last_notes())
+                .collect::<Vec<_>>()
         });
         each.collect()
     }

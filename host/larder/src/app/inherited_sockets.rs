@@ -27,14 +27,20 @@ impl InheritedSockets {
     /// Takes them. This removes variables of the environment, so it is called before any thread starts.
     pub fn take() -> Self {
         let mut sockets = ListenFd::from_env();
-        Self((0..sockets.len()).map(|number| Socket::take(&mut sockets, number)).collect())
+        Self(
+            (0..sockets.len())
+                .map(|number| Socket::take(&mut sockets, number))
+                .collect(),
+        )
     }
 
     /// The address of the endpoint, if its socket was inherited. All rules for addresses apply to it too.
     pub fn endpoint_address(&self) -> Result<Option<ListenAddress>, RunError> {
         if self.0.len() > MAX_SOCKETS {
-            let message =
-                format!("there are {} sockets, of which only {MAX_SOCKETS} can be used", self.0.len());
+            let message = format!(
+                "there are {} sockets, of which only {MAX_SOCKETS} can be used",
+                self.0.len()
+            );
             return Err(invalid(io::Error::other(message)));
         }
         self.address(0)
@@ -55,8 +61,10 @@ impl InheritedSockets {
 
     /// The listeners of the endpoint and of the admin address.
     pub fn into_listeners(self) -> Result<(Option<Listener>, Option<Listener>), RunError> {
-        let mut listeners =
-            self.0.into_iter().map(|socket| socket.and_then(Socket::into_listener).map_err(invalid));
+        let mut listeners = self
+            .0
+            .into_iter()
+            .map(|socket| socket.and_then(Socket::into_listener).map_err(invalid));
         Ok((listeners.next().transpose()?, listeners.next().transpose()?))
     }
 }
@@ -69,7 +77,9 @@ impl Socket {
         }
         match sockets.take_unix_listener(number) {
             Ok(Some(listener)) => Ok(Self::Unix(listener)),
-            _ => Err(io::Error::other("one of them is neither a TCP nor a Unix stream socket")),
+            _ => Err(io::Error::other(
+                "one of them is neither a TCP nor a Unix stream socket",
+            )),
         }
     }
 

@@ -107,8 +107,13 @@ pub struct Setting {
 impl App {
     /// Returns the optional interfaces of the first provider that is served. Calls its guests, without a caller.
     pub async fn interfaces(&self) -> Interfaces {
-        let offers = self.catalogs().into_iter().map(|catalog| catalog.snapshot());
-        let first = offers.filter_map(|catalog| catalog.offers().first().cloned()).next();
+        let offers = self
+            .catalogs()
+            .into_iter()
+            .map(|catalog| catalog.snapshot());
+        let first = offers
+            .filter_map(|catalog| catalog.offers().first().cloned())
+            .next();
         match first {
             Some(offer) => Interfaces::of(&offer).await,
             None => Interfaces::default(),
@@ -119,12 +124,16 @@ impl App {
 impl Interfaces {
     async fn of(offer: &Offer) -> Self {
         let provider: &Provider = &offer.provider;
-        let mut interfaces = Self { search: provider.supports_search(), ..Self::default() };
+        let mut interfaces = Self {
+            search: provider.supports_search(),
+            ..Self::default()
+        };
         if provider.supports_tools() {
             interfaces.tools = interfaces.accept("tools", provider.all_tools().await, Tool::of);
         }
         if provider.supports_prompts() {
-            interfaces.prompts = interfaces.accept("prompts", provider.all_prompts().await, Prompt::of);
+            interfaces.prompts =
+                interfaces.accept("prompts", provider.all_prompts().await, Prompt::of);
         }
         if provider.supports_settings() {
             let settings = provider.declared_settings(Permit::for_host()).await;
@@ -142,12 +151,16 @@ impl Interfaces {
     ) -> Option<Vec<U>> {
         match list {
             Ok(list) => {
-                let omitted = list.omitted.iter().map(|why| format!("{what}: omitted or changed: {why}"));
+                let omitted = list
+                    .omitted
+                    .iter()
+                    .map(|why| format!("{what}: omitted or changed: {why}"));
                 self.interface_problems.extend(omitted);
                 Some(list.items.into_iter().map(convert).collect())
             }
             Err(error) => {
-                self.interface_problems.push(format!("cannot get its {what}: {error}"));
+                self.interface_problems
+                    .push(format!("cannot get its {what}: {error}"));
                 None
             }
         }
@@ -156,29 +169,86 @@ impl Interfaces {
 
 impl Tool {
     fn of(tool: tool::Tool) -> Self {
-        let tool::Tool { name, title, description, input_schema, output_schema, hints, .. } = tool;
-        let tool::Hints { read_only, destructive, idempotent, open_world, long_running } = hints;
-        let hints = Hints { read_only, destructive, idempotent, open_world, long_running };
-        Self { name: name.to_string(), title, description, input_schema, output_schema, hints }
+        let tool::Tool {
+            name,
+            title,
+            description,
+            input_schema,
+            output_schema,
+            hints,
+            ..
+        } = tool;
+        let tool::Hints {
+            read_only,
+            destructive,
+            idempotent,
+            open_world,
+            long_running,
+        } = hints;
+        let hints = Hints {
+            read_only,
+            destructive,
+            idempotent,
+            open_world,
+            long_running,
+        };
+        Self {
+            name: name.to_string(),
+            title,
+            description,
+            input_schema,
+            output_schema,
+            hints,
+        }
     }
 }
 
 impl Prompt {
     fn of(prompt: prompt::Prompt) -> Self {
-        let prompt::Prompt { name, title, description, arguments, .. } = prompt;
-        let argument = |prompt::Argument { name, title, description, required }| Argument {
+        let prompt::Prompt {
+            name,
+            title,
+            description,
+            arguments,
+            ..
+        } = prompt;
+        let argument = |prompt::Argument {
+                            name,
+                            title,
+                            description,
+                            required,
+                        }| Argument {
             name,
             title,
             description,
             required,
         };
-        Self { name, title, description, arguments: arguments.into_iter().map(argument).collect() }
+        Self {
+            name,
+            title,
+            description,
+            arguments: arguments.into_iter().map(argument).collect(),
+        }
     }
 }
 
 impl Setting {
     fn of(setting: settings::Declaration) -> Self {
-        let settings::Declaration { name, kind, description, default, required, secret } = setting;
-        Self { name, kind: kind.as_str(), description, default, required, secret }
+        let settings::Declaration {
+            name,
+            kind,
+            description,
+            default,
+            required,
+            secret,
+        } = setting;
+        Self {
+            name,
+            kind: kind.as_str(),
+            description,
+            default,
+            required,
+            secret,
+        }
     }
 }

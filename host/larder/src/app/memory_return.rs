@@ -13,7 +13,11 @@ const LARGE_BLOCK: usize = 4 << 20;
 
 /// Frees a large block from time to time, until the server stops.
 pub(super) async fn return_regularly(drain: Drain) {
-    while drain.run_until_stopping(tokio::time::sleep(INTERVAL)).await.is_some() {
+    while drain
+        .run_until_stopping(tokio::time::sleep(INTERVAL))
+        .await
+        .is_some()
+    {
         drop(black_box(Vec::<u8>::with_capacity(LARGE_BLOCK)));
     }
 }

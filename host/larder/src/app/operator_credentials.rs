@@ -37,17 +37,23 @@ pub(super) fn operator_credentials(
 ) -> Arc<dyn EndpointCredentials> {
     let is_tcp = matches!(config.endpoint.listen, ListenAddress::Tcp(_));
     let is_over_tcp = is_tcp && !config.is_over_stdio;
-    Arc::new(Credentials { authenticator: authenticator.clone(), is_over_tcp })
+    Arc::new(Credentials {
+        authenticator: authenticator.clone(),
+        is_over_tcp,
+    })
 }
 
 impl EndpointCredentials for Credentials {
-    fn verify<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Box<dyn IssuedToken>, TokenError>> {
+    fn verify<'a>(
+        &'a self,
+        token: &'a str,
+    ) -> BoxFuture<'a, Result<Box<dyn IssuedToken>, TokenError>> {
         async move {
             match self.authenticator.verify_issued(token).await {
                 Ok(token) => Ok(Box::new(Token(token)) as Box<dyn IssuedToken>),
-                Err(IssuedTokenError::NoIssuer) => {
-                    Err(TokenError::Invalid("no issuer is configured (`auth.oauth`)".into()))
-                }
+                Err(IssuedTokenError::NoIssuer) => Err(TokenError::Invalid(
+                    "no issuer is configured (`auth.oauth`)".into(),
+                )),
                 Err(IssuedTokenError::Invalid(why)) => Err(TokenError::Invalid(why)),
                 Err(IssuedTokenError::Unavailable(why)) => Err(TokenError::Unavailable(why)),
             }
@@ -56,7 +62,9 @@ impl EndpointCredentials for Credentials {
     }
 
     fn anonymous_caller(&self) -> Option<Caller> {
-        self.authenticator.anonymous_caller().filter(|_| self.is_over_tcp)
+        self.authenticator
+            .anonymous_caller()
+            .filter(|_| self.is_over_tcp)
     }
 }
 

@@ -23,7 +23,10 @@ impl TeamSources {
         let (registry, references, follower) = RegistryHandle::new(config);
         follower.start(drain);
         // References come first: a file that appears later cannot take the name of one.
-        Self { sources: vec![Box::new(references), folder], registry }
+        Self {
+            sources: vec![Box::new(references), folder],
+            registry,
+        }
     }
 }
 
@@ -52,6 +55,9 @@ impl RegistryHandle {
 #[cfg(not(feature = "registry"))]
 impl TeamSources {
     pub(super) fn new(folder: Folder, _: RegistryConfig, _: &Drain) -> Self {
-        Self { sources: vec![Box::new(folder)], registry: RegistryHandle }
+        Self {
+            sources: vec![Box::new(folder)],
+            registry: RegistryHandle,
+        }
     }
 }

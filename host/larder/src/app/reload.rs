@@ -67,7 +67,11 @@ struct Watcher {
 impl Watcher {
     fn new() -> Self {
         let (requests, receiver) = mpsc::unbounded_channel();
-        Self { wake: Arc::default(), requests, receiver: Mutex::new(Some(receiver)) }
+        Self {
+            wake: Arc::default(),
+            requests,
+            receiver: Mutex::new(Some(receiver)),
+        }
     }
 
     /// Reloads now, and returns the result.
@@ -90,7 +94,15 @@ impl Reloader {
         let (log_hook, persists_state) = Default::default();
         let (credentials, configuration) = (Watcher::new(), Watcher::new());
         let running = watch::Sender::new(config);
-        Self { running, needs_restart, parts, log_hook, credentials, configuration, persists_state }
+        Self {
+            running,
+            needs_restart,
+            parts,
+            log_hook,
+            credentials,
+            configuration,
+            persists_state,
+        }
     }
 
     /// Sets what is called when a reload changes what is logged.
@@ -112,24 +124,36 @@ impl Reloader {
     /// Starts to watch the file, if one is used, and to report collisions between teams.
     pub(super) fn start(self: Arc<Self>, persists_state: bool) {
         _ = self.persists_state.set(persists_state);
-        let ReloadableParts { gateway, health, drain, .. } = &self.parts;
+        let ReloadableParts {
+            gateway,
+            health,
+            drain,
+            ..
+        } = &self.parts;
         let gateway = gateway.clone();
         let health = health.clone();
         let tasks = drain.clone();
-        let report = move || team_collisions::report(gateway.clone(), health.clone(), tasks.clone());
+        let report =
+            move || team_collisions::report(gateway.clone(), health.clone(), tasks.clone());
         let task = SupervisedTask::new("team collisions", Impact::OperatorOnly);
         drain.supervise_restarting(task, report);
         let this = self.clone();
         // Credentials name no files.
-        self.watch("credentials", &self.credentials, Box::new(SecretFiles::new), move || {
-            this.audited("reload-credentials", || this.reload_auth())
-        });
+        self.watch(
+            "credentials",
+            &self.credentials,
+            Box::new(SecretFiles::new),
+            move || this.audited("reload-credentials", || this.reload_auth()),
+        );
         let this = self.clone();
         let secret_files = Box::new(move || this.running.borrow().secret_files.clone());
         let this = self.clone();
-        self.watch("configuration", &self.configuration, secret_files, move || {
-            this.audited("reload-configuration", || this.reload_config())
-        });
+        self.watch(
+            "configuration",
+            &self.configuration,
+            secret_files,
+            move || this.audited("reload-configuration", || this.reload_config()),
+        );
     }
 
     fn watch(
@@ -140,9 +164,18 @@ impl Reloader {
         action: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
         let running = self.running.borrow();
-        let receiver = watcher.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (Some(path), Some(requests)) = (running.file.clone(), receiver) else { return };
-        let intervals = running.teams.values().map(|team| team.reconcile.scan_interval);
+        let receiver = watcher
+            .receiver
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let (Some(path), Some(requests)) = (running.file.clone(), receiver) else {
+            return;
+        };
+        let intervals = running
+            .teams
+            .values()
+            .map(|team| team.reconcile.scan_interval);
         let file = WatchedFile {
             section,
             path,
@@ -152,7 +185,10 @@ impl Reloader {
             health: self.parts.health.clone(),
             wake: watcher.wake.clone(),
         };
-        self.parts.critical_tasks.spawn(section, file.run(self.parts.drain.clone(), requests, action));
+        self.parts.critical_tasks.spawn(
+            section,
+            file.run(self.parts.drain.clone(), requests, action),
+        );
     }
 
     /// Makes the server scan the plugins folders, check the file, and open the audit log again.
@@ -164,7 +200,11 @@ impl Reloader {
 
     fn scan_and_reopen(&self) {
         self.parts.teams.scan();
-        self.parts.audit.reopen_signal().into_iter().for_each(|reopen| reopen.notify_one());
+        self.parts
+            .audit
+            .reopen_signal()
+            .into_iter()
+            .for_each(|reopen| reopen.notify_one());
     }
 
     /// Does the same, reads the file even if it has not changed, and returns the result.
@@ -178,7 +218,11 @@ impl Reloader {
             }
         }
         let needs_restart = self.needs_restart.borrow().clone();
-        Reloaded { ok: errors.is_empty(), errors, needs_restart }
+        Reloaded {
+            ok: errors.is_empty(),
+            errors,
+            needs_restart,
+        }
     }
 
     /// Reloads, and records the result in the audit log.
@@ -190,15 +234,22 @@ impl Reloader {
         let result = reload();
         let outcome = if result.is_ok() { "ok" } else { "failed" };
         let details: Vec<_> = result.as_ref().err().cloned().into_iter().collect();
-        self.parts.audit.record(&AuditEvent { details: &details, ..AuditEvent::new(operation, outcome) });
+        self.parts.audit.record(&AuditEvent {
+            details: &details,
+            ..AuditEvent::new(operation, outcome)
+        });
         let text = format!("the configuration was read again ({operation}): {outcome}");
-        self.parts.events.record(Event::new(EventKind::Reload, text).with("error", details.join("\n")));
+        self.parts
+            .events
+            .record(Event::new(EventKind::Reload, text).with("error", details.join("\n")));
         result
     }
 
     fn reload_auth(&self) -> Result<(), String> {
         let (running, authenticator) = (self.running.borrow().clone(), &self.parts.authenticator);
-        let reloaded = running.reload_auth(&authenticator.config()).map_err(|error| error.to_string())?;
+        let reloaded = running
+            .reload_auth(&authenticator.config())
+            .map_err(|error| error.to_string())?;
         authenticator.reload(reloaded.auth);
         match reloaded.error {
             None => Ok(()),
@@ -210,8 +261,15 @@ impl Reloader {
 
     fn reload_config(&self) -> Result<(), String> {
         let before = self.running.borrow().clone();
-        let ConfigReload { config, needs_restart } = before.reload().map_err(|error| error.to_string())?;
-        for warning in config.warnings.iter().filter(|warning| !before.warnings.contains(warning)) {
+        let ConfigReload {
+            config,
+            needs_restart,
+        } = before.reload().map_err(|error| error.to_string())?;
+        for warning in config
+            .warnings
+            .iter()
+            .filter(|warning| !before.warnings.contains(warning))
+        {
             tracing::warn!("{}", warning.in_file(config.file.as_deref()));
         }
         self.apply(&config);
@@ -233,11 +291,20 @@ impl Reloader {
             parts.telemetry.set_teams(shares);
             parts.gateway.memory().set_team_count(config.teams.len());
         }
-        parts.gateway.reload(config.gateway.clone(), parts.teams.gateway_parts(), parts.teams.quotas());
+        parts.gateway.reload(
+            config.gateway.clone(),
+            parts.teams.gateway_parts(),
+            parts.teams.quotas(),
+        );
         parts.gateway.set_text_indexes(parts.teams.text_indexes());
         parts.endpoint.reload(config.endpoint.clone());
-        parts.authenticator.set_anonymous_caller(config.endpoint.caller.clone());
-        self.log_hook.get().into_iter().for_each(|hook| hook(&config.log));
+        parts
+            .authenticator
+            .set_anonymous_caller(config.endpoint.caller.clone());
+        self.log_hook
+            .get()
+            .into_iter()
+            .for_each(|hook| hook(&config.log));
         self.finish_changes(changes);
     }
 
@@ -250,7 +317,9 @@ impl Reloader {
         }
         for (name, team) in changes.removed {
             tracing::info!(team = %name, "team removed");
-            self.parts.drain.spawn(async move { team.remove(REMOVAL_GRACE).await });
+            self.parts
+                .drain
+                .spawn(async move { team.remove(REMOVAL_GRACE).await });
         }
     }
 }

@@ -24,8 +24,14 @@ impl Replicas {
         metrics: &Metrics,
         drain: &Drain,
     ) -> Result<Option<Self>, RunError> {
-        let Some(config) = config.cluster.clone() else { return Ok(None) };
-        let parts = ClusterParts { health: health.clone(), metrics: metrics.clone(), drain: drain.clone() };
+        let Some(config) = config.cluster.clone() else {
+            return Ok(None);
+        };
+        let parts = ClusterParts {
+            health: health.clone(),
+            metrics: metrics.clone(),
+            drain: drain.clone(),
+        };
         let cluster = Cluster::start(config, parts).map_err(RunError::Cluster)?;
         Ok(Some(Self(cluster)))
     }

@@ -17,13 +17,19 @@ impl App {
     pub async fn serve_http(self, listener: Listener) -> Result<(), RunError> {
         let endpoint = self.endpoint.clone();
         self.keep_sessions().await;
-        self.run(async move { endpoint.serve_http(listener).await }).await
+        self.run(async move { endpoint.serve_http(listener).await })
+            .await
     }
 
     /// Serves standard input and output until they close, or until shutdown.
     pub async fn serve_stdio(self) -> Result<(), RunError> {
         let endpoint = self.endpoint.clone();
-        self.run(async move { endpoint.serve_stdio(tokio::io::stdin(), tokio::io::stdout()).await }).await
+        self.run(async move {
+            endpoint
+                .serve_stdio(tokio::io::stdin(), tokio::io::stdout())
+                .await
+        })
+        .await
     }
 
     /// Stops all tasks within `shutdown_grace`. Returns whether they ended in time.
@@ -40,7 +46,10 @@ impl App {
         serving: impl Future<Output = io::Result<()>> + Send + 'static,
     ) -> Result<(), RunError> {
         self.start_server_tasks();
-        let mut shutdown_signals = self.shutdown_signals.take().unwrap_or_else(ShutdownSignals::new);
+        let mut shutdown_signals = self
+            .shutdown_signals
+            .take()
+            .unwrap_or_else(ShutdownSignals::new);
         let mut serving = self.drain.spawn(serving);
         let mut panicked = false;
         let ended = tokio::select! {

@@ -87,7 +87,9 @@ impl Served {
     /// `default`.
     pub(super) fn of<'a>(catalogs: impl Iterator<Item = (&'a TeamName, Arc<Catalog>)>) -> Self {
         let catalogs: Vec<_> = catalogs.collect();
-        let has_teams = catalogs.iter().any(|(team, _)| **team != TeamName::default_team());
+        let has_teams = catalogs
+            .iter()
+            .any(|(team, _)| **team != TeamName::default_team());
         let mut served = Self::default();
         for (team, catalog) in &catalogs {
             let team = has_teams.then(|| team.to_string());
@@ -97,18 +99,26 @@ impl Served {
     }
 
     fn add(&mut self, team: Option<&str>, catalog: &Catalog) {
-        self.providers.extend(catalog.offers().iter().map(|offer| Provider::of(team, offer)));
-        self.rejected.extend(catalog.rejected().iter().map(|rejected| Rejected {
-            team: team.map(ToOwned::to_owned),
-            file: rejected.origin.clone(),
-            digest: rejected.digest.map(|digest| digest.to_string()),
-            reason: rejected.reason.clone(),
-            stderr: rejected.stderr.clone(),
-        }));
-        self.pending_approval.extend(catalog.pending_approvals().iter().map(ToString::to_string));
+        self.providers.extend(
+            catalog
+                .offers()
+                .iter()
+                .map(|offer| Provider::of(team, offer)),
+        );
+        self.rejected
+            .extend(catalog.rejected().iter().map(|rejected| Rejected {
+                team: team.map(ToOwned::to_owned),
+                file: rejected.origin.clone(),
+                digest: rejected.digest.map(|digest| digest.to_string()),
+                reason: rejected.reason.clone(),
+                stderr: rejected.stderr.clone(),
+            }));
+        self.pending_approval
+            .extend(catalog.pending_approvals().iter().map(ToString::to_string));
         let of = team.map(|team| format!("{team}: ")).unwrap_or_default();
         let collisions = Collision::summarize(catalog.collisions()).into_iter();
-        self.collisions.extend(collisions.map(|collision| format!("{of}{collision}")));
+        self.collisions
+            .extend(collisions.map(|collision| format!("{of}{collision}")));
     }
 }
 
@@ -123,14 +133,28 @@ impl Provider {
             summary: offer.summary.clone(),
             instructions: offer.instructions.clone(),
             claims: offer.claims.iter().map(ToString::to_string).collect(),
-            resources: offer.entries.iter().map(|entry| entry.uri.to_string()).collect(),
+            resources: offer
+                .entries
+                .iter()
+                .map(|entry| entry.uri.to_string())
+                .collect(),
             templates: offer
                 .templates
                 .iter()
                 .map(|template| template.uri_template.as_str().to_owned())
                 .collect(),
-            tools: offer.definitions.tools.iter().map(|tool| tool.name.to_string()).collect(),
-            prompts: offer.definitions.prompts.iter().map(|prompt| prompt.name.clone()).collect(),
+            tools: offer
+                .definitions
+                .tools
+                .iter()
+                .map(|tool| tool.name.to_string())
+                .collect(),
+            prompts: offer
+                .definitions
+                .prompts
+                .iter()
+                .map(|prompt| prompt.name.clone())
+                .collect(),
             has_more: offer.next_cursor.is_some(),
             omitted: offer.omitted.clone(),
             setting_problems: setting_problems(offer, false),
@@ -155,7 +179,12 @@ impl Provider {
             (0, claims) if self.resources.is_empty() => (claims, "claim"),
             (templates, _) => (templates, "template"),
         };
-        let others = [others, (self.tools.len(), "tool"), (self.prompts.len(), "prompt")].into_iter();
+        let others = [
+            others,
+            (self.tools.len(), "tool"),
+            (self.prompts.len(), "prompt"),
+        ]
+        .into_iter();
         let others = others
             .filter(|(count, _)| *count > 0)
             .map(|(count, noun)| format!(", {}", quantity(count, "", noun)));
@@ -171,7 +200,10 @@ impl Rejected {
 }
 
 fn setting_problems(offer: &Offer, warnings: bool) -> Vec<String> {
-    let problems = offer.setting_problems.iter().filter(|problem| problem.is_warning() == warnings);
+    let problems = offer
+        .setting_problems
+        .iter()
+        .filter(|problem| problem.is_warning() == warnings);
     problems.map(ToString::to_string).collect()
 }
 
@@ -180,7 +212,11 @@ fn full_name(team: Option<&str>, name: &str) -> String {
 }
 
 fn quantity(count: usize, more: &str, noun: &str) -> String {
-    let plural = if count == 1 && more.is_empty() { "" } else { "s" };
+    let plural = if count == 1 && more.is_empty() {
+        ""
+    } else {
+        "s"
+    };
     format!("{count}{more} {noun}{plural}")
 }
 
@@ -203,9 +239,16 @@ mod tests {
         assert_eq!(provider(1, 0, false), "1 resource");
         assert_eq!(provider(0, 1, false), "0 resources, 1 template");
         assert_eq!(provider(100, 2, true), "100+ resources, 2 templates");
-        let claims = Provider { claims: texts(2), ..Provider::default() };
+        let claims = Provider {
+            claims: texts(2),
+            ..Provider::default()
+        };
         assert_eq!(claims.counts(), "0 resources, 2 claims");
-        let definitions = Provider { tools: texts(1), prompts: texts(2), ..Provider::default() };
+        let definitions = Provider {
+            tools: texts(1),
+            prompts: texts(2),
+            ..Provider::default()
+        };
         assert_eq!(definitions.counts(), "0 resources, 1 tool, 2 prompts");
     }
 }

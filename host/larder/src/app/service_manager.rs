@@ -19,7 +19,9 @@ pub(super) fn stopping() {
 
 /// Reports that the server works, at half of the interval after which it would be restarted, until it stops.
 pub(super) async fn watch(drain: Drain) {
-    let Some(timeout) = sd_notify::watchdog_enabled().filter(|timeout| !timeout.is_zero()) else { return };
+    let Some(timeout) = sd_notify::watchdog_enabled().filter(|timeout| !timeout.is_zero()) else {
+        return;
+    };
     let mut interval = tokio::time::interval((timeout / 2).max(Duration::from_millis(1)));
     while drain.run_until_stopping(interval.tick()).await.is_some() {
         send(&[NotifyState::Watchdog]);

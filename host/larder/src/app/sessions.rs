@@ -18,7 +18,9 @@ impl App {
         if let Some(replicas) = &self.replicas {
             return replicas.share_sessions(&self.endpoint);
         }
-        let Some(folder) = folder(&self.reloader.config()) else { return };
+        let Some(folder) = folder(&self.reloader.config()) else {
+            return;
+        };
         match FileSessionStore::open(folder.clone()).await {
             Ok(store) => self.endpoint.keep_sessions(Arc::new(store)).await,
             Err(error) => tracing::warn!(
@@ -37,5 +39,10 @@ fn folder(config: &Config) -> Option<PathBuf> {
         ListenAddress::Tcp(address) => address.to_string(),
         ListenAddress::Unix { path, .. } => path.to_string_lossy().into_owned(),
     };
-    Some(config.state_dir.join(FOLDER).join(Digest::of(address.as_bytes()).short()))
+    Some(
+        config
+            .state_dir
+            .join(FOLDER)
+            .join(Digest::of(address.as_bytes()).short()),
+    )
 }

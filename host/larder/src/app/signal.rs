@@ -15,19 +15,27 @@ pub(crate) struct ShutdownSignals(Option<(Signal, Signal, Option<Signal>)>);
 #[cfg(unix)]
 impl ShutdownSignals {
     pub(crate) fn new() -> Self {
-        let signals = signal(SignalKind::terminate()).ok().zip(signal(SignalKind::interrupt()).ok());
+        let signals = signal(SignalKind::terminate())
+            .ok()
+            .zip(signal(SignalKind::interrupt()).ok());
         Self(signals.map(|(terminate, interrupt)| (terminate, interrupt, None)))
     }
 
     /// Also treats the end of the terminal (SIGHUP) as a shutdown signal.
     pub(crate) fn for_terminal() -> Self {
         let hangup = signal(SignalKind::hangup()).ok();
-        Self(Self::new().0.map(|(terminate, interrupt, _)| (terminate, interrupt, hangup)))
+        Self(
+            Self::new()
+                .0
+                .map(|(terminate, interrupt, _)| (terminate, interrupt, hangup)),
+        )
     }
 
     /// Completes at the next shutdown signal.
     pub(crate) async fn next(&mut self) {
-        let Some((terminate, interrupt, hangup)) = &mut self.0 else { return pending().await };
+        let Some((terminate, interrupt, hangup)) = &mut self.0 else {
+            return pending().await;
+        };
         let on_hangup = async {
             match hangup {
                 Some(signal) => signal.recv().await,

@@ -35,15 +35,20 @@ fn try_take_over(team: &Team, state_dir: &Path) -> Result<(), String> {
     if approvals.is_known().map_err(|error| error.to_string())? {
         return Ok(());
     }
-    let from = approvals.used_instead(earlier_keys(team)).map_err(|error| error.to_string())?;
+    let from = approvals
+        .used_instead(earlier_keys(team))
+        .map_err(|error| error.to_string())?;
     if let Some(from) = &from {
         let of = |key: &StateKey| database_path(state_dir, key, name);
-        copy_database(&of(from), &of(key))
-            .map_err(|error| format!("the values that are stored for {from} cannot be copied: {error}"))?;
+        copy_database(&of(from), &of(key)).map_err(|error| {
+            format!("the values that are stored for {from} cannot be copied: {error}")
+        })?;
         move_index(state_dir, name, from, key);
         tracing::info!(team = %name, "what is stored for {from} is taken over for {key}");
     }
-    approvals.take_over(from.as_ref()).map_err(|error| error.to_string())
+    approvals
+        .take_over(from.as_ref())
+        .map_err(|error| error.to_string())
 }
 
 /// Uses the keys under which something is stored, for a command that changes no keys: the server may not have been started
@@ -60,7 +65,9 @@ pub(crate) fn use_stored_keys(config: &mut Config) {
 
 /// Whether something is stored in a folder for a team. What this user cannot read is not.
 pub(crate) fn is_stored(team: &Team, state_dir: &Path) -> bool {
-    let Ok(stored) = Approvals::stored(state_dir) else { return false };
+    let Ok(stored) = Approvals::stored(state_dir) else {
+        return false;
+    };
     let is_key = |key: &StateKey| stored.iter().any(|one| one.key == *key);
     is_key(team.reconcile.approvals.key()) || earlier_keys(team).iter().any(is_key)
 }
@@ -72,7 +79,10 @@ pub(crate) fn missing_state(team: &Team, state_dir: &Path) -> Option<String> {
     if is_stored(team, state_dir) {
         return None;
     }
-    let others = stored.iter().filter(|one| one.teams.contains(name)).map(|one| one.key.as_str());
+    let others = stored
+        .iter()
+        .filter(|one| one.teams.contains(name))
+        .map(|one| one.key.as_str());
     let others: Vec<_> = others.take(MAX_KEYS).collect();
     let first = others.first()?;
     Some(format!(
@@ -85,6 +95,13 @@ pub(crate) fn missing_state(team: &Team, state_dir: &Path) -> Option<String> {
 /// The keys that the state of a team may have had before.
 fn earlier_keys(team: &Team) -> Vec<StateKey> {
     let real = team.plugins.canonicalize().ok();
-    let folders = [Some(StateKey::of_folder(&team.plugins)), real.map(|real| StateKey::of_folder(&real))];
-    folders.into_iter().flatten().filter(|key| key != team.reconcile.approvals.key()).collect()
+    let folders = [
+        Some(StateKey::of_folder(&team.plugins)),
+        real.map(|real| StateKey::of_folder(&real)),
+    ];
+    folders
+        .into_iter()
+        .flatten()
+        .filter(|key| key != team.reconcile.approvals.key())
+        .collect()
 }

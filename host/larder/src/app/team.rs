@@ -72,8 +72,15 @@ pub(super) struct SharedServices {
 impl Team {
     /// Creates the parts of a team. Nothing is loaded yet.
     pub(super) fn new(config: config::Team, services: &SharedServices) -> Self {
-        let SharedServices { sandbox, drain, health, audit, watched_uris, change_detector, .. } =
-            services.clone();
+        let SharedServices {
+            sandbox,
+            drain,
+            health,
+            audit,
+            watched_uris,
+            change_detector,
+            ..
+        } = services.clone();
         let state_dir = &services.state_dir;
         let drain = drain.child();
         let name = config.reconcile.team.clone();
@@ -103,10 +110,18 @@ impl Team {
         writer.record_notifications(sandbox.metrics().events().clone());
         let TeamSources { sources, registry } =
             span.in_scope(|| TeamSources::new(folder, config.registry, &drain));
-        let reconcile =
-            Reconciler::new(config.reconcile, sources, sandbox, writer, quota_usage.clone(), drain.clone());
-        let reconcile =
-            reconcile.with_health(health.clone()).with_audit(audit).with_key_value(key_value.clone());
+        let reconcile = Reconciler::new(
+            config.reconcile,
+            sources,
+            sandbox,
+            writer,
+            quota_usage.clone(),
+            drain.clone(),
+        );
+        let reconcile = reconcile
+            .with_health(health.clone())
+            .with_audit(audit)
+            .with_key_value(key_value.clone());
         let reconcile = reconcile.with_replicas(replicas.clone());
         let (signals, components) = (reconcile.signals(), reconcile.components());
         let change_detector = ChangeDetector::new(
@@ -118,8 +133,12 @@ impl Team {
             drain.clone(),
         )
         .with_health(health.clone());
-        let search_indexer =
-            SearchIndexer::new(reader.clone(), index_progress.clone(), health, drain.clone());
+        let search_indexer = SearchIndexer::new(
+            reader.clone(),
+            index_progress.clone(),
+            health,
+            drain.clone(),
+        );
         Self {
             reader,
             signals,
@@ -161,17 +180,31 @@ impl Team {
     /// Starts the tasks that keep the catalog up to date. `persists_state`: whether pending approvals are
     /// recorded for `larder approve`, which only a server does.
     pub(super) fn start_updates(self, critical_tasks: &CriticalTasks, persists_state: bool) {
-        let reconcile = if persists_state { self.reconcile } else { self.reconcile.without_persistence() };
-        let spawn = |name, task: BoxFuture<'static, ()>| critical_tasks.spawn_in(&self.drain, name, task);
-        spawn("reconcile", reconcile.run().instrument(self.span.clone()).boxed());
+        let reconcile = if persists_state {
+            self.reconcile
+        } else {
+            self.reconcile.without_persistence()
+        };
+        let spawn =
+            |name, task: BoxFuture<'static, ()>| critical_tasks.spawn_in(&self.drain, name, task);
+        spawn(
+            "reconcile",
+            reconcile.run().instrument(self.span.clone()).boxed(),
+        );
         if persists_state {
             let key_value = self.key_value;
             // Failures are reported to health.
             self.drain.spawn(async move { key_value.load().await });
         }
         if let Some(search_indexer) = self.search_indexer.filter(|_| persists_state) {
-            spawn("search_indexer", search_indexer.run().instrument(self.span.clone()).boxed());
+            spawn(
+                "search_indexer",
+                search_indexer.run().instrument(self.span.clone()).boxed(),
+            );
         }
-        spawn("change_detector", self.change_detector.run().instrument(self.span).boxed());
+        spawn(
+            "change_detector",
+            self.change_detector.run().instrument(self.span).boxed(),
+        );
     }
 }

@@ -19,13 +19,22 @@ const PART: &str = "teams of callers";
 pub(super) async fn report(gateway: Gateway, health: Health, drain: Drain) {
     let mut compared = None;
     let mut known = Vec::<TeamCollision>::new();
-    while drain.run_until_stopping(tokio::time::sleep(INTERVAL)).await.is_some() {
+    while drain
+        .run_until_stopping(tokio::time::sleep(INTERVAL))
+        .await
+        .is_some()
+    {
         let versions = gateway.catalog_versions();
         if compared.as_ref() == Some(&versions) {
             continue;
         }
         let catalogs = gateway.clone();
-        let Ok(collisions) = drain.spawn_blocking(move || catalogs.team_collisions()).await else { return };
+        let Ok(collisions) = drain
+            .spawn_blocking(move || catalogs.team_collisions())
+            .await
+        else {
+            return;
+        };
         let is_new = |found: &&TeamCollision| !known.iter().any(|other| other.teams == found.teams);
         for collision in collisions.iter().filter(is_new).take(MAX_SHOWN) {
             tracing::warn!("{collision}");

@@ -54,14 +54,21 @@ impl TeamChanges {
 
 impl RunningTeams {
     pub(super) fn new(services: SharedServices) -> Self {
-        Self { services, teams: Mutex::default(), views: watch::Sender::default() }
+        Self {
+            services,
+            teams: Mutex::default(),
+            views: watch::Sender::default(),
+        }
     }
 
     /// Sets the teams and their configurations. What applies to a team that stays is applied at once.
     pub(super) fn set(&self, configs: &BTreeMap<TeamName, config::Team>) -> TeamChanges {
         let mut teams = self.lock();
         let is_gone = |name: &TeamName, _: &mut RunningTeam| !configs.contains_key(name);
-        let mut changes = TeamChanges { removed: teams.extract_if(.., is_gone).collect(), added: Vec::new() };
+        let mut changes = TeamChanges {
+            removed: teams.extract_if(.., is_gone).collect(),
+            added: Vec::new(),
+        };
         for (name, config) in configs {
             match teams.get(name) {
                 Some(team) => {
@@ -76,7 +83,8 @@ impl RunningTeams {
             }
         }
         if !changes.is_empty() {
-            self.views.send_replace(teams.values().map(|team| team.view.clone()).collect());
+            self.views
+                .send_replace(teams.values().map(|team| team.view.clone()).collect());
         }
         changes
     }
@@ -88,7 +96,10 @@ impl RunningTeams {
 
     /// Returns what the gateway needs of each team.
     pub(super) fn gateway_parts(&self) -> Vec<(Reader, SignalSender)> {
-        self.lock().values().map(|team| (team.view.catalog.clone(), team.signals.clone())).collect()
+        self.lock()
+            .values()
+            .map(|team| (team.view.catalog.clone(), team.signals.clone()))
+            .collect()
     }
 
     /// Returns the full-text index of each team that has one.
@@ -104,7 +115,10 @@ impl RunningTeams {
     /// Returns the quotas of the teams that have one.
     pub(super) fn quotas(&self) -> Vec<(TeamName, Arc<QuotaUsage>)> {
         let teams = self.lock();
-        teams.iter().filter_map(|(name, team)| Some((name.clone(), team.quota_usage.clone()?))).collect()
+        teams
+            .iter()
+            .filter_map(|(name, team)| Some((name.clone(), team.quota_usage.clone()?)))
+            .collect()
     }
 
     /// Makes all teams scan their sources.

@@ -52,8 +52,13 @@ impl App {
         let shares = sandbox.shares().clone();
         let shares_of_teams = shares.teams(config.teams.keys());
         let observers = (metrics.clone(), health.clone());
-        let audit = AuditLog::open(&config.audit, shares_of_teams.clone(), observers, &log_drain)
-            .map_err(RunError::Audit)?;
+        let audit = AuditLog::open(
+            &config.audit,
+            shares_of_teams.clone(),
+            observers,
+            &log_drain,
+        )
+        .map_err(RunError::Audit)?;
         let authenticator = authenticator(&config, &drain);
         authenticator.register_metrics(&metrics);
         let replicas = Replicas::start(&config, &health, &metrics, &drain)?;
@@ -70,7 +75,11 @@ impl App {
             text_indexes: TextIndexes::default(),
         }));
         let mut teams_to_run = teams.set(&config.teams).added;
-        health.report("start", "not all components have been loaded yet", Impact::AllTeams);
+        health.report(
+            "start",
+            "not all components have been loaded yet",
+            Impact::AllTeams,
+        );
         let (needs_restart, reloader_slot) = (watch::Sender::default(), Arc::default());
         let gateway_slot = Arc::<OnceLock<Gateway>>::default();
         if let Some(listener) = admin {
@@ -177,14 +186,22 @@ fn cluster_source(
 /// Removes old files from the compilation cache, some time after the start: there can be thousands of them,
 /// and the start has more urgent work.
 async fn sweep_cache_later(sandbox: Arc<Sandbox>, drain: Drain) {
-    if drain.run_until_stopping(tokio::time::sleep(CACHE_SWEEP_DELAY)).await.is_some() {
+    if drain
+        .run_until_stopping(tokio::time::sleep(CACHE_SWEEP_DELAY))
+        .await
+        .is_some()
+    {
         drain.spawn_blocking(move || sandbox.sweep_cache());
     }
 }
 
 fn authenticator(config: &Config, drain: &Drain) -> Authenticator {
     let endpoint = &config.endpoint;
-    Authenticator::new(endpoint.auth.clone(), endpoint.caller.clone(), drain.clone())
+    Authenticator::new(
+        endpoint.auth.clone(),
+        endpoint.caller.clone(),
+        drain.clone(),
+    )
 }
 
 /// Returns what the admin address shows of the issuer. Clients on stdio have no credentials, so its keys are not even
@@ -201,7 +218,10 @@ fn issuer_source(
             issuer: state.issuer,
             keys: state.keys,
             fetched: state.fetched.map(time),
-            error: state.failure.map(|(at, message)| FetchError { at: time(at), message }),
+            error: state.failure.map(|(at, message)| FetchError {
+                at: time(at),
+                message,
+            }),
             is_only_credential: state.is_only_credential,
         })
     })

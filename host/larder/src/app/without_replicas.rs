@@ -16,7 +16,12 @@ use larder_runtime::metrics::Metrics;
 pub(super) enum Replicas {}
 
 impl Replicas {
-    pub(super) fn start(_: &Config, _: &Health, _: &Metrics, _: &Drain) -> Result<Option<Self>, RunError> {
+    pub(super) fn start(
+        _: &Config,
+        _: &Health,
+        _: &Metrics,
+        _: &Drain,
+    ) -> Result<Option<Self>, RunError> {
         Ok(None)
     }
 

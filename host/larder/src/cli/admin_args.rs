@@ -27,12 +27,18 @@ pub(super) struct AdminArgs {
 impl AdminArgs {
     /// The admin address of a configuration file.
     pub(super) fn of_config(config: Option<PathBuf>) -> Self {
-        Self { server: ServerArgs::of_config(config), ..Self::default() }
+        Self {
+            server: ServerArgs::of_config(config),
+            ..Self::default()
+        }
     }
 
     /// Determines the address and the token.
     pub(super) fn resolve(self) -> Result<ServerAddress, CommandError> {
-        let token = GivenToken { token: self.token, file: self.token_file };
+        let token = GivenToken {
+            token: self.token,
+            file: self.token_file,
+        };
         self.server.resolve(&ADMIN, self.admin, token)
     }
 }

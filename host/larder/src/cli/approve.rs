@@ -30,7 +30,9 @@ const SHORT_ID: usize = 32;
 /// Without --admin, this works on the machine of the server, as its user. With --admin, the server does it, and records
 /// whose token it was.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 1 if nothing is pending for that provider, or if it is not approved.")]
+#[command(
+    after_help = "Exit code 1 if nothing is pending for that provider, or if it is not approved."
+)]
 pub(super) struct Approve {
     /// The provider to approve [default: list all that are pending]
     name: Option<String>,
@@ -72,11 +74,18 @@ impl Approve {
         };
         let config = state_folder::of_server(config::load(&overrides)?, self.admin.clone()).await?;
         let (audit, teams, state_dir) = (config.audit, config.teams, config.state_dir);
-        let of_teams = teams.into_iter().filter(|(name, _)| self.is_of_team(name.as_str()));
+        let of_teams = teams
+            .into_iter()
+            .filter(|(name, _)| self.is_of_team(name.as_str()));
         let approvals: Vec<_> = of_teams.map(|(_, team)| team.reconcile.approvals).collect();
         let mut pending = Vec::new();
         for approvals in &approvals {
-            pending.extend(approvals.pending()?.into_iter().map(|one| (approvals.clone(), one)));
+            pending.extend(
+                approvals
+                    .pending()?
+                    .into_iter()
+                    .map(|one| (approvals.clone(), one)),
+            );
         }
         let Some(name) = &self.name else {
             let pending: Vec<_> = pending.into_iter().map(|(_, one)| one).collect();
@@ -112,10 +121,21 @@ impl Approve {
         }
         let done = self.done();
         if !pending.iter().any(|one| self.is_digest(one.digest)) {
-            let found = pending.iter().map(|one| short(one.digest)).collect::<Vec<_>>().join(", ");
-            return Some(format!("larder: not {done}: the component that is pending has the digest {found}"));
+            let found = pending
+                .iter()
+                .map(|one| short(one.digest))
+                .collect::<Vec<_>>()
+                .join(", ");
+            return Some(format!(
+                "larder: not {done}: the component that is pending has the digest {found}"
+            ));
         }
-        let shown = || pending.iter().map(|one| one.shown.as_str()).collect::<String>();
+        let shown = || {
+            pending
+                .iter()
+                .map(|one| one.shown.as_str())
+                .collect::<String>()
+        };
         if self.yes && self.id.is_none() {
             return Some(format!(
                 "larder: not {done}: --yes needs --id, so that it applies to nothing else than what you saw; now\n{}",
@@ -129,7 +149,10 @@ impl Approve {
                 }
                 None => "the component, what it requests or a definition of a tool changed",
             };
-            return Some(format!("larder: not {done}: {changed} since you saw it; now\n{}", shown()));
+            return Some(format!(
+                "larder: not {done}: {changed} since you saw it; now\n{}",
+                shown()
+            ));
         }
         None
     }
@@ -139,7 +162,10 @@ impl Approve {
         pending: &[(Approvals, PendingApprovalRecord)],
         audit: &audit::Config,
     ) -> Result<Outcome, CommandError> {
-        let scope = self.digest.as_ref().map_or(ApprovalScope::Name, |_| ApprovalScope::Digest);
+        let scope = self
+            .digest
+            .as_ref()
+            .map_or(ApprovalScope::Name, |_| ApprovalScope::Digest);
         let mut decided = Vec::new();
         for (approvals, one) in pending {
             let verb = self.verb();
@@ -170,7 +196,9 @@ impl Approve {
     fn note_decision(&self, provider: &str) {
         out::note(&match self.reject {
             true => format!("larder: rejected; what {provider} serves stays"),
-            false => format!("larder: approved; a running server applies it to {provider} without a restart"),
+            false => format!(
+                "larder: approved; a running server applies it to {provider} without a restart"
+            ),
         });
     }
 
@@ -183,15 +211,24 @@ impl Approve {
     }
 
     fn is_of_team(&self, team: &str) -> bool {
-        self.team.team.as_ref().is_none_or(|wanted| wanted.as_str() == team)
+        self.team
+            .team
+            .as_ref()
+            .is_none_or(|wanted| wanted.as_str() == team)
     }
 
     fn is_digest(&self, digest: &str) -> bool {
-        self.digest.as_ref().is_none_or(|wanted| digest.starts_with(wanted))
+        self.digest
+            .as_ref()
+            .is_none_or(|wanted| digest.starts_with(wanted))
     }
 
     fn is_meant(&self, one: &Described<'_>) -> bool {
-        self.is_digest(one.digest) && self.id.as_ref().is_none_or(|wanted| one.id.starts_with(wanted))
+        self.is_digest(one.digest)
+            && self
+                .id
+                .as_ref()
+                .is_none_or(|wanted| one.id.starts_with(wanted))
     }
 }
 
@@ -207,7 +244,12 @@ struct Described<'a> {
 impl<'a> Described<'a> {
     fn of(record: &'a PendingApprovalRecord) -> Self {
         let PendingApprovalRecord { team, digest, .. } = record;
-        Self { team, digest, id: record.id().to_string(), shown: show(record) }
+        Self {
+            team,
+            digest,
+            id: record.id().to_string(),
+            shown: show(record),
+        }
     }
 }
 
@@ -218,7 +260,10 @@ fn rejected(
 ) -> Result<Vec<(Approvals, PendingApprovalRecord)>, CommandError> {
     let mut found = Vec::new();
     for approvals in approvals {
-        let of_provider = approvals.rejected()?.into_iter().filter(|one| one.record.provider == name);
+        let of_provider = approvals
+            .rejected()?
+            .into_iter()
+            .filter(|one| one.record.provider == name);
         for RejectedRequest { record, at, by } in of_provider {
             out::note(&format!("larder: {by} rejected this at {at}"));
             found.push((approvals.clone(), record));
@@ -238,8 +283,14 @@ fn record(
     details.extend((scope == ApprovalScope::Digest).then(|| "only for this digest".to_owned()));
     let (team, provider, digest) = (Some(&*one.team), Some(&*one.provider), Some(&*one.digest));
     let subject = Some(operator);
-    let event =
-        AuditEvent { subject, team, provider, digest, details: &details, ..AuditEvent::new(operation, "ok") };
+    let event = AuditEvent {
+        subject,
+        team,
+        provider,
+        digest,
+        details: &details,
+        ..AuditEvent::new(operation, "ok")
+    };
     AuditLog::append(audit, &event).map_err(CommandError::Audit)
 }
 
@@ -251,10 +302,15 @@ fn list(pending: &[PendingApprovalRecord], json: bool, state_dir: &Path) -> io::
                 shown["id"] = record.id().to_string().into();
                 shown
             };
-            out::json(&json!({ "pending_approval": pending.iter().map(with_id).collect::<Vec<_>>() }))
+            out::json(
+                &json!({ "pending_approval": pending.iter().map(with_id).collect::<Vec<_>>() }),
+            )
         }
         false if pending.is_empty() => {
-            out::note(&format!("nothing is pending approval in {}", state_dir.display()));
+            out::note(&format!(
+                "nothing is pending approval in {}",
+                state_dir.display()
+            ));
             Ok(())
         }
         false => out::text(&pending.iter().map(show).collect::<String>()),
@@ -267,7 +323,10 @@ fn show(record: &PendingApprovalRecord) -> String {
         team if team == TeamName::default_team().as_str() => String::new(),
         team => format!(" of team {}", sanitize::line(team)),
     };
-    let mut shown = format!("{}{team} ({digest}) requests\n", sanitize::line(&record.provider));
+    let mut shown = format!(
+        "{}{team} ({digest}) requests\n",
+        sanitize::line(&record.provider)
+    );
     for line in &record.lines {
         shown += &format!("  + {}\n", sanitize::line(line));
     }
@@ -296,8 +355,11 @@ fn parse_id(text: &str) -> Result<String, String> {
 
 fn parse_digits(text: &str, least: usize) -> Result<String, String> {
     let digits = text.to_ascii_lowercase();
-    let are_valid = (least..=64).contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_hexdigit());
-    are_valid.then_some(digits).ok_or_else(|| format!("write {least} to 64 hexadecimal digits"))
+    let are_valid =
+        (least..=64).contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_hexdigit());
+    are_valid
+        .then_some(digits)
+        .ok_or_else(|| format!("write {least} to 64 hexadecimal digits"))
 }
 
 #[cfg(test)]
@@ -310,10 +372,18 @@ mod tests {
             team: "default".into(),
             provider: "wiki".into(),
             digest: "0123456789abcdef".into(),
-            lines: ["variable HOME".to_owned(), "http x\u{202e}\n\x1b[2J".to_owned()].into(),
+            lines: [
+                "variable HOME".to_owned(),
+                "http x\u{202e}\n\x1b[2J".to_owned(),
+            ]
+            .into(),
             tools: Vec::new(),
         };
-        let lines = "wiki (0123456789ab) requests\n  + http x\\u202e \\u001b[2J\n  + variable HOME\n";
-        assert_eq!(show(&record), format!("{lines}  id {}\n", &record.id().to_string()[..32]));
+        let lines =
+            "wiki (0123456789ab) requests\n  + http x\\u202e \\u001b[2J\n  + variable HOME\n";
+        assert_eq!(
+            show(&record),
+            format!("{lines}  id {}\n", &record.id().to_string()[..32])
+        );
     }
 }

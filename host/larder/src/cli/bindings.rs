@@ -56,9 +56,9 @@ impl Bindings {
         let language = match self.language {
             LanguageArg::C => BindingsLanguage::C,
             LanguageArg::Wit => BindingsLanguage::Wit,
-            LanguageArg::Go => {
-                BindingsLanguage::Go { package: self.package.map_or_else(|| import_path(&folder), Ok)? }
-            }
+            LanguageArg::Go => BindingsLanguage::Go {
+                package: self.package.map_or_else(|| import_path(&folder), Ok)?,
+            },
         };
         let mut abilities: Vec<_> = self.abilities.into_iter().map(Ability::from).collect();
         abilities.sort();
@@ -92,19 +92,30 @@ impl From<AbilityArg> for Ability {
 fn print_go_mod_command(folder: &Path) {
     let (module, pkg) = ("go.bytecodealliance.org/pkg", folder.join("pkg"));
     out::note("run this once in the folder of go.mod, with the path relative to it:");
-    out::note(&format!("  go mod edit -require={module}@v0.4.0 -replace={module}=./{}", pkg.display()));
+    out::note(&format!(
+        "  go mod edit -require={module}@v0.4.0 -replace={module}=./{}",
+        pkg.display()
+    ));
 }
 
 /// Returns the Go import path of a folder, which need not exist.
 fn import_path(folder: &Path) -> Result<String, CommandError> {
-    let full = canonical(folder).map_err(|error| CommandError::Input { path: folder.to_owned(), error })?;
+    let full = canonical(folder).map_err(|error| CommandError::Input {
+        path: folder.to_owned(),
+        error,
+    })?;
     for root in full.ancestors() {
-        let Ok(text) = std::fs::read_to_string(root.join("go.mod")) else { continue };
+        let Ok(text) = std::fs::read_to_string(root.join("go.mod")) else {
+            continue;
+        };
         let named = text.lines().find_map(module_path);
         let below = full.strip_prefix(root).unwrap_or(&full);
         let words = below.iter().map(|word| word.to_string_lossy());
         return match named {
-            Some(module) => Ok(std::iter::once(module.into()).chain(words).collect::<Vec<_>>().join("/")),
+            Some(module) => Ok(std::iter::once(module.into())
+                .chain(words)
+                .collect::<Vec<_>>()
+                .join("/")),
             None => Err(CommandError::NoModule(folder.to_owned())),
         };
     }
@@ -114,7 +125,10 @@ fn import_path(folder: &Path) -> Result<String, CommandError> {
 /// Returns the canonical form of a path whose last parts need not exist.
 fn canonical(path: &Path) -> io::Result<PathBuf> {
     let full = std::path::absolute(path)?;
-    let existing = full.ancestors().find(|above| above.exists()).unwrap_or(&full);
+    let existing = full
+        .ancestors()
+        .find(|above| above.exists())
+        .unwrap_or(&full);
     let rest = full.strip_prefix(existing).unwrap_or(Path::new(""));
     let mut canonical = existing.canonicalize()?;
     for word in rest {
@@ -130,7 +144,10 @@ fn canonical(path: &Path) -> io::Result<PathBuf> {
 /// Returns the path in a `module` line of a go.mod. Go allows quotes, and a comment at the end.
 fn module_path(line: &str) -> Option<&str> {
     let rest = line.split("//").next()?.trim().strip_prefix("module")?;
-    let name = rest.strip_prefix([' ', '\t'])?.trim().trim_matches(['"', '`']);
+    let name = rest
+        .strip_prefix([' ', '\t'])?
+        .trim()
+        .trim_matches(['"', '`']);
     Some(name).filter(|name| !name.is_empty())
 }
 
@@ -142,7 +159,10 @@ mod tests {
     fn parses_module_lines() {
         for (line, named) in [
             ("module example.dev/notes", Some("example.dev/notes")),
-            ("module\texample.dev/notes // of all notes", Some("example.dev/notes")),
+            (
+                "module\texample.dev/notes // of all notes",
+                Some("example.dev/notes"),
+            ),
             ("  module \"notes\"// mine", Some("notes")),
             ("module `notes`", Some("notes")),
             ("module // nothing", None),

@@ -35,7 +35,8 @@ impl Call {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         let mut connection = self.connection.with_team(self.team).connect().await?;
         let called = async {
-            let tools = all_items(usize::MAX, async |from| connection.client.tools(from).await).await?;
+            let tools =
+                all_items(usize::MAX, async |from| connection.client.tools(from).await).await?;
             let tool = tools.iter().find(|tool| tool.name == self.tool);
             let arguments = typed(tool, self.arguments);
             Ok::<_, CommandError>(connection.client.call_tool(&self.tool, arguments).await?)
@@ -55,8 +56,9 @@ impl Call {
 
 /// Converts values to the types that the schema of the tool names.
 fn typed(tool: Option<&Tool>, arguments: Vec<(String, String)>) -> Map<String, Value> {
-    let is_text =
-        |name: &str| tool.is_some_and(|tool| tool.input_schema["properties"][name]["type"] == "string");
+    let is_text = |name: &str| {
+        tool.is_some_and(|tool| tool.input_schema["properties"][name]["type"] == "string")
+    };
     let convert = |name: &str, value: String| match serde_json::from_str(&value) {
         Ok(json) if !is_text(name) => json,
         _ => Value::String(value),
@@ -73,12 +75,20 @@ fn show(result: &ToolResult, terminal: bool) -> String {
     let mut shown = String::new();
     for block in &result.content {
         let text = block_text(block);
-        shown += &if terminal { sanitize::lines(&text).into_owned() } else { text };
+        shown += &if terminal {
+            sanitize::lines(&text).into_owned()
+        } else {
+            text
+        };
         if !shown.ends_with('\n') {
             shown.push('\n');
         }
     }
-    if result.rest.get("resultType").is_some_and(|kind| kind == "input_required") {
+    if result
+        .rest
+        .get("resultType")
+        .is_some_and(|kind| kind == "input_required")
+    {
         shown += "(the tool asks for input, which this command cannot give)\n";
     }
     shown
@@ -92,9 +102,15 @@ pub(super) fn block_text(block: &Value) -> String {
         Some("resource_link") => format!("({})", field(block, "uri")),
         Some("resource") => match block["resource"]["text"].as_str() {
             Some(text) => text.to_owned(),
-            None => format!("({}; use --json to get it)", field(&block["resource"], "uri")),
+            None => format!(
+                "({}; use --json to get it)",
+                field(&block["resource"], "uri")
+            ),
         },
-        Some(kind) => format!("({kind}, {}; use --json to get it)", field(block, "mimeType")),
+        Some(kind) => format!(
+            "({kind}, {}; use --json to get it)",
+            field(block, "mimeType")
+        ),
         None => String::new(),
     }
 }
@@ -107,10 +123,14 @@ mod tests {
 
     #[test]
     fn values_have_the_types_of_the_schema() {
-        let schema = json!({ "properties": { "n": { "type": "integer" }, "id": { "type": "string" } } });
-        let tool: Tool = serde_json::from_value(json!({ "name": "x", "inputSchema": schema })).unwrap();
+        let schema =
+            json!({ "properties": { "n": { "type": "integer" }, "id": { "type": "string" } } });
+        let tool: Tool =
+            serde_json::from_value(json!({ "name": "x", "inputSchema": schema })).unwrap();
         let pairs = [("n", "2"), ("id", "2"), ("list", "[1]"), ("other", "a b")];
-        let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let pairs = pairs
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec();
         let expected = json!({ "n": 2, "id": "2", "list": [1], "other": "a b" });
         assert_eq!(Value::Object(typed(Some(&tool), pairs.clone())), expected);
         assert_eq!(typed(None, pairs)["id"], json!(2));

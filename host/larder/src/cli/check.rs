@@ -30,7 +30,9 @@ use larder_mcp::ListenAddress;
 /// resource. If a call fails, prints the end of what the component wrote to stderr. It gets only the grants that
 /// --config has for a provider of its name.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 1 if there is a problem, and 64 if the configuration is invalid.")]
+#[command(
+    after_help = "Exit code 1 if there is a problem, and 64 if the configuration is invalid."
+)]
 pub(super) struct Check {
     /// Check only this component
     #[arg(value_name = "FILE.wasm", conflicts_with = "plugins")]
@@ -99,7 +101,10 @@ impl Check {
 }
 
 fn configuration_faults(error: &ConfigError) -> Findings {
-    Findings { faults: error.to_string().lines().map(str::to_owned).collect(), ..Findings::default() }
+    Findings {
+        faults: error.to_string().lines().map(str::to_owned).collect(),
+        ..Findings::default()
+    }
 }
 
 async fn examine(
@@ -119,45 +124,110 @@ async fn examine(
     let is_invalid = no_access.is_some();
     let mut faults: Vec<_> = no_access
         .into_iter()
-        .chain(addresses::sockets(&config).into_iter().filter_map(|(_, listen, _)| no_socket_folder(listen)))
+        .chain(
+            addresses::sockets(&config)
+                .into_iter()
+                .filter_map(|(_, listen, _)| no_socket_folder(listen)),
+        )
         .chain(config.teams.values().flat_map(unused_sections))
         .collect();
-    let online = if is_online { online::examine(&config).await } else { Vec::new() };
+    let online = if is_online {
+        online::examine(&config).await
+    } else {
+        Vec::new()
+    };
     // The tests of `--online` say more about the addresses.
-    let addresses = if is_online { AddressReport::default() } else { addresses::examine(&config) };
+    let addresses = if is_online {
+        AddressReport::default()
+    } else {
+        addresses::examine(&config)
+    };
     // Named as in errors.
-    let file = config.overrides.config.clone().unwrap_or_else(|| config::DEFAULT_FILE.into());
-    let mut warnings: Vec<_> = config.warnings.iter().map(|warning| warning.in_file(Some(&file))).collect();
+    let file = config
+        .overrides
+        .config
+        .clone()
+        .unwrap_or_else(|| config::DEFAULT_FILE.into());
+    let mut warnings: Vec<_> = config
+        .warnings
+        .iter()
+        .map(|warning| warning.in_file(Some(&file)))
+        .collect();
     warnings.extend(addresses.warnings);
-    warnings.extend(config.teams.values().filter_map(|team| missing_state(team, &config.state_dir)));
+    warnings.extend(
+        config
+            .teams
+            .values()
+            .filter_map(|team| missing_state(team, &config.state_dir)),
+    );
     faults.extend(addresses.faults);
     let app = App::build(config).await?;
     let served = app.served();
     faults.extend(app.problems());
     app.finish().await;
-    warnings.extend(served.providers.iter().filter(|provider| provider.has_no_content).map(no_content));
-    let incomplete = served.providers.iter().any(|provider| !provider.omitted.is_empty());
-    let has_setting_warnings = served.providers.iter().any(|provider| !provider.setting_warnings.is_empty());
-    let has_bad_settings = served.providers.iter().any(|provider| !provider.setting_problems.is_empty());
+    warnings.extend(
+        served
+            .providers
+            .iter()
+            .filter(|provider| provider.has_no_content)
+            .map(no_content),
+    );
+    let incomplete = served
+        .providers
+        .iter()
+        .any(|provider| !provider.omitted.is_empty());
+    let has_setting_warnings = served
+        .providers
+        .iter()
+        .any(|provider| !provider.setting_warnings.is_empty());
+    let has_bad_settings = served
+        .providers
+        .iter()
+        .any(|provider| !provider.setting_problems.is_empty());
     let ok = grants.iter().all(GrantReport::is_fine)
         && faults.is_empty()
         && served.rejected.is_empty()
         && served.collisions.is_empty()
         && !incomplete
         && !has_bad_settings
-        && !online.iter().any(|check| check.outcome == OnlineOutcome::Failed)
+        && !online
+            .iter()
+            .any(|check| check.outcome == OnlineOutcome::Failed)
         && (!is_strict
             || warnings.is_empty()
                 && !has_setting_warnings
-                && online.iter().all(|check| check.outcome == OnlineOutcome::Ok));
-    let outcome = if is_invalid { Outcome::InvalidConfig } else { Outcome::success_if(ok) };
-    Ok((Findings { ok, faults, warnings, online, grants, served }, outcome))
+                && online
+                    .iter()
+                    .all(|check| check.outcome == OnlineOutcome::Ok));
+    let outcome = if is_invalid {
+        Outcome::InvalidConfig
+    } else {
+        Outcome::success_if(ok)
+    };
+    Ok((
+        Findings {
+            ok,
+            faults,
+            warnings,
+            online,
+            grants,
+            served,
+        },
+        outcome,
+    ))
 }
 
 /// Reports a provider without content, such as one that serves files and was not granted a folder.
 fn no_content(provider: &Provider) -> String {
-    let summary = provider.summary.as_deref().map(|summary| format!(": {summary}")).unwrap_or_default();
-    format!("{} has neither resources nor templates{summary}", provider.full_name())
+    let summary = provider
+        .summary
+        .as_deref()
+        .map(|summary| format!(": {summary}"))
+        .unwrap_or_default();
+    format!(
+        "{} has neither resources nor templates{summary}",
+        provider.full_name()
+    )
 }
 
 /// Reports several teams without authentication for any of them.
@@ -169,55 +239,109 @@ fn no_access(config: &Config) -> Option<String> {
 
 /// Reports a Unix socket in a folder that does not exist.
 fn no_socket_folder(listen: &ListenAddress) -> Option<String> {
-    let ListenAddress::Unix { path, .. } = listen else { return None };
+    let ListenAddress::Unix { path, .. } = listen else {
+        return None;
+    };
     let folder = path.parent().filter(|folder| !folder.is_dir())?;
-    Some(format!("the server cannot listen on {listen}: there is no folder {}", folder.display()))
+    Some(format!(
+        "the server cannot listen on {listen}: there is no folder {}",
+        folder.display()
+    ))
 }
 
 /// Reports `[provider.NAME]` sections without a component. A misspelt name would go unnoticed otherwise.
 fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
-    let (plugins, reconcile::Config { providers, team: name, .. }) = (&team.plugins, &team.reconcile);
-    let section = if team.quota.is_some() { format!("team.{name}.provider") } else { "provider".into() };
-    let unused = providers.keys().filter(|name| !plugins.join(format!("{name}.wasm")).exists());
+    let (
+        plugins,
+        reconcile::Config {
+            providers,
+            team: name,
+            ..
+        },
+    ) = (&team.plugins, &team.reconcile);
+    let section = if team.quota.is_some() {
+        format!("team.{name}.provider")
+    } else {
+        "provider".into()
+    };
+    let unused = providers
+        .keys()
+        .filter(|name| !plugins.join(format!("{name}.wasm")).exists());
     unused.map(move |name| {
-        format!("[{section}.{name}] has no component: there is no {name}.wasm in {}", plugins.display())
+        format!(
+            "[{section}.{name}] has no component: there is no {name}.wasm in {}",
+            plugins.display()
+        )
     })
 }
 
 fn print(findings: &Findings) -> Result<(), CommandError> {
-    let Findings { ok, faults, warnings, online, grants, served } = findings;
+    let Findings {
+        ok,
+        faults,
+        warnings,
+        online,
+        grants,
+        served,
+    } = findings;
     if !served.providers.is_empty() {
         let mut table = Table::new(["PROVIDER", "VERSION", "OFFERS"]);
         for provider in &served.providers {
-            table.row([&provider.full_name(), provider.version.as_deref().unwrap_or(""), &provider.counts()]);
+            table.row([
+                &provider.full_name(),
+                provider.version.as_deref().unwrap_or(""),
+                &provider.counts(),
+            ]);
         }
         out::text(&table.show())?;
     }
     out::text(&grants.iter().map(GrantReport::show).collect::<String>())?;
-    online.iter().for_each(|check| out::note(&sanitize::line(&check.show())));
+    online
+        .iter()
+        .for_each(|check| out::note(&sanitize::line(&check.show())));
     faults.iter().for_each(|fault| out::note(fault));
-    warnings.iter().for_each(|warning| out::note(&format!("warning: {warning}")));
-    grants.iter().flat_map(GrantReport::problems).for_each(|problem| out::note(&problem));
+    warnings
+        .iter()
+        .for_each(|warning| out::note(&format!("warning: {warning}")));
+    grants
+        .iter()
+        .flat_map(GrantReport::problems)
+        .for_each(|problem| out::note(&problem));
     for rejected in &served.rejected {
-        out::note(&format!("{} is rejected: {}", rejected.full_name(), rejected.reason));
+        out::note(&format!(
+            "{} is rejected: {}",
+            rejected.full_name(),
+            rejected.reason
+        ));
         guest_stderr::note(&rejected.full_name(), &rejected.stderr);
     }
     for provider in &served.providers {
-        provider
-            .omitted
-            .iter()
-            .for_each(|why| out::note(&format!("{}: omitted or changed: {why}", provider.full_name())));
+        provider.omitted.iter().for_each(|why| {
+            out::note(&format!(
+                "{}: omitted or changed: {why}",
+                provider.full_name()
+            ))
+        });
     }
     for provider in &served.providers {
         let name = provider.full_name();
-        provider.setting_problems.iter().for_each(|problem| out::note(&format!("{name}: {problem}")));
+        provider
+            .setting_problems
+            .iter()
+            .for_each(|problem| out::note(&format!("{name}: {problem}")));
         provider
             .setting_warnings
             .iter()
             .for_each(|problem| out::note(&format!("{name}: warning: {problem}")));
     }
-    served.collisions.iter().for_each(|collision| out::note(collision));
-    let of_settings = served.providers.iter().map(|provider| provider.setting_warnings.len());
+    served
+        .collisions
+        .iter()
+        .for_each(|collision| out::note(collision));
+    let of_settings = served
+        .providers
+        .iter()
+        .map(|provider| provider.setting_warnings.len());
     match (ok, warnings.len() + of_settings.sum::<usize>()) {
         (false, _) => {}
         (true, 0) => out::note("no problems found"),

@@ -46,10 +46,34 @@ pub(super) struct Compile {
 
 impl Compile {
     pub(super) fn run(&self) -> ExitCode {
-        let Self { size, memory, cpu, code, timeout, nice, functions, reuse, .. } = *self;
-        let (is_optimised, is_library, recompiles) = (!self.unoptimised, self.library, self.recompile);
-        let task = Task { size, functions, reuse, nice, is_optimised, is_library, recompiles };
-        let limits = ProcessLimits { memory, cpu, code, timeout };
+        let Self {
+            size,
+            memory,
+            cpu,
+            code,
+            timeout,
+            nice,
+            functions,
+            reuse,
+            ..
+        } = *self;
+        let (is_optimised, is_library, recompiles) =
+            (!self.unoptimised, self.library, self.recompile);
+        let task = Task {
+            size,
+            functions,
+            reuse,
+            nice,
+            is_optimised,
+            is_library,
+            recompiles,
+        };
+        let limits = ProcessLimits {
+            memory,
+            cpu,
+            code,
+            timeout,
+        };
         let Err(error) = child::compile_component(&task, &limits) else {
             return ExitCode::SUCCESS;
         };

@@ -34,8 +34,10 @@ pub(super) struct Complete {
 impl Complete {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         let mut connection = self.connection.with_team(self.team).connect().await?;
-        let completion =
-            connection.client.complete(&self.template, &self.variable, &self.prefix, &self.with).await;
+        let completion = connection
+            .client
+            .complete(&self.template, &self.variable, &self.prefix, &self.with)
+            .await;
         connection.end().await;
         let completion = completion?;
         if self.json {
@@ -43,10 +45,25 @@ impl Complete {
             return Ok(Outcome::Success);
         }
         let terminal = out::is_terminal();
-        let show = |value: &String| if terminal { sanitize::line(value).into_owned() } else { value.clone() };
-        out::text(&completion.values.iter().map(|value| show(value) + "\n").collect::<String>())?;
+        let show = |value: &String| {
+            if terminal {
+                sanitize::line(value).into_owned()
+            } else {
+                value.clone()
+            }
+        };
+        out::text(
+            &completion
+                .values
+                .iter()
+                .map(|value| show(value) + "\n")
+                .collect::<String>(),
+        )?;
         if completion.has_more {
-            let total = completion.total.map(|total| format!(" of {total}")).unwrap_or_default();
+            let total = completion
+                .total
+                .map(|total| format!(" of {total}"))
+                .unwrap_or_default();
             out::note(&format!(
                 "these are the first {}{total}; give a longer prefix to see others",
                 completion.values.len()

@@ -44,9 +44,13 @@ impl Completions {
 /// Prints the candidates if a completion script runs this process. Returns whether it does.
 pub(super) fn answer(arguments: Vec<OsString>) -> bool {
     let current_dir = std::env::current_dir().ok();
-    let completion = CompleteEnv::with_factory(command).var(VARIABLE).shells(SHELLS);
+    let completion = CompleteEnv::with_factory(command)
+        .var(VARIABLE)
+        .shells(SHELLS);
     // An error is a request by something else than our scripts, or a pipe that was closed.
-    completion.try_complete(arguments, current_dir.as_deref()).unwrap_or(true)
+    completion
+        .try_complete(arguments, current_dir.as_deref())
+        .unwrap_or(true)
 }
 
 /// The command line, where only arguments that are paths are completed with names of files.
@@ -89,7 +93,10 @@ mod tests {
     fn prints_a_script_for_every_shell() {
         for shell in Shell::value_variants() {
             let script = String::from_utf8(script(*shell).unwrap()).unwrap();
-            assert!(script.contains(VARIABLE) && script.contains("larder --"), "{shell}: {script}");
+            assert!(
+                script.contains(VARIABLE) && script.contains("larder --"),
+                "{shell}: {script}"
+            );
         }
     }
 
@@ -99,8 +106,12 @@ mod tests {
         let (mut command, last) = (command(), words.len() - 1);
         command.build();
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        let candidates = clap_complete::engine::complete(&mut command, words, last, Some(folder)).unwrap();
-        candidates.iter().map(|candidate| candidate.get_value().to_string_lossy().into_owned()).collect()
+        let candidates =
+            clap_complete::engine::complete(&mut command, words, last, Some(folder)).unwrap();
+        candidates
+            .iter()
+            .map(|candidate| candidate.get_value().to_string_lossy().into_owned())
+            .collect()
     }
 
     #[test]
@@ -110,6 +121,10 @@ mod tests {
         assert_eq!(candidates("larder list --kind f"), ["file", "fixture"]);
         assert!(candidates("larder list --prefix Car").is_empty());
         assert_eq!(candidates("larder read --output Cargo.t"), ["Cargo.toml"]);
-        assert!(candidates("larder read --plugins x ").iter().all(|candidate| candidate.starts_with('-')));
+        assert!(
+            candidates("larder read --plugins x ")
+                .iter()
+                .all(|candidate| candidate.starts_with('-'))
+        );
     }
 }

@@ -7,7 +7,9 @@ use super::out;
 /// Asks a question. `action` is what `--yes` would do without asking, such as `approve`.
 pub(super) fn confirm(question: &str, action: &str) -> io::Result<bool> {
     if !io::stdin().is_terminal() {
-        out::note(&format!("larder: stdin is not a terminal: use --yes to {action} without confirmation"));
+        out::note(&format!(
+            "larder: stdin is not a terminal: use --yes to {action} without confirmation"
+        ));
         return Ok(false);
     }
     write!(io::stderr(), "{question} [y/N] ")?;

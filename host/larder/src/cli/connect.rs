@@ -15,14 +15,16 @@ use started_command::StartedCommand;
 
 /// Add this server to the configuration of an MCP client
 #[derive(Debug, Args)]
-#[command(after_help = "Without --write and --remove, the command only shows the change.
+#[command(
+    after_help = "Without --write and --remove, the command only shows the change.
 
 Examples:
   larder connect claude-code                                   show what would be written
   larder connect zed --config /srv/larder/larder.toml --write  Zed starts larder with this configuration
   larder connect vscode --project --url http://127.0.0.1:7878/mcp --write
   larder connect codex --url https://docs.example.com/mcp --token-env DOCS_TOKEN --write
-  larder connect zed --remove")]
+  larder connect zed --remove"
+)]
 pub(super) struct Connect {
     /// The client
     client: Client,
@@ -83,13 +85,23 @@ impl Connect {
             return Ok(Outcome::Success);
         }
         out::text(&sanitize::lines(&plan.diff()))?;
-        self.warnings(&plan, &file, &change).iter().for_each(|line| out::note(line));
+        self.warnings(&plan, &file, &change)
+            .iter()
+            .for_each(|line| out::note(line));
         if !self.write && !self.remove {
             out::note("nothing was written: use --write to write the change");
             return Ok(Outcome::Success);
         }
         let backup = plan.write()?;
-        out::note(&format!("{} {}", if plan.deletes_file() { "deleted" } else { "wrote" }, file.display()));
+        out::note(&format!(
+            "{} {}",
+            if plan.deletes_file() {
+                "deleted"
+            } else {
+                "wrote"
+            },
+            file.display()
+        ));
         if let Some(backup) = backup {
             out::note(&format!("the file as it was is {}", backup.display()));
         }
@@ -100,14 +112,26 @@ impl Connect {
     /// The file to change.
     fn path(&self) -> Result<PathBuf, CommandError> {
         let absolute = |path: &Path| {
-            std::path::absolute(path).map_err(|error| CommandError::Input { path: path.to_owned(), error })
+            std::path::absolute(path).map_err(|error| CommandError::Input {
+                path: path.to_owned(),
+                error,
+            })
         };
         let working_dir = absolute(Path::new("."))?;
         match &self.file {
             Some(file) => absolute(file),
             None => {
-                let scope = if self.project { Scope::Project(&working_dir) } else { Scope::User };
-                Ok(file_of(self.client, scope, Platform::current(), &config::variable)?)
+                let scope = if self.project {
+                    Scope::Project(&working_dir)
+                } else {
+                    Scope::User
+                };
+                Ok(file_of(
+                    self.client,
+                    scope,
+                    Platform::current(),
+                    &config::variable,
+                )?)
             }
         }
     }
@@ -130,7 +154,9 @@ impl Connect {
         {
             warnings.push(format!("note: {name} has no configuration folder here yet"));
         }
-        let Change::Set(Server::Url { token, .. }) = change else { return warnings };
+        let Change::Set(Server::Url { token, .. }) = change else {
+            return warnings;
+        };
         if self.client.lacks_resources() {
             warnings.push(format!(
                 "note: {name} supports tools and prompts only: the server offers its resources to it with \
@@ -151,15 +177,23 @@ impl ServerChoice {
         if let Some(url) = &self.url {
             let token = self.token_env.as_ref().map(|variable| Token {
                 variable: variable.clone(),
-                value: client.lacks_variables().then(|| config::variable(variable)).flatten(),
+                value: client
+                    .lacks_variables()
+                    .then(|| config::variable(variable))
+                    .flatten(),
             });
-            return Ok(Server::Url { url: url.clone(), token });
+            return Ok(Server::Url {
+                url: url.clone(),
+                token,
+            });
         }
         let started = StartedCommand {
             config: self.config.as_deref(),
             plugins: self.plugins.as_deref(),
             team: self.team.team.as_ref(),
-            resource_tools: self.resource_tools.unwrap_or_else(|| client.lacks_resources()),
+            resource_tools: self
+                .resource_tools
+                .unwrap_or_else(|| client.lacks_resources()),
         };
         started.server()
     }

@@ -63,18 +63,29 @@ impl ConnectionArgs {
     /// Sets the team of the configuration that the client belongs to. A remote server determines the team
     /// itself.
     pub(super) fn with_team(self, team: TeamArg) -> Self {
-        Self { team: team.team, ..self }
+        Self {
+            team: team.team,
+            ..self
+        }
     }
 
     /// Sets the team from a list filter, if the components run in this process.
     pub(super) fn with_team_filter(self, team: Option<&str>) -> Self {
-        let team = team.filter(|_| self.in_process).and_then(|team| TeamName::parse(team).ok());
+        let team = team
+            .filter(|_| self.in_process)
+            .and_then(|team| TeamName::parse(team).ok());
         Self { team, ..self }
     }
 
     /// Determines the admin address, with the token of these options.
-    pub(super) fn admin_address(self, admin: Option<String>) -> Result<ServerAddress, CommandError> {
-        let token = GivenToken { token: self.token, file: self.token_file };
+    pub(super) fn admin_address(
+        self,
+        admin: Option<String>,
+    ) -> Result<ServerAddress, CommandError> {
+        let token = GivenToken {
+            token: self.token,
+            file: self.token_file,
+        };
         self.server.resolve(&ADMIN, admin, token)
     }
 
@@ -82,7 +93,10 @@ impl ConnectionArgs {
     pub(super) fn with_session(self) -> Result<Self, CommandError> {
         match self.protocol.unwrap_or(Revision::LEGACY) {
             modern if modern.is_modern() => Err(CommandError::NoSession(modern)),
-            revision => Ok(Self { protocol: Some(revision), ..self }),
+            revision => Ok(Self {
+                protocol: Some(revision),
+                ..self
+            }),
         }
     }
 
@@ -94,8 +108,12 @@ impl ConnectionArgs {
 
     pub(super) async fn client_factory(self) -> Result<ClientFactory, CommandError> {
         if !self.in_process && self.plugins.is_none() && self.team.is_none() {
-            let token = GivenToken { token: self.token, file: self.token_file };
-            let ServerAddress { url, builder, .. } = self.server.resolve(&ENDPOINT, self.url, token)?;
+            let token = GivenToken {
+                token: self.token,
+                file: self.token_file,
+            };
+            let ServerAddress { url, builder, .. } =
+                self.server.resolve(&ENDPOINT, self.url, token)?;
             return Ok(ClientFactory {
                 builder: with_revision(builder, self.protocol),
                 target: Target::Url(url),
@@ -108,17 +126,26 @@ impl ConnectionArgs {
             team: self.team,
             ..Overrides::default()
         };
-        let config = config::load(&overrides)?.require_plugins_folders()?.over_stdio()?;
+        let config = config::load(&overrides)?
+            .require_plugins_folders()?
+            .over_stdio()?;
         log::start_quietly(&config.log);
         let app = App::build(config).await?;
         for rejected in &app.served().rejected {
-            out::note(&format!("larder: {} is rejected: {}", rejected.full_name(), rejected.reason));
+            out::note(&format!(
+                "larder: {} is rejected: {}",
+                rejected.full_name(),
+                rejected.reason
+            ));
             guest_stderr::note(&rejected.full_name(), &rejected.stderr);
         }
         for pending in &app.served().pending_approval {
             out::note(&format!("larder: {pending}"));
         }
-        Ok(ClientFactory { builder, target: Target::InProcess(Box::new(app)) })
+        Ok(ClientFactory {
+            builder,
+            target: Target::InProcess(Box::new(app)),
+        })
     }
 }
 
@@ -150,7 +177,9 @@ impl ClientFactory {
         if let Target::InProcess(app) = self.target {
             let stderr = app.take_guest_stderr();
             app.finish().await;
-            stderr.iter().for_each(|(provider, stderr)| guest_stderr::note(provider, stderr));
+            stderr
+                .iter()
+                .for_each(|(provider, stderr)| guest_stderr::note(provider, stderr));
         }
     }
 }

@@ -45,7 +45,10 @@ pub(super) struct ListDefinitions {
 impl ListDefinitions {
     pub(super) async fn run<T: Definition>(self) -> Result<Outcome, CommandError> {
         let mut connection = self.connection.with_team(self.team).connect().await?;
-        let found = all_items(usize::MAX, async |from| T::page(&mut connection.client, from).await).await;
+        let found = all_items(usize::MAX, async |from| {
+            T::page(&mut connection.client, from).await
+        })
+        .await;
         connection.end().await;
         let found = found?;
         match self.json {
@@ -66,7 +69,10 @@ pub(super) fn table<T: Definition>(definitions: &[T]) -> Table<3> {
             false => format!("[{name}]"),
         };
         let arguments: Vec<_> = definition.arguments().into_iter().map(argument).collect();
-        let about = definition.about().and_then(|text| text.lines().next()).unwrap_or_default();
+        let about = definition
+            .about()
+            .and_then(|text| text.lines().next())
+            .unwrap_or_default();
         table.row([definition.name(), &arguments.join(" "), about]);
     }
     table

@@ -65,7 +65,12 @@ impl Dev {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         let project = config::load_project(&self.folder)?;
         let (config, team, listen) = (self.config, self.team.team, self.listen);
-        let overrides = Overrides { config, team, listen, ..Overrides::default() };
+        let overrides = Overrides {
+            config,
+            team,
+            listen,
+            ..Overrides::default()
+        };
         match (self.once, self.plugins) {
             (true, _) => Box::pin(once(&project, overrides)).await,
             (false, Some(plugins)) => {
@@ -79,7 +84,10 @@ impl Dev {
             }
             (false, None) => {
                 let (mut loader, app, listener) = Loader::with_server(&project, overrides).await?;
-                out::note(&format!("larder: serves {}", listener.address()?.url("/mcp")));
+                out::note(&format!(
+                    "larder: serves {}",
+                    listener.address()?.url("/mcp")
+                ));
                 let mut builder = Builder::new(&project, &loader.programs()?, self.packed);
                 if matches!(builder, Builder::Development(_)) {
                     out::note(
@@ -102,7 +110,12 @@ async fn once(project: &Project, overrides: Overrides) -> Result<Outcome, Comman
     let result = async {
         let mut loader = Loader::new(project, overrides)?;
         let rebuilt = rebuild(project, &mut Builder::Packed, &mut loader, Cause::Start).await?;
-        Ok(Outcome::success_if(rebuilt == Rebuilt::Served { without_problem: true }))
+        Ok(Outcome::success_if(
+            rebuilt
+                == Rebuilt::Served {
+                    without_problem: true,
+                },
+        ))
     };
     tokio::select! {
         result = result => result,

@@ -49,7 +49,10 @@ pub(super) enum CommandError {
     #[error("{}: {error}", path.display())]
     Pack { path: PathBuf, error: PackError },
     #[error("{}: {}", path.display(), Rejection::UnsupportedFeatures(features.join(", ")))]
-    UnsupportedFeatures { path: PathBuf, features: Vec<&'static str> },
+    UnsupportedFeatures {
+        path: PathBuf,
+        features: Vec<&'static str>,
+    },
     #[error(transparent)]
     Bindings(#[from] BindingsError),
     #[error(

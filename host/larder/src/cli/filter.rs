@@ -40,7 +40,12 @@ const COMMON_KINDS: [&str; 3] = ["database-table", "file", "fixture"];
 impl TypedValueParser for KindParser {
     type Value = String;
 
-    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, kind: &OsStr) -> Result<String, clap::Error> {
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        kind: &OsStr,
+    ) -> Result<String, clap::Error> {
         StringValueParser::new().parse_ref(command, arg, kind)
     }
 
@@ -51,7 +56,21 @@ impl TypedValueParser for KindParser {
 
 impl From<FilterArgs> for Filter {
     fn from(args: FilterArgs) -> Self {
-        let FilterArgs { prefix: uri_prefix, kind, mime: mime_type, provider, team, text } = args;
-        Self { uri_prefix, kind, mime_type, team, provider, text }
+        let FilterArgs {
+            prefix: uri_prefix,
+            kind,
+            mime: mime_type,
+            provider,
+            team,
+            text,
+        } = args;
+        Self {
+            uri_prefix,
+            kind,
+            mime_type,
+            team,
+            provider,
+            text,
+        }
     }
 }

@@ -29,7 +29,9 @@ use larder_runtime::health::Health;
 /// The values are those in its key-value store, for all callers. They are kept when the component is removed. Approvals
 /// and grants stay. If a server is running, it deletes both; text that is still indexed is read again later.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 1 if nothing is stored for that provider, or if it is not deleted.")]
+#[command(
+    after_help = "Exit code 1 if nothing is stored for that provider, or if it is not deleted."
+)]
 pub(super) struct Forget {
     /// The provider
     #[arg(value_parser = ProviderName::parse)]
@@ -92,7 +94,16 @@ impl Forget {
             (Err(error), _) => Ok(not_deleted(&error.to_string())),
             (_, Err(error)) => Ok(not_deleted(&error.to_string())),
             (Ok(()), Ok(indexed)) => {
-                self.forget_here(&team, indexed, LocalValues { store, index, audit }).await
+                self.forget_here(
+                    &team,
+                    indexed,
+                    LocalValues {
+                        store,
+                        index,
+                        audit,
+                    },
+                )
+                .await
             }
         }
     }
@@ -104,7 +115,10 @@ impl Forget {
         let names: Vec<_> = teams.iter().map(|(name, _)| name.to_string()).collect();
         match (teams.pop(), teams.is_empty()) {
             (Some(only), true) => Ok(only),
-            _ => Err(format!("larder: there are several teams ({}): add --team NAME", names.join(", "))),
+            _ => Err(format!(
+                "larder: there are several teams ({}): add --team NAME",
+                names.join(", ")
+            )),
         }
     }
 
@@ -119,20 +133,37 @@ impl Forget {
             return Ok(self.nothing_stored(team));
         }
         let (stored, indexed) = (stored.unwrap_or_default(), indexed.unwrap_or_default());
-        let amount = Amount { keys: stored.keys, bytes: stored.bytes, documents: indexed.documents };
+        let amount = Amount {
+            keys: stored.keys,
+            bytes: stored.bytes,
+            documents: indexed.documents,
+        };
         if !self.confirm(&format!("delete {} of {}?", shown(amount), self.name))? {
             return Ok(not_deleted("it was not confirmed"));
         }
         // Recorded before it takes effect.
         let operator = config::operator_name();
-        let (subject, team, provider) = (Some(&*operator), Some(team.as_str()), Some(self.name.as_str()));
-        let event = AuditEvent { subject, team, provider, ..AuditEvent::new("forget", "ok") };
+        let (subject, team, provider) = (
+            Some(&*operator),
+            Some(team.as_str()),
+            Some(self.name.as_str()),
+        );
+        let event = AuditEvent {
+            subject,
+            team,
+            provider,
+            ..AuditEvent::new("forget", "ok")
+        };
         AuditLog::append(&values.audit, &event).map_err(CommandError::Audit)?;
         if let Err(error) = values.index.forget(&self.name).await {
             return Ok(not_deleted(&error.to_string()));
         }
         match values.store.forget(&self.name).await {
-            Ok(Usage { keys, bytes, .. }) => Ok(self.deleted(Amount { keys, bytes, ..amount })),
+            Ok(Usage { keys, bytes, .. }) => Ok(self.deleted(Amount {
+                keys,
+                bytes,
+                ..amount
+            })),
             Err(error) => Ok(not_deleted(&error.to_string())),
         }
     }
@@ -142,26 +173,51 @@ impl Forget {
             return Ok(not_deleted("it was not confirmed"));
         }
         let ServerAddress { url, builder, .. } = self.admin.clone().resolve()?;
-        let forgotten: serde_json::Value = builder.forget(&url, team.as_str(), self.name.as_str()).await?;
+        let forgotten: serde_json::Value = builder
+            .forget(&url, team.as_str(), self.name.as_str())
+            .await?;
         let forgotten: Forgotten =
             serde_json::from_value(forgotten).map_err(|_| client::ClientError::NotStatus(url))?;
         match forgotten {
-            Forgotten { ok: true, keys: 0, documents: 0, .. } => Ok(self.nothing_stored(team)),
-            Forgotten { ok: true, keys, bytes, documents, .. } => {
-                Ok(self.deleted(Amount { keys, bytes, documents }))
-            }
+            Forgotten {
+                ok: true,
+                keys: 0,
+                documents: 0,
+                ..
+            } => Ok(self.nothing_stored(team)),
+            Forgotten {
+                ok: true,
+                keys,
+                bytes,
+                documents,
+                ..
+            } => Ok(self.deleted(Amount {
+                keys,
+                bytes,
+                documents,
+            })),
             Forgotten { error, .. } => Ok(not_deleted(&error.unwrap_or_default())),
         }
     }
 
     fn nothing_stored(&self, team: &TeamName) -> Outcome {
-        let team = team.non_default().map(|team| format!(" of team {team}")).unwrap_or_default();
-        out::note(&format!("larder: nothing is stored for {}{team}", self.name));
+        let team = team
+            .non_default()
+            .map(|team| format!(" of team {team}"))
+            .unwrap_or_default();
+        out::note(&format!(
+            "larder: nothing is stored for {}{team}",
+            self.name
+        ));
         Outcome::Negative
     }
 
     fn deleted(&self, amount: Amount) -> Outcome {
-        out::note(&format!("larder: deleted {} of {}", shown(amount), self.name));
+        out::note(&format!(
+            "larder: deleted {} of {}",
+            shown(amount),
+            self.name
+        ));
         Outcome::Success
     }
 
@@ -179,8 +235,18 @@ fn not_deleted(why: &str) -> Outcome {
     Outcome::Negative
 }
 
-fn shown(Amount { keys, bytes, documents }: Amount) -> String {
-    let values = format!("{keys} {} ({})", if keys == 1 { "value" } else { "values" }, size::show(bytes));
+fn shown(
+    Amount {
+        keys,
+        bytes,
+        documents,
+    }: Amount,
+) -> String {
+    let values = format!(
+        "{keys} {} ({})",
+        if keys == 1 { "value" } else { "values" },
+        size::show(bytes)
+    );
     match documents {
         0 => values,
         1 => format!("{values} and 1 indexed text"),

@@ -13,10 +13,16 @@ pub(super) const HEADING: &str = "stderr of the guest:";
 
 /// Returns the last lines, safe for a terminal. Empty if the guest wrote nothing.
 pub(super) fn lines(stderr: &str) -> Vec<String> {
-    let all: Vec<_> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+    let all: Vec<_> = stderr
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     let omitted = all.len().saturating_sub(MAX_LINES);
     let first = (omitted > 0).then(|| format!("… ({omitted} earlier lines)"));
-    first.into_iter().chain(all[omitted..].iter().map(|line| show(line))).collect()
+    first
+        .into_iter()
+        .chain(all[omitted..].iter().map(|line| show(line)))
+        .collect()
 }
 
 /// Prints the heading and the last lines to stderr, if there are any.
@@ -25,7 +31,9 @@ pub(super) fn note(provider: &str, stderr: &str) {
     if !lines.is_empty() {
         out::note(&format!("{provider}: {HEADING}"));
     }
-    lines.iter().for_each(|line| out::note(&format!("  {line}")));
+    lines
+        .iter()
+        .for_each(|line| out::note(&format!("  {line}")));
 }
 
 fn show(line: &str) -> String {
@@ -51,9 +59,17 @@ mod tests {
         );
         let long = lines(&"ä".repeat(MAX_LINE_LENGTH + 1));
         assert_eq!(long, [format!("{}…", "ä".repeat(MAX_LINE_LENGTH))]);
-        let many: String = (0..MAX_LINES + 2).map(|number| format!("line {number}\n")).collect();
+        let many: String = (0..MAX_LINES + 2)
+            .map(|number| format!("line {number}\n"))
+            .collect();
         let shown = lines(&many);
-        assert_eq!((shown.len(), shown[0].as_str()), (MAX_LINES + 1, "… (2 earlier lines)"));
-        assert_eq!((shown[1].as_str(), shown.last().unwrap().as_str()), ("line 2", "line 13"));
+        assert_eq!(
+            (shown.len(), shown[0].as_str()),
+            (MAX_LINES + 1, "… (2 earlier lines)")
+        );
+        assert_eq!(
+            (shown[1].as_str(), shown.last().unwrap().as_str()),
+            ("line 2", "line 13")
+        );
     }
 }

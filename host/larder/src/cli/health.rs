@@ -25,9 +25,14 @@ pub(super) struct Health {
 
 impl Health {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
-        let token = GivenToken { token: None, file: None };
+        let token = GivenToken {
+            token: None,
+            file: None,
+        };
         let ServerAddress { url, builder, .. } = self.server.resolve(&ADMIN, self.admin, token)?;
-        let is_healthy = builder.health(&url, if self.live { "livez" } else { "readyz" }).await?;
+        let is_healthy = builder
+            .health(&url, if self.live { "livez" } else { "readyz" })
+            .await?;
         out::note(match (is_healthy, self.live) {
             (true, false) => "larder: ready",
             (true, true) => "larder: alive",

@@ -83,11 +83,18 @@ impl Inspect {
         let configured = self.config.is_some() || self.team.team.is_some();
         let (grants, trust) = grants(&self.component, self.config, self.team, configured)?;
         let path = self.component;
-        let bytes =
-            std::fs::read(&path).map_err(|error| CommandError::Input { path: path.clone(), error })?;
+        let bytes = std::fs::read(&path).map_err(|error| CommandError::Input {
+            path: path.clone(),
+            error,
+        })?;
         let published = signatures::of_file(&path, &bytes, &*trust);
         let findings = examine(&path, &bytes, grants).await?;
-        Findings { configured, published, ..findings }.print(self.json)
+        Findings {
+            configured,
+            published,
+            ..findings
+        }
+        .print(self.json)
     }
 }
 
@@ -98,7 +105,10 @@ impl Findings {
             true => out::json(self)?,
             false => out::text(&self.show())?,
         }
-        let is_trusted = self.published.as_ref().is_none_or(|published| published.untrusted.is_none());
+        let is_trusted = self
+            .published
+            .as_ref()
+            .is_none_or(|published| published.untrusted.is_none());
         Ok(Outcome::success_if(self.rejected.is_none() && is_trusted))
     }
 
@@ -116,8 +126,17 @@ impl Findings {
 }
 
 /// Loads a component alone, and describes it.
-async fn examine(path: &Path, bytes: &[u8], grants: Option<GrantReport>) -> Result<Findings, CommandError> {
-    let Loaded { offers, interfaces, rejected, stderr } = run_alone(path, bytes).await?;
+async fn examine(
+    path: &Path,
+    bytes: &[u8],
+    grants: Option<GrantReport>,
+) -> Result<Findings, CommandError> {
+    let Loaded {
+        offers,
+        interfaces,
+        rejected,
+        stderr,
+    } = run_alone(path, bytes).await?;
     Ok(Findings {
         file: path.display().to_string(),
         size: bytes.len() as u64,
@@ -143,14 +162,30 @@ fn grants(
 ) -> Result<(Option<GrantReport>, Arc<dyn SignatureVerifier>), CommandError> {
     let config = match configured {
         true => {
-            let overrides = Overrides { config, team: team.team, ..Overrides::default() };
+            let overrides = Overrides {
+                config,
+                team: team.team,
+                ..Overrides::default()
+            };
             config::load(&overrides)?.over_stdio()?
         }
-        false => config::without_file(file.parent().unwrap_or(Path::new(".")), &Overrides::default())?,
+        false => config::without_file(
+            file.parent().unwrap_or(Path::new(".")),
+            &Overrides::default(),
+        )?,
     };
-    let team = config.local_caller.teams.iter().find_map(|team| config.teams.get(team));
+    let team = config
+        .local_caller
+        .teams
+        .iter()
+        .find_map(|team| config.teams.get(team));
     let trust = team.map_or_else(nobody, |team| team.reconcile.trust.clone());
-    Ok((team.map(|team| of_file(&team.reconcile, file)).transpose()?.flatten(), trust))
+    Ok((
+        team.map(|team| of_file(&team.reconcile, file))
+            .transpose()?
+            .flatten(),
+        trust,
+    ))
 }
 
 fn nobody() -> Arc<dyn SignatureVerifier> {
@@ -175,10 +210,18 @@ async fn run_alone(path: &Path, bytes: &[u8]) -> Result<Loaded, CommandError> {
     let (served, interfaces) = (app.served(), app.interfaces().await);
     let mut stderr = app.take_last_stderr();
     app.finish().await;
-    let (offers, rejected) = (served.providers.into_iter().next(), served.rejected.into_iter().next());
+    let (offers, rejected) = (
+        served.providers.into_iter().next(),
+        served.rejected.into_iter().next(),
+    );
     let rejected = rejected.map(|rejected| {
         stderr = rejected.stderr;
         rejected.reason
     });
-    Ok(Loaded { offers, interfaces, rejected, stderr })
+    Ok(Loaded {
+        offers,
+        interfaces,
+        rejected,
+        stderr,
+    })
 }

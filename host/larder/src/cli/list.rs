@@ -31,9 +31,16 @@ pub(super) struct List {
 
 impl List {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
-        let mut connection = self.connection.with_team_filter(self.filter.team.as_deref()).connect().await?;
+        let mut connection = self
+            .connection
+            .with_team_filter(self.filter.team.as_deref())
+            .connect()
+            .await?;
         let (filter, limit) = (Filter::from(self.filter), self.limit.unwrap_or(usize::MAX));
-        let resources = all_items(limit, async |from| connection.client.resources(&filter, from).await).await;
+        let resources = all_items(limit, async |from| {
+            connection.client.resources(&filter, from).await
+        })
+        .await;
         connection.end().await;
         let resources = resources?;
         match self.json {
@@ -49,8 +56,18 @@ fn show(resources: &[Resource]) -> Table<4> {
     let mut table = Table::new(["URI", "NAME", "TYPE", "SIZE"]);
     for resource in resources {
         let name = resource.title.as_deref().unwrap_or(&resource.name);
-        let size = resource.size.as_ref().and_then(Number::as_u64).map(table::bytes).unwrap_or_default();
-        table.row([&resource.uri, name, resource.mime_type.as_deref().unwrap_or(""), &size]);
+        let size = resource
+            .size
+            .as_ref()
+            .and_then(Number::as_u64)
+            .map(table::bytes)
+            .unwrap_or_default();
+        table.row([
+            &resource.uri,
+            name,
+            resource.mime_type.as_deref().unwrap_or(""),
+            &size,
+        ]);
     }
     table
 }

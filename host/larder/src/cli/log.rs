@@ -52,30 +52,44 @@ fn env_filter(filter: &str) -> EnvFilter {
 /// Installs the log subscriber for the rest of the process.
 pub(super) fn start(log: &Log) -> ProcessLog {
     let limit = LineLimit::new(log.bytes_per_second);
-    let builder = tracing_subscriber::fmt().with_env_filter(env_filter(&log.filter)).with_ansi(false);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(env_filter(&log.filter))
+        .with_ansi(false);
     let builder = builder.with_writer(Stderr(limit.clone()));
     // An error means that a subscriber is installed already, by a program that uses this crate as a library.
-    let set_filter: Arc<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync> = match log.format {
-        LogFormat::Text => {
-            let builder = builder.with_filter_reloading();
-            let handle = builder.reload_handle();
-            _ = builder.try_init();
-            Arc::new(move |filter| handle.reload(filter))
-        }
-        LogFormat::Json => {
-            let builder = builder.json().flatten_event(true).with_filter_reloading();
-            let handle = builder.reload_handle();
-            _ = builder.try_init();
-            Arc::new(move |filter| handle.reload(filter))
-        }
-    };
-    ProcessLog { limit, filter: Arc::new(Mutex::new(log.filter.clone())), set_filter }
+    let set_filter: Arc<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync> =
+        match log.format {
+            LogFormat::Text => {
+                let builder = builder.with_filter_reloading();
+                let handle = builder.reload_handle();
+                _ = builder.try_init();
+                Arc::new(move |filter| handle.reload(filter))
+            }
+            LogFormat::Json => {
+                let builder = builder.json().flatten_event(true).with_filter_reloading();
+                let handle = builder.reload_handle();
+                _ = builder.try_init();
+                Arc::new(move |filter| handle.reload(filter))
+            }
+        };
+    ProcessLog {
+        limit,
+        filter: Arc::new(Mutex::new(log.filter.clone())),
+        set_filter,
+    }
 }
 
 /// Logs errors only, unless the configuration sets a filter. For commands whose output contains what matters.
 pub(super) fn start_quietly(log: &Log) {
-    let filter = if log.filter == "info" { "error" } else { &log.filter };
-    start(&Log { filter: filter.into(), ..log.clone() });
+    let filter = if log.filter == "info" {
+        "error"
+    } else {
+        &log.filter
+    };
+    start(&Log {
+        filter: filter.into(),
+        ..log.clone()
+    });
 }
 
 struct Stderr(LineLimit);
@@ -84,11 +98,18 @@ impl<'a> MakeWriter<'a> for Stderr {
     type Writer = LineWriter<'a, io::Stderr>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        LineWriter { to: io::stderr(), limit: &self.0, may_use_reserve: false }
+        LineWriter {
+            to: io::stderr(),
+            limit: &self.0,
+            may_use_reserve: false,
+        }
     }
 
     fn make_writer_for(&'a self, line: &Metadata<'_>) -> Self::Writer {
-        LineWriter { may_use_reserve: may_use_reserve(line), ..self.make_writer() }
+        LineWriter {
+            may_use_reserve: may_use_reserve(line),
+            ..self.make_writer()
+        }
     }
 }
 
@@ -139,9 +160,16 @@ mod tests {
         let writer = buffer.clone();
         let limit = LineLimit::new(1 << 20);
         let limit: &'static LineLimit = Box::leak(Box::new(limit));
-        let writer = move || LineWriter { to: writer.clone(), limit, may_use_reserve: false };
-        let subscriber =
-            tracing_subscriber::fmt().with_ansi(false).without_time().with_writer(writer).finish();
+        let writer = move || LineWriter {
+            to: writer.clone(),
+            limit,
+            may_use_reserve: false,
+        };
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .without_time()
+            .with_writer(writer)
+            .finish();
         tracing::subscriber::with_default(subscriber, || {
             tracing::info!("first\nINFO forged {}", "\x1b[31m\u{202e}red");
             tracing::info!(text = "a\nb\u{200b}", "second");

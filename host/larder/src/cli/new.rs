@@ -44,13 +44,19 @@ pub(super) enum LanguageArg {
 impl New {
     pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let folder = self.path.unwrap_or_else(|| PathBuf::from(&self.name));
-        let example = if self.interactive { Example::Interactive } else { Example::Resources };
+        let example = if self.interactive {
+            Example::Interactive
+        } else {
+            Example::Resources
+        };
         author::scaffold(self.language.into(), example, &self.name, &folder)?;
         let folder = folder.display();
         out::note(&format!(
             "created {folder}; its README.md has the commands to install the tools, build and deploy"
         ));
-        out::note(&format!("run `larder dev {folder}` to build it on every save and serve it"));
+        out::note(&format!(
+            "run `larder dev {folder}` to build it on every save and serve it"
+        ));
         Ok(Outcome::Success)
     }
 }

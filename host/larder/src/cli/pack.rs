@@ -28,15 +28,22 @@ pub(super) struct Pack {
 impl Pack {
     pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let path = self.module;
-        let module =
-            std::fs::read(&path).map_err(|error| CommandError::Input { path: path.clone(), error })?;
+        let module = std::fs::read(&path).map_err(|error| CommandError::Input {
+            path: path.clone(),
+            error,
+        })?;
         let features = unsupported_features(&module);
         if !features.is_empty() {
             return Err(CommandError::UnsupportedFeatures { path, features });
         }
-        let component = author::pack(&module).map_err(|error| CommandError::Pack { path, error })?;
+        let component =
+            author::pack(&module).map_err(|error| CommandError::Pack { path, error })?;
         author::replace(&self.output, &component)?;
-        out::note(&format!("{}: a component, {}", self.output.display(), bytes(component.len() as u64)));
+        out::note(&format!(
+            "{}: a component, {}",
+            self.output.display(),
+            bytes(component.len() as u64)
+        ));
         Ok(Outcome::Success)
     }
 }

@@ -20,7 +20,9 @@ pub(super) async fn all_items<T>(
             found.truncate(limit);
             return Ok(found);
         }
-        let Some(next) = next.next_cursor else { return Ok(found) };
+        let Some(next) = next.next_cursor else {
+            return Ok(found);
+        };
         if !seen.insert(next.clone()) {
             return Err(CommandError::CursorLoop);
         }
@@ -39,7 +41,11 @@ mod tests {
                 None | Some("a") => (vec![1, 2], Some("b")),
                 Some(_) => (vec![3, 4], cycle.then_some("a")),
             };
-            Ok(Page { items, next_cursor: next.map(str::to_owned), rest: serde_json::Map::new() })
+            Ok(Page {
+                items,
+                next_cursor: next.map(str::to_owned),
+                rest: serde_json::Map::new(),
+            })
         })
         .await
     }
@@ -48,6 +54,9 @@ mod tests {
     async fn stops_at_the_end_at_the_limit_and_at_a_cycle() {
         assert_eq!(fetch(usize::MAX, false).await.unwrap(), [1, 2, 3, 4]);
         assert_eq!(fetch(3, false).await.unwrap(), [1, 2, 3]);
-        assert!(matches!(fetch(usize::MAX, true).await, Err(CommandError::CursorLoop)));
+        assert!(matches!(
+            fetch(usize::MAX, true).await,
+            Err(CommandError::CursorLoop)
+        ));
     }
 }

@@ -29,7 +29,10 @@ pub(super) struct Prompt {
 impl Prompt {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         let mut connection = self.connection.with_team(self.team).connect().await?;
-        let result = connection.client.get_prompt(&self.prompt, &self.arguments).await;
+        let result = connection
+            .client
+            .get_prompt(&self.prompt, &self.arguments)
+            .await;
         connection.end().await;
         let result = result?;
         match self.json {
@@ -44,12 +47,20 @@ fn show(result: &PromptResult, terminal: bool) -> String {
     let mut shown = String::new();
     for message in &result.messages {
         let text = format!("{}: {}", message.role, block_text(&message.content));
-        shown += &if terminal { sanitize::lines(&text).into_owned() } else { text };
+        shown += &if terminal {
+            sanitize::lines(&text).into_owned()
+        } else {
+            text
+        };
         if !shown.ends_with('\n') {
             shown.push('\n');
         }
     }
-    if result.rest.get("resultType").is_some_and(|kind| kind == "input_required") {
+    if result
+        .rest
+        .get("resultType")
+        .is_some_and(|kind| kind == "input_required")
+    {
         shown += "(the prompt asks for input, which this command cannot give)\n";
     }
     shown

@@ -36,7 +36,10 @@ impl Definition for Prompt {
     }
 
     fn arguments(&self) -> Vec<(&str, bool)> {
-        self.arguments.iter().map(|argument| (argument.name.as_str(), argument.required)).collect()
+        self.arguments
+            .iter()
+            .map(|argument| (argument.name.as_str(), argument.required))
+            .collect()
     }
 
     fn about(&self) -> Option<&str> {

@@ -42,9 +42,11 @@ impl Read {
         let mut connection = self.connection.with_team(self.team).connect().await?;
         let reading = match &self.known_version {
             Some(version) => connection.client.read_if_changed(&self.uri, version).await,
-            None if self.progress => {
-                connection.client.read_with_progress(&self.uri, print_progress).await.map(Some)
-            }
+            None if self.progress => connection
+                .client
+                .read_with_progress(&self.uri, print_progress)
+                .await
+                .map(Some),
             None => connection.client.read(&self.uri).await.map(Some),
         };
         connection.end().await;
@@ -53,10 +55,11 @@ impl Read {
         };
         match self.output {
             _ if self.json => out::json(&reading)?,
-            Some(path) => {
-                std::fs::write(&path, bytes(&reading)?).map_err(|error| CommandError::File { path, error })?
+            Some(path) => std::fs::write(&path, bytes(&reading)?)
+                .map_err(|error| CommandError::File { path, error })?,
+            None if out::is_terminal() => {
+                out::text(&for_terminal(&reading.contents, out::colour()))?
             }
-            None if out::is_terminal() => out::text(&for_terminal(&reading.contents, out::colour()))?,
             None => out::bytes(&bytes(&reading)?)?,
         }
         Ok(Outcome::Success)
@@ -73,9 +76,14 @@ fn not_modified(json: bool, version: Option<&str>) -> Result<Outcome, CommandErr
 }
 
 fn print_progress(progress: Progress) -> ControlFlow<()> {
-    let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
-    let message =
-        progress.message.map(|message| format!(": {}", sanitize::line(&message))).unwrap_or_default();
+    let total = progress
+        .total
+        .map(|total| format!(" of {total}"))
+        .unwrap_or_default();
+    let message = progress
+        .message
+        .map(|message| format!(": {}", sanitize::line(&message)))
+        .unwrap_or_default();
     out::note(&format!("{}{total}{message}", progress.progress));
     ControlFlow::Continue(())
 }
@@ -95,8 +103,16 @@ fn for_terminal(contents: &[Content], colour: bool) -> String {
     for content in contents {
         if contents.len() > 1 {
             let kind = content.mime_type.as_deref().unwrap_or("no type");
-            let head = format!("── {} ({})", sanitize::line(&content.uri), sanitize::line(kind));
-            shown += &if colour { format!("\x1b[1m{head}\x1b[0m\n") } else { format!("{head}\n") };
+            let head = format!(
+                "── {} ({})",
+                sanitize::line(&content.uri),
+                sanitize::line(kind)
+            );
+            shown += &if colour {
+                format!("\x1b[1m{head}\x1b[0m\n")
+            } else {
+                format!("{head}\n")
+            };
         }
         match (&content.text, content.bytes()) {
             (Some(text), _) => shown += &sanitize::lines(text),

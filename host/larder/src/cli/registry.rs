@@ -44,7 +44,9 @@ pub(super) fn reference_of(argument: &Path) -> Option<Reference> {
 
 /// Runs `larder inspect` for a component in a registry.
 pub(super) async fn inspect(reference: Reference, args: Inspect) -> Result<Outcome, CommandError> {
-    let Inspect { config, team, json, .. } = args;
+    let Inspect {
+        config, team, json, ..
+    } = args;
     let context = ContextArgs { config, team }.load()?;
     let team = context.one_team()?;
     let pulled = team.pull(&reference, &team.store).await?;
@@ -62,16 +64,32 @@ async fn examine(
 ) -> Result<Findings, CommandError> {
     let bytes = component_bytes(store, &pulled.component)?;
     let published = published(team, store, pulled)?;
-    examine_published((name, &reference.to_string()), &bytes, published, &team.team.reconcile).await
+    examine_published(
+        (name, &reference.to_string()),
+        &bytes,
+        published,
+        &team.team.reconcile,
+    )
+    .await
 }
 
-fn published(team: &TeamAccess<'_>, store: &Store, pulled: &Pulled) -> Result<Published, CommandError> {
+fn published(
+    team: &TeamAccess<'_>,
+    store: &Store,
+    pulled: &Pulled,
+) -> Result<Published, CommandError> {
     let (signer, untrusted) = match team.signer(&pulled.component, store)? {
         Ok(signer) => (signer, None),
         Err(untrusted) => (None, Some(untrusted)),
     };
-    let signed = team.attestations(&pulled.component, store)?.into_iter().map(Statement::from);
-    let unsigned = store.documents(&pulled.component.manifest)?.into_iter().map(Statement::from);
+    let signed = team
+        .attestations(&pulled.component, store)?
+        .into_iter()
+        .map(Statement::from);
+    let unsigned = store
+        .documents(&pulled.component.manifest)?
+        .into_iter()
+        .map(Statement::from);
     Ok(Published {
         image: pulled.image.to_string(),
         annotations: pulled.component.annotations.clone(),
@@ -84,10 +102,19 @@ fn published(team: &TeamAccess<'_>, store: &Store, pulled: &Pulled) -> Result<Pu
 /// Returns the name of a provider for a reference: the last part of its repository, or the name of the package.
 fn default_name(reference: &Reference) -> String {
     let name = match reference {
-        Reference::Image(image) => image.repository.rsplit('/').next().unwrap_or_default().to_owned(),
+        Reference::Image(image) => image
+            .repository
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
         Reference::Package(package) => package.package.name().to_string(),
     };
-    if ProviderName::parse(&name).is_ok() { name } else { "component".into() }
+    if ProviderName::parse(&name).is_ok() {
+        name
+    } else {
+        "component".into()
+    }
 }
 
 #[cfg(test)]

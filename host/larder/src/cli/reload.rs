@@ -33,8 +33,8 @@ impl Reload {
         if self.json {
             out::json(&reloaded)?;
         } else {
-            let reloaded =
-                serde_json::from_value(reloaded).map_err(|_| client::ClientError::NotStatus(url))?;
+            let reloaded = serde_json::from_value(reloaded)
+                .map_err(|_| client::ClientError::NotStatus(url))?;
             show(&reloaded);
         }
         Ok(Outcome::success_if(ok))
@@ -42,10 +42,22 @@ impl Reload {
 }
 
 fn show(reloaded: &Reloaded) {
-    let Reloaded { ok, errors, needs_restart } = reloaded;
-    errors.iter().for_each(|error| out::note(&sanitize::line(error)));
-    out::note(if *ok { "larder: reloaded" } else { "larder: not reloaded: fix the errors above" });
+    let Reloaded {
+        ok,
+        errors,
+        needs_restart,
+    } = reloaded;
+    errors
+        .iter()
+        .for_each(|error| out::note(&sanitize::line(error)));
+    out::note(if *ok {
+        "larder: reloaded"
+    } else {
+        "larder: not reloaded: fix the errors above"
+    });
     for key in needs_restart {
-        out::note(&sanitize::line(&format!("larder: {key} changed: this takes effect after a restart")));
+        out::note(&sanitize::line(&format!(
+            "larder: {key} changed: this takes effect after a restart"
+        )));
     }
 }

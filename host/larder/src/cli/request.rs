@@ -54,12 +54,26 @@ impl Request {
     }
 
     async fn listen(self) -> Result<Outcome, CommandError> {
-        let mut factory = self.connection.with_team(self.team).with_session()?.client_factory().await?;
+        let mut factory = self
+            .connection
+            .with_team(self.team)
+            .with_session()?
+            .client_factory()
+            .await?;
         factory.follow_changes();
-        let mut listening = factory.client().await?.listen(&ListenTargets::default()).await?;
-        let answer =
-            call_and_listen(&mut listening, &self.method, self.params, self.count, self.then.as_deref())
-                .await;
+        let mut listening = factory
+            .client()
+            .await?
+            .listen(&ListenTargets::default())
+            .await?;
+        let answer = call_and_listen(
+            &mut listening,
+            &self.method,
+            self.params,
+            self.count,
+            self.then.as_deref(),
+        )
+        .await;
         listening.close().await;
         factory.end().await;
         answer
@@ -133,7 +147,12 @@ mod tests {
     fn parameters_must_be_an_object() {
         assert_eq!(parse_object(r#"{"uri":"a:b"}"#).unwrap()["uri"], "a:b");
         for wrong in ["", "a:b", "[]", "null", "{} {}"] {
-            assert!(parse_object(wrong).unwrap_err().starts_with("not a JSON object: "), "{wrong}");
+            assert!(
+                parse_object(wrong)
+                    .unwrap_err()
+                    .starts_with("not a JSON object: "),
+                "{wrong}"
+            );
         }
     }
 
@@ -141,7 +160,10 @@ mod tests {
     fn prints_results_on_one_line() {
         let answer = "{\n  \"a\": \"b\u{202e}\\n\",\r\n\t\"c\": 1.50\n}";
         let shown = line(answer);
-        assert_eq!((shown.lines().count(), shown.contains('\u{202e}')), (1, false));
+        assert_eq!(
+            (shown.lines().count(), shown.contains('\u{202e}')),
+            (1, false)
+        );
         let same: [Value; 2] = [answer, &shown].map(|json| serde_json::from_str(json).unwrap());
         assert_eq!(same[0], same[1]);
         assert!(shown.contains("1.50"), "{shown}");

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 
 /// Sanitizes text for one line: line breaks and tabs become spaces.
 pub(super) fn line(text: &str) -> Cow<'_, str> {
-    sanitize(text, |c| matches!(c, '\n' | '\r' | '\t' | '\u{85}' | '\u{2028}' | '\u{2029}').then_some(' '))
+    sanitize(text, |c| {
+        matches!(c, '\n' | '\r' | '\t' | '\u{85}' | '\u{2028}' | '\u{2029}').then_some(' ')
+    })
 }
 
 /// Sanitizes text of several lines: line feeds and tabs stay. Carriage returns are escaped, because they
@@ -60,15 +62,31 @@ mod tests {
 
     #[test]
     fn keeps_visible_text() {
-        check("plain äöü 漢字 🦀", "plain äöü 漢字 🦀", "plain äöü 漢字 🦀");
+        check(
+            "plain äöü 漢字 🦀",
+            "plain äöü 漢字 🦀",
+            "plain äöü 漢字 🦀",
+        );
         assert!(matches!(line("plain"), Cow::Borrowed(_)));
     }
 
     #[test]
     fn escapes_control_and_invisible_characters() {
-        check("a\x1b[31mred\x07", "a\\u001b[31mred\\u0007", "a\\u001b[31mred\\u0007");
-        check("a\u{202e}b\u{200b}c\u{feff}", "a\\u202eb\\u200bc\\ufeff", "a\\u202eb\\u200bc\\ufeff");
-        check("\u{9b}2J\u{e0041}", "\\u009b2J\\udb40\\udc41", "\\u009b2J\\udb40\\udc41");
+        check(
+            "a\x1b[31mred\x07",
+            "a\\u001b[31mred\\u0007",
+            "a\\u001b[31mred\\u0007",
+        );
+        check(
+            "a\u{202e}b\u{200b}c\u{feff}",
+            "a\\u202eb\\u200bc\\ufeff",
+            "a\\u202eb\\u200bc\\ufeff",
+        );
+        check(
+            "\u{9b}2J\u{e0041}",
+            "\\u009b2J\\udb40\\udc41",
+            "\\u009b2J\\udb40\\udc41",
+        );
         check("a\r\nb\tc\rd", "a b c d", "a\nb\tc\\u000dd");
     }
 
@@ -77,6 +95,9 @@ mod tests {
         let value = serde_json::json!({ "message": "a\u{202e}b\u{9b}\u{e0041}\"\\ \n" });
         let cleaned = line(&value.to_string()).into_owned();
         assert!(!cleaned.contains('\u{202e}'));
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&cleaned).unwrap(), value);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&cleaned).unwrap(),
+            value
+        );
     }
 }

@@ -28,7 +28,10 @@ impl Sdk {
         let project = &self.project;
         if !project.is_dir() {
             let error = std::io::ErrorKind::NotFound.into();
-            return Err(CommandError::Input { path: project.clone(), error });
+            return Err(CommandError::Input {
+                path: project.clone(),
+                error,
+            });
         }
         let files = author::sdk(self.language.into());
         author::write_into(project, &files)?;
@@ -49,7 +52,9 @@ impl Sdk {
 fn other_files(project: &Path, folder: &Path, files: &Files) -> Vec<PathBuf> {
     let (mut folders, mut others) = (vec![folder.to_owned()], Vec::new());
     while let Some(folder) = folders.pop() {
-        let Ok(items) = std::fs::read_dir(project.join(&folder)) else { continue };
+        let Ok(items) = std::fs::read_dir(project.join(&folder)) else {
+            continue;
+        };
         for item in items.flatten() {
             let path = folder.join(item.file_name());
             match item.file_type().is_ok_and(|kind| kind.is_dir()) {

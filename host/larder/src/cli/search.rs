@@ -71,7 +71,10 @@ impl Search {
         }
         if !self.json && !incomplete.is_empty() {
             let names: Vec<_> = incomplete.into_iter().collect();
-            out::note(&format!("larder: results may be missing; no answer from: {}", names.join(", ")));
+            out::note(&format!(
+                "larder: results may be missing; no answer from: {}",
+                names.join(", ")
+            ));
         }
         Ok(Outcome::Success)
     }
@@ -79,7 +82,10 @@ impl Search {
 
 /// The providers that did not answer.
 fn incomplete_providers(page: &Page<SearchResult>) -> Vec<String> {
-    let names = page.rest.get("_meta").and_then(|meta| meta.get("dev.larder/incomplete"));
+    let names = page
+        .rest
+        .get("_meta")
+        .and_then(|meta| meta.get("dev.larder/incomplete"));
     let names = names.and_then(Value::as_array).into_iter().flatten();
     names.filter_map(Value::as_str).map(str::to_owned).collect()
 }
@@ -87,7 +93,9 @@ fn incomplete_providers(page: &Page<SearchResult>) -> Vec<String> {
 /// Says what a server without the method lacks.
 fn unsupported(error: CommandError) -> CommandError {
     match error {
-        CommandError::Client(ClientError::Rpc(error)) if error.code == -32601 => CommandError::NoSearch,
+        CommandError::Client(ClientError::Rpc(error)) if error.code == -32601 => {
+            CommandError::NoSearch
+        }
         error => error,
     }
 }

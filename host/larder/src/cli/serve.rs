@@ -14,7 +14,9 @@ use larder_runtime::log_limit::shorten;
 
 /// Serve the components of a folder as one MCP endpoint
 #[derive(Debug, Args)]
-#[command(after_help = "The first Ctrl-C lets requests in flight finish; the second one exits at once.")]
+#[command(
+    after_help = "The first Ctrl-C lets requests in flight finish; the second one exits at once."
+)]
 pub(super) struct Serve {
     /// The configuration file [default: larder.toml, if it exists]
     #[arg(long, value_name = "FILE")]
@@ -50,7 +52,10 @@ impl Serve {
     }
 
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
-        let inherited_admin = self.sockets.admin_address()?.map(|address| AdminAddress(Some(address)));
+        let inherited_admin = self
+            .sockets
+            .admin_address()?
+            .map(|address| AdminAddress(Some(address)));
         let overrides = Overrides {
             config: self.config,
             plugins: self.plugins,
@@ -119,12 +124,26 @@ const MAX_NOT_SERVED: usize = 100;
 
 fn announce(at: &str, served: &Served, problems: &[String], format: LogFormat) {
     match format {
-        LogFormat::Text => lines(at, served, problems).iter().for_each(|line| out::note(line)),
+        LogFormat::Text => lines(at, served, problems)
+            .iter()
+            .for_each(|line| out::note(line)),
         LogFormat::Json => {
-            let Served { providers, rejected, pending_approval, collisions } = served;
+            let Served {
+                providers,
+                rejected,
+                pending_approval,
+                collisions,
+            } = served;
             let (providers, rejected) = (providers.len(), rejected.len());
             let (pending_approval, collisions) = (pending_approval.len(), collisions.len());
-            tracing::info!(at, providers, rejected, pending_approval, collisions, "serving");
+            tracing::info!(
+                at,
+                providers,
+                rejected,
+                pending_approval,
+                collisions,
+                "serving"
+            );
             problems.iter().for_each(|problem| tracing::warn!(problem));
         }
     }
@@ -132,7 +151,12 @@ fn announce(at: &str, served: &Served, problems: &[String], format: LogFormat) {
         for note in provider.omitted.iter().take(MAX_NOTES) {
             tracing::warn!(provider = %provider.full_name(), %note, "list entry changed or omitted");
         }
-        for problem in provider.setting_problems.iter().chain(&provider.setting_warnings).take(MAX_NOTES) {
+        for problem in provider
+            .setting_problems
+            .iter()
+            .chain(&provider.setting_warnings)
+            .take(MAX_NOTES)
+        {
             tracing::warn!(provider = %provider.full_name(), %problem, "a setting differs from its declaration");
         }
     }
@@ -140,18 +164,42 @@ fn announce(at: &str, served: &Served, problems: &[String], format: LogFormat) {
 
 fn lines(at: &str, served: &Served, problems: &[String]) -> Vec<String> {
     let mut lines = vec![format!("larder {} serves {at}", env!("CARGO_PKG_VERSION"))];
-    let names = served.providers.iter().map(|provider| provider.full_name().len());
+    let names = served
+        .providers
+        .iter()
+        .map(|provider| provider.full_name().len());
     let width = names.max().unwrap_or(0);
-    lines.extend(served.providers.iter().map(|p| format!("  {:width$}  {}", p.full_name(), p.counts())));
-    let rejected = served.rejected.iter().map(|r| format!("  rejected: {}: {}", r.full_name(), r.reason));
+    lines.extend(
+        served
+            .providers
+            .iter()
+            .map(|p| format!("  {:width$}  {}", p.full_name(), p.counts())),
+    );
+    let rejected = served
+        .rejected
+        .iter()
+        .map(|r| format!("  rejected: {}: {}", r.full_name(), r.reason));
     lines.extend(shorten(rejected, MAX_NOT_SERVED, "rejected components"));
-    let pending = served.pending_approval.iter().map(|pending| format!("  {pending}"));
-    lines.extend(shorten(pending, MAX_NOT_SERVED, "revisions that wait for approval"));
-    lines.extend(served.collisions.iter().map(|collision| format!("  collision: {collision}")));
+    let pending = served
+        .pending_approval
+        .iter()
+        .map(|pending| format!("  {pending}"));
+    lines.extend(shorten(
+        pending,
+        MAX_NOT_SERVED,
+        "revisions that wait for approval",
+    ));
+    lines.extend(
+        served
+            .collisions
+            .iter()
+            .map(|collision| format!("  collision: {collision}")),
+    );
     lines.extend(problems.iter().map(|problem| format!("  {problem}")));
     if served.providers.is_empty() && served.rejected.is_empty() && problems.is_empty() {
         lines.push(
-            "  no components yet: put a component (NAME.wasm) into the plugins folder to serve it".into(),
+            "  no components yet: put a component (NAME.wasm) into the plugins folder to serve it"
+                .into(),
         );
     }
     lines

@@ -34,7 +34,11 @@ pub(super) struct GivenToken {
 }
 
 /// What the file says about one address: the address, the file with the token, and the key of that file.
-type InFile<'a> = (&'a Option<ConfiguredAddress>, &'a Option<PathBuf>, &'static str);
+type InFile<'a> = (
+    &'a Option<ConfiguredAddress>,
+    &'a Option<PathBuf>,
+    &'static str,
+);
 
 /// One of the two addresses of a server.
 pub(super) struct AddressKind {
@@ -57,7 +61,13 @@ pub(super) const ADMIN: AddressKind = AddressKind {
     default: "http://127.0.0.1:7879",
     url_variable: "LARDER_ADMIN_URL",
     token_variable: "LARDER_ADMIN_TOKEN",
-    in_file: |client| (&client.admin, &client.admin_token_file, "client.admin_token_file"),
+    in_file: |client| {
+        (
+            &client.admin,
+            &client.admin_token_file,
+            "client.admin_token_file",
+        )
+    },
 };
 
 /// A URL, and how to connect to it.
@@ -74,7 +84,10 @@ type Sourced<T> = (T, String);
 impl ServerArgs {
     /// The address in a configuration file.
     pub(super) fn of_config(config: Option<PathBuf>) -> Self {
-        Self { config, ..Self::default() }
+        Self {
+            config,
+            ..Self::default()
+        }
     }
 
     /// Determines the address. `url` is the option of the command.
@@ -102,18 +115,33 @@ impl ServerArgs {
         )?;
         let ca = self.ca.or(client.ca_file.filter(|_| is_of_file));
         if self.verbose {
-            let token = token.as_ref().map_or("no token", |(_, source)| source.as_str());
-            out::note(&format!("larder: server {url} (from {url_source}); token: {token}"));
+            let token = token
+                .as_ref()
+                .map_or("no token", |(_, source)| source.as_str());
+            out::note(&format!(
+                "larder: server {url} (from {url_source}); token: {token}"
+            ));
         }
-        let builder = token.into_iter().fold(Client::builder(), |builder, (token, _)| builder.token(token));
-        let builder = if self.insecure { builder.insecure() } else { builder };
+        let builder = token
+            .into_iter()
+            .fold(Client::builder(), |builder, (token, _)| {
+                builder.token(token)
+            });
+        let builder = if self.insecure {
+            builder.insecure()
+        } else {
+            builder
+        };
         let builder = match ca {
-            Some(path) => {
-                builder.ca(std::fs::read(&path).map_err(|error| CommandError::Input { path, error })?)
-            }
+            Some(path) => builder
+                .ca(std::fs::read(&path).map_err(|error| CommandError::Input { path, error })?),
             None => builder,
         };
-        Ok(ServerAddress { url, source: url_source, builder })
+        Ok(ServerAddress {
+            url,
+            source: url_source,
+            builder,
+        })
     }
 }
 
@@ -144,19 +172,26 @@ fn find_token(
         return Ok(Some((token, "from the command line".into())));
     }
     if let Some(path) = given.file {
-        return Ok(Some((read_token(&path)?, format!("from {}", path.display()))));
+        return Ok(Some((
+            read_token(&path)?,
+            format!("from {}", path.display()),
+        )));
     }
     if let Some((path, source)) = configured {
         return Ok(Some((read_token(path)?, format!("from {source}"))));
     }
-    Ok(config::env_token(kind.token_variable).map(|token| (token, format!("from {}", kind.token_variable))))
+    Ok(config::env_token(kind.token_variable)
+        .map(|token| (token, format!("from {}", kind.token_variable))))
 }
 
 /// Reads a token file. Rejects an empty one: the token would not be sent, and the server's error would not
 /// name the cause.
 fn read_token(path: &Path) -> Result<String, CommandError> {
     let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| CommandError::Input { path: path.to_owned(), error })?;
+    let text = text.map_err(|error| CommandError::Input {
+        path: path.to_owned(),
+        error,
+    })?;
     match text.trim() {
         "" => Err(CommandError::NoToken(path.to_owned())),
         token => Ok(token.to_owned()),

@@ -13,7 +13,9 @@ use super::{Outcome, out, sanitize, state_folder, table};
 use crate::config::{self, Config, Overrides, Team};
 use crate::text_indexes::move_index;
 use larder_core::reconcile::{Approvals, StoredState};
-use larder_key_value::{KeyValueError, all_databases, database_path, move_database, verify_database};
+use larder_key_value::{
+    KeyValueError, all_databases, database_path, move_database, verify_database,
+};
 use larder_model::name::TeamName;
 use larder_model::state_key::StateKey;
 
@@ -109,13 +111,18 @@ impl Location {
     async fn list(self) -> Result<Outcome, CommandError> {
         let config = self.load().await?;
         let stored = Approvals::stored(&config.state_dir)?;
-        let entries: Vec<_> = stored.into_iter().map(|one| Entry::new(one, &config)).collect();
+        let entries: Vec<_> = stored
+            .into_iter()
+            .map(|one| Entry::new(one, &config))
+            .collect();
         if self.json {
             out::json(&json!({ "state_dir": config.state_dir, "state": entries }))?;
             return Ok(Outcome::Success);
         }
         let folder = format!("state folder {}\n", config.state_dir.display());
-        let shown: String = std::iter::once(folder).chain(entries.iter().map(Entry::show)).collect();
+        let shown: String = std::iter::once(folder)
+            .chain(entries.iter().map(Entry::show))
+            .collect();
         out::text(&sanitize::lines(&shown))?;
         Ok(Outcome::Success)
     }
@@ -125,7 +132,9 @@ impl Location {
         let from = StateKey::from_text(from);
         let stored = Approvals::stored(&config.state_dir)?;
         let Some(stored) = stored.into_iter().find(|one| one.key == from) else {
-            return Ok(not_moved(&format!("nothing is stored for {from}: see `larder state list`")));
+            return Ok(not_moved(&format!(
+                "nothing is stored for {from}: see `larder state list`"
+            )));
         };
         let team = match self.target(&config, &stored) {
             Ok(team) => team,
@@ -133,16 +142,24 @@ impl Location {
         };
         let (approvals, name) = (&team.reconcile.approvals, &team.reconcile.team);
         if *approvals.key() == from {
-            return Ok(not_moved(&format!("{from} is that of this configuration already")));
+            return Ok(not_moved(&format!(
+                "{from} is that of this configuration already"
+            )));
         }
         let path = |key: &StateKey| database_path(&config.state_dir, key, name);
         let to = path(approvals.key());
         if let Err(error) = move_database(&path(&from), &to) {
-            return Ok(not_moved(&format!("the values of providers in {}: {error}", to.display())));
+            return Ok(not_moved(&format!(
+                "the values of providers in {}: {error}",
+                to.display()
+            )));
         }
         move_index(&config.state_dir, name, &from, approvals.key());
         approvals.move_from(&from)?;
-        out::note(&format!("larder: moved what was stored for {from} to {}", approvals.key()));
+        out::note(&format!(
+            "larder: moved what was stored for {from} to {}",
+            approvals.key()
+        ));
         Ok(Outcome::Success)
     }
 
@@ -152,7 +169,11 @@ impl Location {
             Some(team) => team == name,
             None => stored.teams.contains(name) || config.teams.len() == 1,
         };
-        let mut teams = config.teams.iter().filter(|(name, _)| is_wanted(name)).map(|(_, team)| team);
+        let mut teams = config
+            .teams
+            .iter()
+            .filter(|(name, _)| is_wanted(name))
+            .map(|(_, team)| team);
         match (teams.next(), teams.next()) {
             (Some(team), None) => Ok(team),
             _ => Err("there are several teams: add --team NAME".into()),
@@ -161,8 +182,10 @@ impl Location {
 
     async fn verify(self) -> Result<Outcome, CommandError> {
         let config = self.load().await?;
-        let mut problems: Vec<_> =
-            Approvals::verify(&config.state_dir).iter().map(ToString::to_string).collect();
+        let mut problems: Vec<_> = Approvals::verify(&config.state_dir)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         let (mut verified, mut in_use) = (0, 0);
         for file in all_databases(&config.state_dir) {
             match verify_database(&file) {
@@ -173,15 +196,21 @@ impl Location {
         }
         if self.json {
             let files = json!({ "verified": verified, "in_use": in_use });
-            out::json(&json!({ "state_dir": config.state_dir, "problems": problems, "values": files }))?;
+            out::json(
+                &json!({ "state_dir": config.state_dir, "problems": problems, "values": files }),
+            )?;
         } else {
-            problems.iter().for_each(|problem| out::note(&sanitize::line(&format!("larder: {problem}"))));
+            problems
+                .iter()
+                .for_each(|problem| out::note(&sanitize::line(&format!("larder: {problem}"))));
             let in_use = if in_use > 0 {
                 format!("; {in_use} not, because a server uses them")
             } else {
                 String::new()
             };
-            out::note(&format!("larder: verified the approvals and {verified} files with values{in_use}"));
+            out::note(&format!(
+                "larder: verified the approvals and {verified} files with values{in_use}"
+            ));
         }
         Ok(Outcome::success_if(problems.is_empty()))
     }
@@ -189,16 +218,45 @@ impl Location {
 
 impl Entry {
     fn new(stored: StoredState, config: &Config) -> Self {
-        let is_current = config.teams.values().any(|team| *team.reconcile.approvals.key() == stored.key);
+        let is_current = config
+            .teams
+            .values()
+            .any(|team| *team.reconcile.approvals.key() == stored.key);
         let values = values_of(&stored, &config.state_dir);
-        let StoredState { key, teams, approvals, tools, pending } = stored;
+        let StoredState {
+            key,
+            teams,
+            approvals,
+            tools,
+            pending,
+        } = stored;
         let teams = teams.iter().map(ToString::to_string).collect();
-        Self { key: key.to_string(), is_current, teams, approvals, tools, pending, values }
+        Self {
+            key: key.to_string(),
+            is_current,
+            teams,
+            approvals,
+            tools,
+            pending,
+            values,
+        }
     }
 
     fn show(&self) -> String {
-        let Self { key, is_current, teams, approvals, tools, pending, values } = self;
-        let current = if *is_current { " (this configuration)" } else { "" };
+        let Self {
+            key,
+            is_current,
+            teams,
+            approvals,
+            tools,
+            pending,
+            values,
+        } = self;
+        let current = if *is_current {
+            " (this configuration)"
+        } else {
+            ""
+        };
         let teams = teams.join(", ");
         let mut shown = format!(
             "{key}{current}\n  teams: {teams}; approved: {approvals}; pinned tools: {tools}; pending: {pending}\n"
@@ -211,8 +269,18 @@ impl Entry {
 }
 
 fn values_of(stored: &StoredState, state_dir: &Path) -> Vec<Values> {
-    let files = stored.teams.iter().map(|team| database_path(state_dir, &stored.key, team));
-    files.filter_map(|file| Some(Values { bytes: file.metadata().ok()?.len(), file })).collect()
+    let files = stored
+        .teams
+        .iter()
+        .map(|team| database_path(state_dir, &stored.key, team));
+    files
+        .filter_map(|file| {
+            Some(Values {
+                bytes: file.metadata().ok()?.len(),
+                file,
+            })
+        })
+        .collect()
 }
 
 fn not_moved(why: &str) -> Outcome {

@@ -22,11 +22,20 @@ pub(super) async fn of_server(config: Config, admin: AdminArgs) -> Result<Config
 }
 
 /// Returns the configuration with the state folder of its server.
-pub(super) async fn with_state_dir(config: Config, admin: AdminArgs) -> Result<Config, ConfigError> {
+pub(super) async fn with_state_dir(
+    config: Config,
+    admin: AdminArgs,
+) -> Result<Config, ConfigError> {
     match find(&config, admin).await {
         Some(state_dir) if state_dir != config.state_dir => {
-            out::note(&format!("larder: uses the state folder {}", state_dir.display()));
-            config::load(&Overrides { state_dir: Some(state_dir), ..config.overrides })
+            out::note(&format!(
+                "larder: uses the state folder {}",
+                state_dir.display()
+            ));
+            config::load(&Overrides {
+                state_dir: Some(state_dir),
+                ..config.overrides
+            })
         }
         _ => Ok(config),
     }
@@ -39,15 +48,26 @@ async fn find(config: &Config, admin: AdminArgs) -> Option<PathBuf> {
     }
     match of_running_server(config, admin).await {
         Some(state_dir) => Some(state_dir),
-        None => config.default_state_dirs.iter().find(|folder| has_state(config, folder)).cloned(),
+        None => config
+            .default_state_dirs
+            .iter()
+            .find(|folder| has_state(config, folder))
+            .cloned(),
     }
 }
 
 /// Returns the state folder of the server at the admin address, if it has this configuration file.
 async fn of_running_server(config: &Config, admin: AdminArgs) -> Option<PathBuf> {
     let ServerAddress { url, builder, .. } = admin.resolve().ok()?;
-    let status: serde_json::Value = tokio::time::timeout(TIMEOUT, builder.status(&url)).await.ok()?.ok()?;
-    let Folders { configuration, state, .. } = serde_json::from_value(status["folders"].clone()).ok()?;
+    let status: serde_json::Value = tokio::time::timeout(TIMEOUT, builder.status(&url))
+        .await
+        .ok()?
+        .ok()?;
+    let Folders {
+        configuration,
+        state,
+        ..
+    } = serde_json::from_value(status["folders"].clone()).ok()?;
     let is_same = is_same_file(config.file.as_deref()?, Path::new(&configuration?));
     is_same.then(|| state.into())
 }

@@ -17,16 +17,24 @@ pub(super) struct Table<const N: usize> {
 
 impl<const N: usize> Table<N> {
     pub(super) fn new(head: [&'static str; N]) -> Self {
-        Self { head, rows: Vec::new() }
+        Self {
+            head,
+            rows: Vec::new(),
+        }
     }
 
     pub(super) fn row(&mut self, cells: [&str; N]) {
-        self.rows.push(cells.map(|cell| sanitize::line(cell).into_owned()));
+        self.rows
+            .push(cells.map(|cell| sanitize::line(cell).into_owned()));
     }
 
     /// Formats the table for stdout, whatever it is.
     pub(super) fn show(&self) -> String {
-        if out::is_terminal() { self.aligned(out::colour()) } else { self.separated() }
+        if out::is_terminal() {
+            self.aligned(out::colour())
+        } else {
+            self.separated()
+        }
     }
 
     /// Formats the table with aligned columns.
@@ -40,21 +48,37 @@ impl<const N: usize> Table<N> {
             }
         }
         let head = line(&self.head.map(str::to_owned), &widths);
-        let head = if colour { format!("\x1b[1m{head}\x1b[0m") } else { head };
+        let head = if colour {
+            format!("\x1b[1m{head}\x1b[0m")
+        } else {
+            head
+        };
         let rows = rows.iter().map(|row| line(row, &widths));
-        std::iter::once(head).chain(rows).map(|line| line + "\n").collect()
+        std::iter::once(head)
+            .chain(rows)
+            .map(|line| line + "\n")
+            .collect()
     }
 
     /// Formats the table with a tab between cells, which are complete.
     pub(super) fn separated(&self) -> String {
         let rows = self.rows.iter().map(|row| row.join("\t"));
-        std::iter::once(self.head.join("\t")).chain(rows).map(|line| line + "\n").collect()
+        std::iter::once(self.head.join("\t"))
+            .chain(rows)
+            .map(|line| line + "\n")
+            .collect()
     }
 }
 
 fn truncate_row<const N: usize>(row: &[String; N]) -> [String; N] {
     let mut is_first = true;
-    row.each_ref().map(|cell| if std::mem::take(&mut is_first) { cell.clone() } else { truncate(cell) })
+    row.each_ref().map(|cell| {
+        if std::mem::take(&mut is_first) {
+            cell.clone()
+        } else {
+            truncate(cell)
+        }
+    })
 }
 
 fn line(cells: &[String], widths: &[usize]) -> String {

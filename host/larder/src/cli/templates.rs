@@ -25,10 +25,16 @@ pub(super) struct Templates {
 
 impl Templates {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
-        let mut connection = self.connection.with_team_filter(self.filter.team.as_deref()).connect().await?;
+        let mut connection = self
+            .connection
+            .with_team_filter(self.filter.team.as_deref())
+            .connect()
+            .await?;
         let filter = Filter::from(self.filter);
-        let templates =
-            all_items(usize::MAX, async |from| connection.client.templates(&filter, from).await).await;
+        let templates = all_items(usize::MAX, async |from| {
+            connection.client.templates(&filter, from).await
+        })
+        .await;
         connection.end().await;
         let templates = templates?;
         match self.json {
@@ -44,7 +50,11 @@ fn show(templates: &[ResourceTemplate]) -> Table<3> {
     let mut table = Table::new(["TEMPLATE", "NAME", "TYPE"]);
     for template in templates {
         let name = template.title.as_deref().unwrap_or(&template.name);
-        table.row([&template.uri_template, name, template.mime_type.as_deref().unwrap_or("")]);
+        table.row([
+            &template.uri_template,
+            name,
+            template.mime_type.as_deref().unwrap_or(""),
+        ]);
     }
     table
 }

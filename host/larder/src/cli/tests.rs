@@ -5,9 +5,15 @@ use super::*;
 
 /// Compares the first line of the error for a command line, or "fine" if it is valid.
 fn check(line: &str, expected: Expect) {
-    let shown = match Cli::try_parse_from(std::iter::once("larder").chain(line.split_whitespace())) {
+    let shown = match Cli::try_parse_from(std::iter::once("larder").chain(line.split_whitespace()))
+    {
         Ok(_) => "fine".to_owned(),
-        Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+        Err(error) => error
+            .to_string()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
     };
     expected.assert_eq(&shown);
 }
@@ -103,7 +109,10 @@ fn rejects_invalid_command_lines() {
             r#"error: invalid value '7879' for '--admin <ADDRESS>': `7879` is not an address: write an IP address and a port, such as "127.0.0.1:7878", or a Unix socket, such as "unix:/run/larder.sock", or "off""#
         ]],
     );
-    check("read", expect!["error: the following required arguments were not provided:"]);
+    check(
+        "read",
+        expect!["error: the following required arguments were not provided:"],
+    );
     check(
         "read a:b --json --output x",
         expect!["error: the argument '--json' cannot be used with '--output <FILE>'"],
@@ -112,7 +121,10 @@ fn rejects_invalid_command_lines() {
         "complete t v p --with x",
         expect!["error: invalid value 'x' for '--with <NAME=VALUE>': write NAME=VALUE"],
     );
-    check("watch", expect!["error: the following required arguments were not provided:"]);
+    check(
+        "watch",
+        expect!["error: the following required arguments were not provided:"],
+    );
     check(
         "watch a:b --count 0",
         expect!["error: invalid value '0' for '--count <N>': 0 is not in 1..18446744073709551615"],
@@ -123,8 +135,14 @@ fn rejects_invalid_command_lines() {
             "error: invalid value '[]' for '[PARAMS]': not a JSON object: invalid type: sequence, expected a map at line 1 column 0"
         ],
     );
-    check("request a/b --count 1", expect!["error: the following required arguments were not provided:"]);
-    check("approve --yes", expect!["error: the following required arguments were not provided:"]);
+    check(
+        "request a/b --count 1",
+        expect!["error: the following required arguments were not provided:"],
+    );
+    check(
+        "approve --yes",
+        expect!["error: the following required arguments were not provided:"],
+    );
     check(
         "list --token t --token-file f",
         expect!["error: the argument '--token <TOKEN>' cannot be used with '--token-file <FILE>'"],
@@ -135,9 +153,18 @@ fn rejects_invalid_command_lines() {
             "error: invalid value 'a/b' for '--team <TEAM>': `a/b` is not a name: use 1 to 64 letters, digits, `.`, `_` or `-`, beginning with a letter or a digit"
         ],
     );
-    check("update --yes --dry-run", expect!["error: the argument '--yes' cannot be used with '--dry-run'"]);
-    check("pull", expect!["error: the following required arguments were not provided:"]);
-    check("pull wiki --all", expect!["error: the argument '[NAMES]...' cannot be used with '--all'"]);
+    check(
+        "update --yes --dry-run",
+        expect!["error: the argument '--yes' cannot be used with '--dry-run'"],
+    );
+    check(
+        "pull",
+        expect!["error: the following required arguments were not provided:"],
+    );
+    check(
+        "pull wiki --all",
+        expect!["error: the argument '[NAMES]...' cannot be used with '--all'"],
+    );
     check(
         "add wiki",
         expect![
@@ -154,7 +181,13 @@ fn exit_codes_distinguish_negative_results_from_wrong_usage() {
     let bad_url = larder_client::ClientError::BadUrl("x".into());
     assert_eq!(code(bad_url.into()), of(64));
     assert_eq!(code(larder_client::ClientError::Closed.into()), of(1));
-    assert_eq!(code(CommandError::Output(io::ErrorKind::BrokenPipe.into())), of(0));
-    assert_eq!(code(CommandError::Output(io::ErrorKind::StorageFull.into())), of(1));
+    assert_eq!(
+        code(CommandError::Output(io::ErrorKind::BrokenPipe.into())),
+        of(0)
+    );
+    assert_eq!(
+        code(CommandError::Output(io::ErrorKind::StorageFull.into())),
+        of(1)
+    );
     assert_eq!(format!("{:?}", exit_code(Ok(Outcome::Negative))), of(1));
 }

@@ -72,20 +72,29 @@ fn parse_expiry(text: &str) -> Result<SystemTime, String> {
         return Err("the time must not be zero: write a time such as 90d".into());
     }
     let at = SystemTime::now().checked_add(time);
-    let at =
-        at.filter(|at| at.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|at| at.as_secs() <= MAX_EXPIRY));
-    at.ok_or_else(|| "that is after the year 9999: omit the option for a token that does not expire".into())
+    let at = at.filter(|at| {
+        at.duration_since(SystemTime::UNIX_EPOCH)
+            .is_ok_and(|at| at.as_secs() <= MAX_EXPIRY)
+    });
+    at.ok_or_else(|| {
+        "that is after the year 9999: omit the option for a token that does not expire".into()
+    })
 }
 
 impl Token {
     pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let Command::New(new) = self.command;
         let token = mint()?;
-        let expires = new.expires.map(|at| humantime::format_rfc3339_seconds(at).to_string());
+        let expires = new
+            .expires
+            .map(|at| humantime::format_rfc3339_seconds(at).to_string());
         let json = new.json(&token, expires.as_deref());
         match new.json {
             true => out::json(&json)?,
-            false => out::text(&format!("{token}\n\n{}", new.toml(&token, expires.as_deref())))?,
+            false => out::text(&format!(
+                "{token}\n\n{}",
+                new.toml(&token, expires.as_deref())
+            ))?,
         }
         Ok(Outcome::Success)
     }
@@ -109,8 +118,14 @@ impl New {
         let json = self.json(token, None);
         let line = |key: &&str| format!("{key} = {}\n", json[key].to_string().replace('$', "$$"));
         let keys = ["name", "digest", "teams", "scopes"];
-        let keys: String = keys.iter().filter(|key| !json[**key].is_null()).map(line).collect();
-        let expires = expires.map(|at| format!("expires = {at}\n")).unwrap_or_default();
+        let keys: String = keys
+            .iter()
+            .filter(|key| !json[**key].is_null())
+            .map(line)
+            .collect();
+        let expires = expires
+            .map(|at| format!("expires = {at}\n"))
+            .unwrap_or_default();
         format!("[[auth.tokens]]\n{keys}{expires}")
     }
 }
@@ -139,7 +154,10 @@ mod tests {
             expires = 2027-01-31T00:00:00Z
         "#]]
         .assert_eq(&new.toml("x", Some("2027-01-31T00:00:00Z")));
-        let without_teams = New { teams: vec![], ..new };
+        let without_teams = New {
+            teams: vec![],
+            ..new
+        };
         assert!(!without_teams.toml("x", None).contains("teams"));
     }
 

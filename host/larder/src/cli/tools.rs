@@ -38,9 +38,14 @@ impl Definition for Tool {
 
     fn arguments(&self) -> Vec<(&str, bool)> {
         let required = self.input_schema["required"].as_array();
-        let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+        let is_required =
+            |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
         let properties = self.input_schema["properties"].as_object();
-        properties.into_iter().flatten().map(|(name, _)| (name.as_str(), is_required(name))).collect()
+        properties
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| (name.as_str(), is_required(name)))
+            .collect()
     }
 
     fn about(&self) -> Option<&str> {

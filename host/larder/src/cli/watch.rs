@@ -77,10 +77,21 @@ impl Watch {
         if self.events {
             return self.run_events().await;
         }
-        let targets = ListenTargets { uris: self.uris, list: self.list };
-        let mut factory = self.connection.with_team(self.team).client_factory().await?;
+        let targets = ListenTargets {
+            uris: self.uris,
+            list: self.list,
+        };
+        let mut factory = self
+            .connection
+            .with_team(self.team)
+            .client_factory()
+            .await?;
         factory.follow_changes();
-        let mut printer = UpdatePrinter { remaining: self.count, json: self.json, end: None };
+        let mut printer = UpdatePrinter {
+            remaining: self.count,
+            json: self.json,
+            end: None,
+        };
         let timed_out = Outcome::success_if(self.count.is_none());
         // Signals are handled before anything is printed, since scripts may send one after the first line.
         let mut signals = ShutdownSignals::new();
@@ -115,7 +126,9 @@ impl UpdatePrinter {
             Event::Began { honoured, refused } => self.began(&honoured, &refused),
             Event::Lost { why, retry_in } => {
                 let retry_in = humantime::format_duration(retry_in);
-                out::note(&format!("larder: connection lost: {why}; retry in {retry_in}"));
+                out::note(&format!(
+                    "larder: connection lost: {why}; retry in {retry_in}"
+                ));
                 ControlFlow::Continue(())
             }
             Event::Changed(change) => self.change(&change),
@@ -124,7 +137,9 @@ impl UpdatePrinter {
 
     fn began(&mut self, honoured: &ListenTargets, refused: &[String]) -> ControlFlow<()> {
         for uri in refused {
-            out::note(&format!("larder: {uri} cannot be watched: the server does not offer it"));
+            out::note(&format!(
+                "larder: {uri} cannot be watched: the server does not offer it"
+            ));
         }
         let list = if honoured.list { " and the lists" } else { "" };
         match honoured.uris.len() {
@@ -159,7 +174,9 @@ fn line(at: &str, change: &ResourceChange, json: bool) -> String {
         (ResourceChange::Updated(uri), true) => {
             json!({ "at": at, "event": "updated", "uri": uri }).to_string()
         }
-        (ResourceChange::ListChanged, true) => json!({ "at": at, "event": "list-changed" }).to_string(),
+        (ResourceChange::ListChanged, true) => {
+            json!({ "at": at, "event": "list-changed" }).to_string()
+        }
         (ResourceChange::Updated(uri), false) => format!("{at}  updated       {uri}"),
         (ResourceChange::ListChanged, false) => format!("{at}  list changed"),
     };
@@ -175,9 +192,15 @@ mod tests {
         let updated = ResourceChange::Updated("x:a\n\u{202e}b".into());
         let shown = |change: &ResourceChange, json| line("T", change, json);
         assert_eq!(shown(&updated, false), "T  updated       x:a \\u202eb\n");
-        assert_eq!(shown(&ResourceChange::ListChanged, false), "T  list changed\n");
+        assert_eq!(
+            shown(&ResourceChange::ListChanged, false),
+            "T  list changed\n"
+        );
         let parsed: serde_json::Value = serde_json::from_str(&shown(&updated, true)).unwrap();
-        assert_eq!(parsed, json!({ "at": "T", "event": "updated", "uri": "x:a\n\u{202e}b" }));
+        assert_eq!(
+            parsed,
+            json!({ "at": "T", "event": "updated", "uri": "x:a\n\u{202e}b" })
+        );
         assert_eq!(shown(&updated, true).lines().count(), 1);
     }
 }

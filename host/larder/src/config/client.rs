@@ -47,23 +47,44 @@ pub fn load_client(config: Option<&Path>) -> Result<ClientConfig, ConfigError> {
         Err(error) if error.kind() == ErrorKind::NotFound && config.is_none() => {
             return Ok(ClientConfig::default());
         }
-        Err(error) => return Err(ConfigError::Unreadable { path: path.to_owned(), error }),
+        Err(error) => {
+            return Err(ConfigError::Unreadable {
+                path: path.to_owned(),
+                error,
+            });
+        }
     };
-    let invalid = |diagnostics| ConfigError::Invalid { file: Some(path.to_owned()), diagnostics };
+    let invalid = |diagnostics| ConfigError::Invalid {
+        file: Some(path.to_owned()),
+        diagnostics,
+    };
     let client = parse(&text, path, &environment()).map_err(invalid)?;
     match config {
         Some(_) => Ok(client),
-        None => client.on_this_machine().map_err(|diagnostic| invalid(vec![diagnostic])),
+        None => client
+            .on_this_machine()
+            .map_err(|diagnostic| invalid(vec![diagnostic])),
     }
 }
 
 /// The value of `LARDER_URL` or `LARDER_ADMIN_URL`. An empty value counts as unset.
 pub fn env_url(name: &str) -> Option<String> {
-    environment().remove(name).filter(|url| !url.trim().is_empty())
+    environment()
+        .remove(name)
+        .filter(|url| !url.trim().is_empty())
 }
 
 fn parse(text: &str, path: &Path, env: &Env) -> Result<ClientConfig, Vec<Diagnostic>> {
-    let (File { client, server, admin, .. }, _, mut diagnostics) = parser::parse(text, Some(env))?;
+    let (
+        File {
+            client,
+            server,
+            admin,
+            ..
+        },
+        _,
+        mut diagnostics,
+    ) = parser::parse(text, Some(env))?;
     diagnostics.retain(is_about_clients);
     if !diagnostics.is_empty() {
         diagnostics.sort_by_key(|diagnostic| diagnostic.line);
@@ -71,14 +92,20 @@ fn parse(text: &str, path: &Path, env: &Env) -> Result<ClientConfig, Vec<Diagnos
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     let at = |key| move |url| ConfiguredAddress { url, key };
-    let listen = server.listen.and_then(|listen| url_of(listen.into_inner().0, "/mcp", folder));
+    let listen = server
+        .listen
+        .and_then(|listen| url_of(listen.into_inner().0, "/mcp", folder));
     let admin_listen = admin.listen.and_then(|listen| listen.into_inner().0);
     let admin_listen = admin_listen.and_then(|listen| url_of(listen, "", folder));
     let [url, admin] = [client.url, client.admin].map(|url| Some(absolute_socket(url?.0, folder)));
     Ok(ClientConfig {
         file: Some(path.to_owned()),
-        url: url.map(at("client.url")).or(listen.map(at("server.listen"))),
-        admin: admin.map(at("client.admin")).or(admin_listen.map(at("admin.listen"))),
+        url: url
+            .map(at("client.url"))
+            .or(listen.map(at("server.listen"))),
+        admin: admin
+            .map(at("client.admin"))
+            .or(admin_listen.map(at("admin.listen"))),
         token_file: client.token_file.map(|file| folder.join(file)),
         admin_token_file: client.admin_token_file.map(|file| folder.join(file)),
         ca_file: client.ca_file.map(|file| folder.join(file)),
@@ -88,7 +115,15 @@ fn parse(text: &str, path: &Path, env: &Env) -> Result<ClientConfig, Vec<Diagnos
 /// A diagnostic without a key concerns the whole file.
 fn is_about_clients(diagnostic: &Diagnostic) -> bool {
     let key = diagnostic.key.as_str();
-    ["", "client", "server", "server.listen", "admin", "admin.listen"].contains(&key)
+    [
+        "",
+        "client",
+        "server",
+        "server.listen",
+        "admin",
+        "admin.listen",
+    ]
+    .contains(&key)
         || key.starts_with("client.")
 }
 
@@ -128,12 +163,21 @@ fn socket_url(path: &Path) -> String {
 
 impl ClientConfig {
     fn on_this_machine(self) -> Result<Self, Diagnostic> {
-        let remote = [&self.url, &self.admin].into_iter().flatten().find(|address| !is_local(&address.url));
-        let Some(ConfiguredAddress { url, key }) = remote else { return Ok(self) };
+        let remote = [&self.url, &self.admin]
+            .into_iter()
+            .flatten()
+            .find(|address| !is_local(&address.url));
+        let Some(ConfiguredAddress { url, key }) = remote else {
+            return Ok(self);
+        };
         let message = format!(
             "{url} is not on this machine: to use an address from a file in the working directory, confirm it with `--config {DEFAULT_FILE}`, or use `--url` or LARDER_URL"
         );
-        Err(Diagnostic { line: None, key: (*key).into(), message })
+        Err(Diagnostic {
+            line: None,
+            key: (*key).into(),
+            message,
+        })
     }
 }
 
@@ -160,12 +204,18 @@ mod tests {
         let shown = match parse(text, Path::new("/etc/larder/larder.toml"), &Env::new()) {
             Ok(client) => {
                 let show = |address: Option<ConfiguredAddress>| {
-                    address
-                        .map_or_else(|| "none".into(), |address| format!("{} ({})", address.url, address.key))
+                    address.map_or_else(
+                        || "none".into(),
+                        |address| format!("{} ({})", address.url, address.key),
+                    )
                 };
                 format!("{}, {}", show(client.url), show(client.admin))
             }
-            Err(diagnostics) => diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+            Err(diagnostics) => diagnostics
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("; "),
         };
         expected.assert_eq(&shown);
     }
@@ -181,7 +231,10 @@ mod tests {
             "server.listen = '0.0.0.0:80'\nadmin.listen = '[::]:81'",
             expect!["http://127.0.0.1:80/mcp (server.listen), http://[::1]:81 (admin.listen)"],
         );
-        check("server.listen = '127.0.0.1:0'\nadmin.listen = 'off'", expect!["none, none"]);
+        check(
+            "server.listen = '127.0.0.1:0'\nadmin.listen = 'off'",
+            expect!["none, none"],
+        );
         check(
             "server.listen = 'unix:run/larder.sock'",
             expect!["unix:/etc/larder/run/larder.sock (server.listen), none"],
@@ -222,14 +275,20 @@ mod tests {
 
     #[test]
     fn recognizes_addresses_of_this_machine() {
-        for local in
-            ["http://127.0.0.1:1/mcp", "http://localhost/mcp", "http://[::1]:1/mcp", "unix:/run/larder.sock"]
-        {
+        for local in [
+            "http://127.0.0.1:1/mcp",
+            "http://localhost/mcp",
+            "http://[::1]:1/mcp",
+            "unix:/run/larder.sock",
+        ] {
             assert!(is_local(local), "{local}");
         }
-        for remote in
-            ["https://docs.example.com/mcp", "http://192.0.2.1:1/mcp", "http://localhost.example.com/", "x"]
-        {
+        for remote in [
+            "https://docs.example.com/mcp",
+            "http://192.0.2.1:1/mcp",
+            "http://localhost.example.com/",
+            "x",
+        ] {
             assert!(!is_local(remote), "{remote}");
         }
     }

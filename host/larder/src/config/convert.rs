@@ -65,7 +65,10 @@ pub(super) fn convert(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Config {
     let own_files = own_files::of_host(&file, context, env);
-    let mut conversion = Conversion { own_files, ..Conversion::new(context, env, source, diagnostics) };
+    let mut conversion = Conversion {
+        own_files,
+        ..Conversion::new(context, env, source, diagnostics)
+    };
     conversion.check_memory(file.limits.memory.as_ref());
     let memory = conversion.memory_budget(file.server.memory.as_ref());
     let secrets = conversion.load_secrets(file.secret);
@@ -76,14 +79,17 @@ pub(super) fn convert(
         registries: conversion.registries(file.registries, &secrets, overrides),
         secrets,
         state_dir: file.state_dir,
-        state_name: file.state_name.and_then(|name| conversion.parse_value(&name, StateName::parse)),
+        state_name: file
+            .state_name
+            .and_then(|name| conversion.parse_value(&name, StateName::parse)),
         scan_interval: time(file.watch.scan_interval, 2),
         missing_source_grace: missing_folder_grace(&file.watch),
         resource_tools: overrides.resource_tools || file.server.resource_tools.unwrap_or(false),
         overrides,
     };
     let has_teams = !file.team.is_empty();
-    let (teams, state_dir) = conversion.build_teams(&global, file.plugins.as_ref(), file.provider, file.team);
+    let (teams, state_dir) =
+        conversion.build_teams(&global, file.plugins.as_ref(), file.provider, file.team);
     let default_state_dirs = conversion.possible_state_dirs(global.state_dir.as_ref(), overrides);
     conversion.team_names = teams.keys().cloned().collect();
     #[cfg(feature = "cluster")]
@@ -93,7 +99,10 @@ pub(super) fn convert(
     conversion.set_team_order(file.server.team_order.as_ref());
     let anonymous_teams = conversion.teams_or_implied(file.server.teams.as_ref());
     let stdio_teams = conversion.teams_or_implied(file.stdio.teams.as_ref());
-    let team = overrides.team.clone().filter(|team| teams.contains_key(team));
+    let team = overrides
+        .team
+        .clone()
+        .filter(|team| teams.contains_key(team));
     let local_teams = team.map_or(stdio_teams, Teams::from);
     let auth = conversion.auth(file.auth);
     let private = has_teams || !auth.is_empty();
@@ -103,7 +112,14 @@ pub(super) fn convert(
     let audit = conversion.audit(&file.audit);
     let connections = conversion.connection_limits(&file.server);
     let telemetry = conversion.telemetry(&file.telemetry);
-    let Server { instructions, page_size, watched_uris, guests, shutdown_grace, .. } = &file.server;
+    let Server {
+        instructions,
+        page_size,
+        watched_uris,
+        guests,
+        shutdown_grace,
+        ..
+    } = &file.server;
     Config {
         admin,
         audit,
@@ -139,7 +155,10 @@ pub(super) fn convert(
             scopes: Vec::new(),
         },
         endpoint: endpoint(file.server, listen, connections, auth, anonymous_teams),
-        file: context.file.as_ref().map(|file| context.working_dir.join(file)),
+        file: context
+            .file
+            .as_ref()
+            .map(|file| context.working_dir.join(file)),
         fingerprint: None,
         secret_files: conversion.secret_files,
         warnings: conversion.warnings,
@@ -161,23 +180,40 @@ pub(super) fn credentials(
     source: &Source<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> endpoint::auth::Config {
-    let names = file.team.keys().filter_map(|name| TeamName::parse(name.get_ref()).ok());
-    let team_names = if file.team.is_empty() { [TeamName::default_team()].into() } else { names.collect() };
-    Conversion { team_names, ..Conversion::new(context, env, source, diagnostics) }.auth(file.auth)
+    let names = file
+        .team
+        .keys()
+        .filter_map(|name| TeamName::parse(name.get_ref()).ok());
+    let team_names = if file.team.is_empty() {
+        [TeamName::default_team()].into()
+    } else {
+        names.collect()
+    };
+    Conversion {
+        team_names,
+        ..Conversion::new(context, env, source, diagnostics)
+    }
+    .auth(file.auth)
 }
 
 fn missing_folder_grace(watch: &Watch) -> Duration {
-    watch.missing_folder_grace.map_or(Duration::from_secs(30), |time| time.0.unwrap_or_default())
+    watch
+        .missing_folder_grace
+        .map_or(Duration::from_secs(30), |time| time.0.unwrap_or_default())
 }
 
 fn ready_timeout(server: &Server) -> Duration {
-    server.ready_timeout.map_or(Duration::from_secs(30), |time| time.0.unwrap_or_default())
+    server
+        .ready_timeout
+        .map_or(Duration::from_secs(30), |time| time.0.unwrap_or_default())
 }
 
 fn change_detector(watch: &Watch) -> change_detector::Config {
     change_detector::Config {
         version_interval: time(watch.version_interval, 2),
-        read_interval: watch.read_interval.map_or(Some(Duration::from_secs(10)), |time| time.0),
+        read_interval: watch
+            .read_interval
+            .map_or(Some(Duration::from_secs(10)), |time| time.0),
     }
 }
 
@@ -197,7 +233,11 @@ pub(super) fn grant_request(
         dir.is_canonical = true;
     }
     GrantRequest {
-        settings: raw.settings.into_iter().map(|(name, value)| (name, value.0)).collect(),
+        settings: raw
+            .settings
+            .into_iter()
+            .map(|(name, value)| (name, value.0))
+            .collect(),
         dirs,
         hosts: raw.hosts.into_iter().map(|host| host.0).collect(),
         tcp: raw.tcp.into_iter().map(|rule| rule.0).collect(),
@@ -217,14 +257,27 @@ pub(super) fn grant_request(
 fn endpoint(
     server: Server,
     listen: ListenAddress,
-    ConnectionLimits { streams, connections }: ConnectionLimits,
+    ConnectionLimits {
+        streams,
+        connections,
+    }: ConnectionLimits,
     auth: endpoint::auth::Config,
     anonymous_teams: Teams,
 ) -> endpoint::Config {
     endpoint::Config {
         listen,
-        hosts: server.hosts.unwrap_or_default().into_iter().map(|name| name.0).collect(),
-        origins: server.origins.unwrap_or_default().into_iter().map(|origin| origin.0).collect(),
+        hosts: server
+            .hosts
+            .unwrap_or_default()
+            .into_iter()
+            .map(|name| name.0)
+            .collect(),
+        origins: server
+            .origins
+            .unwrap_or_default()
+            .into_iter()
+            .map(|origin| origin.0)
+            .collect(),
         body_limit: server.body_limit.map_or(1 << 20, |size| size.0),
         sessions: count(server.sessions, 1_000) as usize,
         session_idle_timeout: time(server.session_idle_timeout, SESSION_IDLE_SECONDS),
@@ -235,11 +288,24 @@ fn endpoint(
         stall_timeout: STALL_TIMEOUT,
         shutdown_grace: time(server.shutdown_grace, 10),
         request_log: request_log(server.log.requests),
-        trusted_proxies: server.trusted_proxies.into_iter().map(|proxy| proxy.0).collect(),
+        trusted_proxies: server
+            .trusted_proxies
+            .into_iter()
+            .map(|proxy| proxy.0)
+            .collect(),
         auth,
-        caller: Caller { subject: None, issuer: None, teams: anonymous_teams, scopes: Vec::new() },
+        caller: Caller {
+            subject: None,
+            issuer: None,
+            teams: anonymous_teams,
+            scopes: Vec::new(),
+        },
         title: server.title,
-        extensions: server.extensions.into_iter().map(endpoint::Extension::from).collect(),
+        extensions: server
+            .extensions
+            .into_iter()
+            .map(endpoint::Extension::from)
+            .collect(),
     }
 }
 
@@ -284,7 +350,17 @@ impl<'a> Conversion<'a> {
         diagnostics: &'a mut Vec<Diagnostic>,
     ) -> Self {
         let (team_names, team_order, warnings, own_files, secret_files) = Default::default();
-        Self { context, env, team_names, team_order, source, diagnostics, warnings, own_files, secret_files }
+        Self {
+            context,
+            env,
+            team_names,
+            team_order,
+            source,
+            diagnostics,
+            warnings,
+            own_files,
+            secret_files,
+        }
     }
 }
 
@@ -299,11 +375,20 @@ impl Conversion<'_> {
 
     /// Reports an error in a command line option or a default, which has no line in the file.
     fn error_for_key(&mut self, key: &str, message: String) {
-        self.diagnostics.push(Diagnostic { line: None, key: key.into(), message });
+        self.diagnostics.push(Diagnostic {
+            line: None,
+            key: key.into(),
+            message,
+        });
     }
 
     /// Returns the plugins folder of a team: from the command line, from the file, or the default.
-    fn plugins(&mut self, raw: Option<&Spanned<PathBuf>>, option: Option<&Path>, default: &str) -> PathBuf {
+    fn plugins(
+        &mut self,
+        raw: Option<&Spanned<PathBuf>>,
+        option: Option<&Path>,
+        default: &str,
+    ) -> PathBuf {
         let (at, path) = match (option, raw) {
             (Some(path), _) => (None, self.context.working_dir.join(path)),
             (None, Some(path)) => (Some(path.span()), self.context.folder.join(path.get_ref())),
@@ -315,9 +400,10 @@ impl Conversion<'_> {
             match at {
                 Some(at) => self.error(&at, message),
                 None if option.is_some() => self.error_for_key("--plugins", message),
-                None => {
-                    self.error_for_key("plugins", format!("{message}, or name another with `--plugins DIR`"))
-                }
+                None => self.error_for_key(
+                    "plugins",
+                    format!("{message}, or name another with `--plugins DIR`"),
+                ),
             }
         }
         path
@@ -326,7 +412,10 @@ impl Conversion<'_> {
     /// Returns the address to listen on. A non-loopback address requires credentials, or an explicit
     /// `unauthenticated = true`.
     fn listen(&mut self, server: &Server, overrides: &Overrides, is_open: bool) -> ListenAddress {
-        let unauthenticated = server.unauthenticated.as_ref().filter(|flag| *flag.get_ref());
+        let unauthenticated = server
+            .unauthenticated
+            .as_ref()
+            .filter(|flag| *flag.get_ref());
         if let Some(flag) = unauthenticated.filter(|_| !is_open) {
             let message = "contradicts the credentials in `auth`: remove one of the two";
             self.error(&flag.span(), message);
@@ -348,8 +437,10 @@ impl Conversion<'_> {
             );
         }
         if !missing.is_empty() {
-            let message =
-                format!("{listen} is reachable from outside this machine: set {}", missing.join(", and "));
+            let message = format!(
+                "{listen} is reachable from outside this machine: set {}",
+                missing.join(", and ")
+            );
             match raw {
                 Some(raw) if overrides.listen.is_none() => self.error(&raw.span(), message),
                 _ => self.error_for_key("--listen", message),
@@ -369,10 +460,15 @@ impl Conversion<'_> {
     }
 
     fn log(&mut self, server: &Server) -> Log {
-        let variable = self.env.get("LARDER_LOG").filter(|filter| !filter.is_empty());
+        let variable = self
+            .env
+            .get("LARDER_LOG")
+            .filter(|filter| !filter.is_empty());
         let raw = server.log.filter.as_ref();
-        let filter =
-            variable.or(raw.map(|filter| filter.get_ref())).map_or("info", String::as_str).to_owned();
+        let filter = variable
+            .or(raw.map(|filter| filter.get_ref()))
+            .map_or("info", String::as_str)
+            .to_owned();
         if let Err(message) = log_filter::validate(&filter) {
             match raw {
                 Some(raw) if variable.is_none() => self.error(&raw.span(), message),

@@ -57,6 +57,8 @@ impl fmt::Display for Diagnostic {
 }
 
 fn list(file: Option<&PathBuf>, diagnostics: &[Diagnostic]) -> String {
-    let lines = diagnostics.iter().map(|diagnostic| diagnostic.in_file(file.map(PathBuf::as_path)));
+    let lines = diagnostics
+        .iter()
+        .map(|diagnostic| diagnostic.in_file(file.map(PathBuf::as_path)));
     lines.collect::<Vec<_>>().join("\n")
 }

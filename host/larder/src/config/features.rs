@@ -17,7 +17,11 @@ struct Feature {
 }
 
 const FEATURES: [Feature; 3] = [
-    Feature { name: "cluster", is_enabled: cfg!(feature = "cluster"), keys: &["cluster"] },
+    Feature {
+        name: "cluster",
+        is_enabled: cfg!(feature = "cluster"),
+        keys: &["cluster"],
+    },
     Feature {
         name: "registry",
         is_enabled: cfg!(feature = "registry"),
@@ -41,7 +45,10 @@ const FEATURES: [Feature; 3] = [
 
 /// Returns an error for each key whose feature this program was built without.
 pub(super) fn check(source: &Source<'_>) -> Vec<Diagnostic> {
-    FEATURES.iter().flat_map(|feature| feature.check(source)).collect()
+    FEATURES
+        .iter()
+        .flat_map(|feature| feature.check(source))
+        .collect()
 }
 
 impl Feature {
@@ -54,7 +61,10 @@ impl Feature {
         for key in self.keys {
             find(source.root(), key, &mut found);
         }
-        found.iter().map(|at| source.diagnostic(at, message.as_str())).collect()
+        found
+            .iter()
+            .map(|at| source.diagnostic(at, message.as_str()))
+            .collect()
     }
 }
 
@@ -68,8 +78,13 @@ pub(in crate::config) fn missing(feature: &str) -> String {
 
 /// Finds a key that has a value other than `false`, which needs no feature.
 fn find(table: &DeTable<'_>, path: &str, found: &mut Vec<Range<usize>>) {
-    let (name, below) = path.split_once('.').map_or((path, None), |(name, below)| (name, Some(below)));
-    for (key, value) in table.iter().filter(|(key, _)| name == "*" || key.get_ref() == name) {
+    let (name, below) = path
+        .split_once('.')
+        .map_or((path, None), |(name, below)| (name, Some(below)));
+    for (key, value) in table
+        .iter()
+        .filter(|(key, _)| name == "*" || key.get_ref() == name)
+    {
         match (below, value.get_ref()) {
             (Some(below), DeValue::Table(table)) => find(table, below, found),
             (Some(_), _) | (None, DeValue::Boolean(false)) => {}
@@ -86,8 +101,13 @@ mod tests {
     /// Checks a file with all features off.
     fn check(text: &str, expected: &[&str]) {
         let (_, source, _) = parser::parse::<toml::Table>(text, None).unwrap();
-        let found =
-            FEATURES.iter().flat_map(|feature| Feature { is_enabled: false, ..*feature }.check(&source));
+        let found = FEATURES.iter().flat_map(|feature| {
+            Feature {
+                is_enabled: false,
+                ..*feature
+            }
+            .check(&source)
+        });
         let found: Vec<_> = found.map(|error| error.in_file(None)).collect();
         assert_eq!(found.len(), expected.len(), "{found:?}");
         for (found, start) in found.iter().zip(expected) {
@@ -98,7 +118,10 @@ mod tests {
     #[test]
     fn keys_of_a_missing_feature_are_errors() {
         check("", &[]);
-        check("[provider.a]\nindex = false\n[server]\nindex = true\ncluster = 1\n", &[]);
+        check(
+            "[provider.a]\nindex = false\n[server]\nindex = true\ncluster = 1\n",
+            &[],
+        );
         check(
             "[cluster]\nnats = 'nats://a'\n[provider.a]\nindex = true\n[team.t.provider.b]\nindex = 'x'\n",
             &[
@@ -126,7 +149,10 @@ mod tests {
         );
         check(
             "cluster.key = []\nprovider.a.index = true",
-            &["configuration:1: cluster: ", "configuration:2: provider.a.index: "],
+            &[
+                "configuration:1: cluster: ",
+                "configuration:2: provider.a.index: ",
+            ],
         );
     }
 

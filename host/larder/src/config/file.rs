@@ -17,9 +17,9 @@ use toml::Spanned;
 
 use super::LogFormat;
 use super::value::{
-    AdminAddress, Approval, ByteSize, Dir, DurationOrNever, Extension, Host, HumanDuration, KeyValue, Listen,
-    Origin, PageSize, Proxy, Scalar, ServerName, ServerUrl, SettingValue, SocketMode, Tcp, Timestamp,
-    TokenDigest, Tools,
+    AdminAddress, Approval, ByteSize, Dir, DurationOrNever, Extension, Host, HumanDuration,
+    KeyValue, Listen, Origin, PageSize, Proxy, Scalar, ServerName, ServerUrl, SettingValue,
+    SocketMode, Tcp, Timestamp, TokenDigest, Tools,
 };
 
 #[cfg(feature = "cluster")]
@@ -374,12 +374,19 @@ impl<'de> serde::de::Visitor<'de> for EnvVisitor {
     }
 
     fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<Env, A::Error> {
-        let inherited = Deserialize::deserialize(serde::de::value::SeqAccessDeserializer::new(list))?;
-        Ok(Env { inherited, ..Env::default() })
+        let inherited =
+            Deserialize::deserialize(serde::de::value::SeqAccessDeserializer::new(list))?;
+        Ok(Env {
+            inherited,
+            ..Env::default()
+        })
     }
 
     fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Env, A::Error> {
         let set = Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-        Ok(Env { set, ..Env::default() })
+        Ok(Env {
+            set,
+            ..Env::default()
+        })
     }
 }

@@ -12,20 +12,38 @@ const MAX_ERRORS: usize = 16 << 10;
 /// Parses the `NAME.toml` of a component. Neither the request nor the errors contain variables of the server, and
 /// whatever they contain fits on lines of a log.
 pub fn grant_request(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
     let env = [("SECRET".to_owned(), SECRET.to_owned())].into();
     match parse_with(text, Path::new("/usr"), &env) {
         Ok(request) => {
-            let settings = request.settings.iter().map(|(name, value)| format!("{name} = {value}"));
+            let settings = request
+                .settings
+                .iter()
+                .map(|(name, value)| format!("{name} = {value}"));
             for line in request.lines().into_iter().chain(settings) {
                 assert!(text.contains(SECRET) || !line.contains(SECRET), "{line:?}");
             }
-            assert_eq!(parse_with(text, Path::new("/usr"), &env).as_ref(), Ok(&request));
+            assert_eq!(
+                parse_with(text, Path::new("/usr"), &env).as_ref(),
+                Ok(&request)
+            );
         }
         Err(errors) => {
-            assert!(!errors.is_empty() && errors.len() <= MAX_ERRORS, "{} bytes", errors.len());
-            assert!(text.contains(SECRET) || !errors.contains(SECRET), "{errors:?}");
-            assert!(!errors.contains('\n'), "the errors are not on one line: {errors:?}");
+            assert!(
+                !errors.is_empty() && errors.len() <= MAX_ERRORS,
+                "{} bytes",
+                errors.len()
+            );
+            assert!(
+                text.contains(SECRET) || !errors.contains(SECRET),
+                "{errors:?}"
+            );
+            assert!(
+                !errors.contains('\n'),
+                "the errors are not on one line: {errors:?}"
+            );
         }
     }
 }

@@ -27,7 +27,12 @@ pub(super) fn parse_with(text: &str, folder: &Path, env: &Env) -> Result<GrantRe
         return Err(format!("it is larger than {} KiB", MAX_BYTES >> 10));
     }
     let (folder, working_dir) = (folder.to_owned(), folder.to_owned());
-    let context = ParseContext { file: None, folder, working_dir, auth_active: false };
+    let context = ParseContext {
+        file: None,
+        folder,
+        working_dir,
+        auth_active: false,
+    };
     let (raw, source, mut diagnostics): (file::GrantRequest, Source<'_>, _) =
         parser::parse(text, None).map_err(|diagnostics| list(&diagnostics))?;
     let request = convert::grant_request(raw, &context, env, &source, &mut diagnostics);
@@ -41,7 +46,10 @@ pub(super) fn parse_with(text: &str, folder: &Path, env: &Env) -> Result<GrantRe
 /// Returns the first problems. They become a line of the log, and the author chooses how many there are.
 fn list(diagnostics: &[Diagnostic]) -> String {
     let line = |diagnostic: &Diagnostic| {
-        let line = diagnostic.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        let line = diagnostic
+            .line
+            .map(|line| format!("line {line}: "))
+            .unwrap_or_default();
         let mut text = escape_controls(&format!("{line}{diagnostic}"));
         if text.len() > MAX_PROBLEM {
             text.truncate(text.floor_char_boundary(MAX_PROBLEM));
@@ -79,9 +87,14 @@ mod tests {
         let env = [("SECRET".to_owned(), "hush".to_owned())].into();
         let shown = match parse_with(text, &real, &env) {
             Ok(request) => {
-                let settings =
-                    request.settings.iter().map(|(name, value)| format!("setting {name} = {value}"));
-                settings.chain(request.lines()).collect::<Vec<_>>().join("\n")
+                let settings = request
+                    .settings
+                    .iter()
+                    .map(|(name, value)| format!("setting {name} = {value}"));
+                settings
+                    .chain(request.lines())
+                    .collect::<Vec<_>>()
+                    .join("\n")
             }
             Err(errors) => errors.replace("; ", "\n"),
         };
@@ -130,26 +143,63 @@ mod tests {
                 line 6: env: invalid type: map, expected a list in square brackets"#]],
         );
         check("dirs = [", expect!["line 1: unclosed array, expected `]`"]);
-        let errors =
-            parse_with("dirs = ['a', { host = '/', guest = \"b\\nc\" }]", Path::new("/"), &Env::new());
-        assert!(errors.as_ref().unwrap_err().contains("`b\\nc` is not a valid guest path"), "{errors:?}");
+        let errors = parse_with(
+            "dirs = ['a', { host = '/', guest = \"b\\nc\" }]",
+            Path::new("/"),
+            &Env::new(),
+        );
+        assert!(
+            errors
+                .as_ref()
+                .unwrap_err()
+                .contains("`b\\nc` is not a valid guest path"),
+            "{errors:?}"
+        );
         let tables = |parts: usize| {
             let key = vec!["x"; parts].join(".");
-            format!("settings = {{{}x = 1{}}}", format!("{key} = {{").repeat(78), "}".repeat(78))
+            format!(
+                "settings = {{{}x = 1{}}}",
+                format!("{key} = {{").repeat(78),
+                "}".repeat(78)
+            )
         };
-        for deep in [tables(79), format!("settings.x = {}", "[".repeat(60_000)), "x.".repeat(30_000)] {
-            check(&deep, expect!["its tables and lists are nested more than 80 levels deep"]);
+        for deep in [
+            tables(79),
+            format!("settings.x = {}", "[".repeat(60_000)),
+            "x.".repeat(30_000),
+        ] {
+            check(
+                &deep,
+                expect!["its tables and lists are nested more than 80 levels deep"],
+            );
         }
         let key = vec!["x"; 78].join(".");
-        let fits = format!("[settings.{key}]\n{} = {{ x = 1 }}", vec!["x"; 79].join("."));
+        let fits = format!(
+            "[settings.{key}]\n{} = {{ x = 1 }}",
+            vec!["x"; 79].join(".")
+        );
         let request = parse_with(&fits, Path::new("/"), &Env::new()).unwrap();
         let (_, value) = request.settings.iter().next().unwrap();
-        assert!(value.matches('{').count() > 150, "the deepest setting: {value}");
+        assert!(
+            value.matches('{').count() > 150,
+            "the deepest setting: {value}"
+        );
         let many: String = (0..1_000).map(|n| format!("key{n} = 1\n")).collect();
         let errors = parse_with(&many, Path::new("/"), &Env::new()).unwrap_err();
-        assert!(errors.ends_with(" more problems") && errors.len() < 10_000, "{errors}");
+        assert!(
+            errors.ends_with(" more problems") && errors.len() < 10_000,
+            "{errors}"
+        );
         let long = format!("{} = 1", "x".repeat(60_000));
-        assert!(parse_with(&long, Path::new("/"), &Env::new()).unwrap_err().len() < 1_000);
-        check(&"#".repeat(MAX_BYTES + 1), expect!["it is larger than 64 KiB"]);
+        assert!(
+            parse_with(&long, Path::new("/"), &Env::new())
+                .unwrap_err()
+                .len()
+                < 1_000
+        );
+        check(
+            &"#".repeat(MAX_BYTES + 1),
+            expect!["it is larger than 64 KiB"],
+        );
     }
 }

@@ -29,9 +29,16 @@ impl<'a> Source<'a> {
 
     /// Creates a diagnostic for a span of the text.
     pub(super) fn diagnostic(&self, at: &Range<usize>, message: impl Into<String>) -> Diagnostic {
-        let line = self.text.get(..at.start).map(|before| before.matches('\n').count() + 1);
+        let line = self
+            .text
+            .get(..at.start)
+            .map(|before| before.matches('\n').count() + 1);
         let key = key_path(&self.root, at).unwrap_or_default();
-        Diagnostic { line, key, message: message.into() }
+        Diagnostic {
+            line,
+            key,
+            message: message.into(),
+        }
     }
 }
 
@@ -42,10 +49,18 @@ pub(super) fn parse<'a, T: DeserializeOwned + Default>(
     text: &'a str,
     env: Option<&Env>,
 ) -> Result<(T, Source<'a>, Vec<Diagnostic>), Vec<Diagnostic>> {
-    check_depth(text)
-        .map_err(|error| vec![Diagnostic { line: None, key: String::new(), message: error.to_string() }])?;
+    check_depth(text).map_err(|error| {
+        vec![Diagnostic {
+            line: None,
+            key: String::new(),
+            message: error.to_string(),
+        }]
+    })?;
     let (mut root, errors) = DeTable::parse_recoverable(text);
-    let source = Source { text, root: root.get_ref().clone() };
+    let source = Source {
+        text,
+        root: root.get_ref().clone(),
+    };
     if !errors.is_empty() {
         let diagnostic = |error: &toml::de::Error| Diagnostic {
             key: String::new(),
@@ -95,8 +110,14 @@ fn redact_value(message: &str) -> Cow<'_, str> {
         return message.into();
     };
     // The value may contain this separator too, so only its last occurrence counts.
-    let (given, expected) = message[kind.len()..].rsplit_once(", expected ").unwrap_or_default();
-    let given = given.split(['`', '"']).next().unwrap_or_default().trim_end();
+    let (given, expected) = message[kind.len()..]
+        .rsplit_once(", expected ")
+        .unwrap_or_default();
+    let given = given
+        .split(['`', '"'])
+        .next()
+        .unwrap_or_default()
+        .trim_end();
     format!("{kind}{given}, expected {}", explain_type(expected)).into()
 }
 
@@ -127,7 +148,9 @@ fn substitute_variables(
 ) {
     retain_in_table(table, &mut |_, value| {
         let at = value.span();
-        let DeValue::String(text) = value.get_mut() else { return true };
+        let DeValue::String(text) = value.get_mut() else {
+            return true;
+        };
         match substitute(text, env) {
             Ok(filled) => *text = filled.into(),
             Err(message) => {
@@ -140,7 +163,8 @@ fn substitute_variables(
 }
 
 /// Decides whether a value is kept. The first argument is the span of its key, if it has one.
-type Predicate<'k, 'i> = &'k mut dyn FnMut(Option<&Range<usize>>, &mut Spanned<DeValue<'i>>) -> bool;
+type Predicate<'k, 'i> =
+    &'k mut dyn FnMut(Option<&Range<usize>>, &mut Spanned<DeValue<'i>>) -> bool;
 
 /// Visits every value, outermost first, and removes those that the predicate rejects.
 fn retain_in_table<'i>(table: &mut DeTable<'i>, keep: Predicate<'_, 'i>) {

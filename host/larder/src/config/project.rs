@@ -52,8 +52,13 @@ struct ProjectFile {
 
 /// Loads the project in this folder from `larder-dev.toml`, or else from `Cargo.toml`.
 pub fn load_project(folder: &Path) -> Result<Project, ConfigError> {
-    let unreadable = |path: &Path, error| ConfigError::Unreadable { path: path.to_owned(), error };
-    let folder = folder.canonicalize().map_err(|error| unreadable(folder, error))?;
+    let unreadable = |path: &Path, error| ConfigError::Unreadable {
+        path: path.to_owned(),
+        error,
+    };
+    let folder = folder
+        .canonicalize()
+        .map_err(|error| unreadable(folder, error))?;
     let path = folder.join(PROJECT_FILE);
     let project = match std::fs::read_to_string(&path) {
         Ok(text) => parse(&text, &folder).map_err(|diagnostics| invalid(&path, diagnostics)),
@@ -75,13 +80,20 @@ fn refuse_reserved_name(project: Project) -> Result<Project, ConfigError> {
     );
     Err(ConfigError::Invalid {
         file: None,
-        diagnostics: vec![Diagnostic { line: None, key: "name".into(), message }],
+        diagnostics: vec![Diagnostic {
+            line: None,
+            key: "name".into(),
+            message,
+        }],
     })
 }
 
 fn invalid(path: &Path, mut diagnostics: Vec<Diagnostic>) -> ConfigError {
     diagnostics.sort_by_key(|diagnostic| diagnostic.line);
-    ConfigError::Invalid { file: Some(path.to_owned()), diagnostics }
+    ConfigError::Invalid {
+        file: Some(path.to_owned()),
+        diagnostics,
+    }
 }
 
 fn parse(text: &str, folder: &Path) -> Result<Project, Vec<Diagnostic>> {
@@ -90,20 +102,32 @@ fn parse(text: &str, folder: &Path) -> Result<Project, Vec<Diagnostic>> {
         Some(name) => ProviderName::parse(name.get_ref())
             .map_err(|error| diagnostics.push(source.diagnostic(&name.span(), error.to_string())))
             .ok(),
-        None => name_from_folder(folder).map_err(|diagnostic| diagnostics.push(diagnostic)).ok(),
+        None => name_from_folder(folder)
+            .map_err(|diagnostic| diagnostics.push(diagnostic))
+            .ok(),
     };
     let build = raw.build.unwrap_or_default();
     if build.is_empty() || build.iter().any(Vec::is_empty) {
         let message = "specify the build commands, such as [[\"make\"]]";
-        diagnostics.push(Diagnostic { line: None, key: "build".into(), message: message.into() });
+        diagnostics.push(Diagnostic {
+            line: None,
+            key: "build".into(),
+            message: message.into(),
+        });
     }
     let watch = watched(folder, &raw.watch, &mut diagnostics);
     let Some(component) = &raw.component else {
         let message = "specify the file that the build creates";
-        diagnostics.push(Diagnostic { line: None, key: "component".into(), message: message.into() });
+        diagnostics.push(Diagnostic {
+            line: None,
+            key: "component".into(),
+            message: message.into(),
+        });
         return Err(diagnostics);
     };
-    let section = raw.development.map(|section| section.convert(folder, component, &mut diagnostics));
+    let section = raw
+        .development
+        .map(|section| section.convert(folder, component, &mut diagnostics));
     match name {
         Some(name) if diagnostics.is_empty() => Ok(Project {
             folder: folder.to_owned(),
@@ -126,7 +150,11 @@ fn watched(folder: &Path, paths: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) 
             Ok(path) => watched.push(path),
             Err(error) => {
                 let message = format!("cannot find {}: {error}", path.display());
-                diagnostics.push(Diagnostic { line: None, key: "watch".into(), message });
+                diagnostics.push(Diagnostic {
+                    line: None,
+                    key: "watch".into(),
+                    message,
+                });
             }
         }
     }
@@ -150,7 +178,11 @@ fn no_project(folder: &Path) -> ConfigError {
     );
     ConfigError::Invalid {
         file: None,
-        diagnostics: vec![Diagnostic { line: None, key: String::new(), message }],
+        diagnostics: vec![Diagnostic {
+            line: None,
+            key: String::new(),
+            message,
+        }],
     }
 }
 
@@ -168,7 +200,15 @@ mod tests {
             std::fs::write(folder.join(name), text).unwrap();
         }
         let shown = match load_project(&folder) {
-            Ok(Project { name, build, component, ignore, watch, development, .. }) => {
+            Ok(Project {
+                name,
+                build,
+                component,
+                ignore,
+                watch,
+                development,
+                ..
+            }) => {
                 let development = development.map(|development| format!("\n{development:?}"));
                 format!(
                     "{name}: {build:?} {} {ignore:?} {watch:?}{}",
@@ -194,7 +234,10 @@ mod tests {
             expect![[r#"my-notes: [["make", "all"]] FOLDER/a.wasm ["out"] ["FOLDER/src"]"#]],
         );
         check(
-            &[("Cargo.toml", "[package]\nname = 'x-y'\n[lib]\ncrate-type = ['cdylib']")],
+            &[(
+                "Cargo.toml",
+                "[package]\nname = 'x-y'\n[lib]\ncrate-type = ['cdylib']",
+            )],
             expect![[
                 r#"x-y: [["cargo", "build", "--release", "--target", "wasm32-wasip2", "--target-dir", "target"]] FOLDER/target/wasm32-wasip2/release/x_y.wasm [] []"#
             ]],
@@ -223,21 +266,32 @@ Development { build: [["make", "b"]], component: "FOLDER/.b/b.wasm", base: ["sdk
                 development.component: specify the file that `development.build` creates"#]],
         );
         check(
-            &[(PROJECT_FILE, &format!("{project}build = [['make']]\ncomponent = 'a.wasm'"))],
-            expect!["development.component: it must not be the file of `component`, which you deploy"],
+            &[(
+                PROJECT_FILE,
+                &format!("{project}build = [['make']]\ncomponent = 'a.wasm'"),
+            )],
+            expect![
+                "development.component: it must not be the file of `component`, which you deploy"
+            ],
         );
     }
 
     #[test]
     fn reports_all_errors() {
         check(
-            &[(PROJECT_FILE, "name = 'larder'\nbuild = [['make']]\ncomponent = 'a.wasm'")],
+            &[(
+                PROJECT_FILE,
+                "name = 'larder'\nbuild = [['make']]\ncomponent = 'a.wasm'",
+            )],
             expect![
                 "name: larder.toml would hold its grant requests, but Larder uses that file name itself; choose another name"
             ],
         );
         check(
-            &[(PROJECT_FILE, "name = 'a b'\nbuild = [[]]\nwatch = ['../gone']\nbild = 1")],
+            &[(
+                PROJECT_FILE,
+                "name = 'a b'\nbuild = [[]]\nwatch = ['../gone']\nbild = 1",
+            )],
             expect![[r#"
                 build: specify the build commands, such as [["make"]]
                 watch: cannot find ../gone: No such file or directory (os error 2)

@@ -13,8 +13,9 @@ pub(super) fn substitute(text: &str, env: &Env) -> Result<String, String> {
             out.push('$');
             rest = after;
         } else if let Some(after) = rest.strip_prefix('{') {
-            let (inner, after) =
-                after.split_once('}').ok_or("`${` without `}`: add it, or write `$$` for a dollar sign")?;
+            let (inner, after) = after
+                .split_once('}')
+                .ok_or("`${` without `}`: add it, or write `$$` for a dollar sign")?;
             out.push_str(look_up(inner, env)?);
             rest = after;
         } else {
@@ -31,7 +32,9 @@ fn look_up<'a>(inner: &'a str, env: &'a Env) -> Result<&'a str, String> {
         None => (inner, None),
     };
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return Err(format!("`${{{inner}}}` does not name a variable; write `$$` for a dollar sign"));
+        return Err(format!(
+            "`${{{inner}}}` does not name a variable; write `$$` for a dollar sign"
+        ));
     }
     match (env.get(name), default) {
         // As in a shell, `:-` also applies to empty variables.
@@ -52,14 +55,21 @@ mod tests {
 
     fn check(text: &str, expected: Expect) {
         let env = [("A", "one"), ("EMPTY", ""), ("DOLLAR", "${A}")];
-        let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        expected.assert_eq(&substitute(text, &env).unwrap_or_else(|error| format!("error: {error}")));
+        let env = env
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        expected
+            .assert_eq(&substitute(text, &env).unwrap_or_else(|error| format!("error: {error}")));
     }
 
     #[test]
     fn substitutes_variables_once() {
         check("plain", expect!["plain"]);
-        check("<${A}|${A:-x}|${EMPTY}|${EMPTY:-x}|${NO:-}>", expect!["<one|one||x|>"]);
+        check(
+            "<${A}|${A:-x}|${EMPTY}|${EMPTY:-x}|${NO:-}>",
+            expect!["<one|one||x|>"],
+        );
         check("$5 $${A} ${DOLLAR}$", expect!["$5 ${A} ${A}$"]);
     }
 
@@ -67,9 +77,17 @@ mod tests {
     fn rejects_unset_and_malformed_variables() {
         check(
             "${NO}",
-            expect!["error: the environment variable NO is not set; set it, or write `${NO:-default}`"],
+            expect![
+                "error: the environment variable NO is not set; set it, or write `${NO:-default}`"
+            ],
         );
-        check("${A", expect!["error: `${` without `}`: add it, or write `$$` for a dollar sign"]);
-        check("${A B}", expect!["error: `${A B}` does not name a variable; write `$$` for a dollar sign"]);
+        check(
+            "${A",
+            expect!["error: `${` without `}`: add it, or write `$$` for a dollar sign"],
+        );
+        check(
+            "${A B}",
+            expect!["error: `${A B}` does not name a variable; write `$$` for a dollar sign"],
+        );
     }
 }

@@ -33,7 +33,9 @@ fn check_with(text: &str, overrides: &Overrides, expected: Expect) {
     let folder = Folder::new();
     let shown = match folder.read_with(text, &[], overrides) {
         Ok(_) => "no error".to_owned(),
-        Err(error) => error.to_string().replace(&folder.0.path().display().to_string(), "FOLDER"),
+        Err(error) => error
+            .to_string()
+            .replace(&folder.0.path().display().to_string(), "FOLDER"),
     };
     expected.assert_eq(&shown);
 }
@@ -46,7 +48,10 @@ fn check(text: &str, expected: Expect) {
 fn the_example_contains_exactly_the_defaults() {
     let folder = Folder::new();
     assert_eq!(folder.shown(EXAMPLE), folder.shown(""));
-    assert_eq!(only_team(&folder.read("")).default.grant.limits, Limits::default());
+    assert_eq!(
+        only_team(&folder.read("")).default.grant.limits,
+        Limits::default()
+    );
 }
 
 #[test]
@@ -59,7 +64,10 @@ fn the_commented_keys_of_the_example_are_valid() {
     let text: Vec<_> = EXAMPLE.lines().map(code).collect();
     let config = Folder::new().read(&text.join("\n"));
     assert_eq!(config.endpoint.title.as_deref(), Some("Our documents"));
-    assert_eq!(config.gateway.instructions.as_deref(), Some("Read docs://index first."));
+    assert_eq!(
+        config.gateway.instructions.as_deref(),
+        Some("Read docs://index first.")
+    );
     let auth = &config.endpoint.auth;
     assert_eq!(auth.tokens[0].caller.subject.as_deref(), Some("ann"));
     let oauth = auth.oauth.as_ref().unwrap();
@@ -67,17 +75,33 @@ fn the_commented_keys_of_the_example_are_valid() {
         (oauth.issuer.as_str(), oauth.algorithms.as_slice()),
         ("https://id.example.com", &Algorithm::DEFAULT[..])
     );
-    assert_eq!((oauth.leeway, oauth.refresh), (Duration::from_secs(60), Duration::from_secs(300)));
+    assert_eq!(
+        (oauth.leeway, oauth.refresh),
+        (Duration::from_secs(60), Duration::from_secs(300))
+    );
     let terms = &only_team(&config).providers[&ProviderName::parse("wiki").unwrap()];
     let grant = &terms.grant;
     assert_eq!((terms.priority, grant.raw_values), (0, false));
-    assert_eq!(grant.settings.values().cloned().collect::<Vec<_>>(), ["3", "ENG", ""]);
+    assert_eq!(
+        grant.settings.values().cloned().collect::<Vec<_>>(),
+        ["3", "ENG", ""]
+    );
     assert_eq!(grant.env["HOME"], "/home/me");
-    let dirs: Vec<_> = grant.dirs.iter().map(|dir| (dir.guest.as_str(), dir.access)).collect();
-    assert_eq!(dirs, [("/docs", Access::Read), ("/var/cache", Access::Write)]);
+    let dirs: Vec<_> = grant
+        .dirs
+        .iter()
+        .map(|dir| (dir.guest.as_str(), dir.access))
+        .collect();
+    assert_eq!(
+        dirs,
+        [("/docs", Access::Read), ("/var/cache", Access::Write)]
+    );
     assert!(grant.dirs[0].host.is_absolute() && grant.dirs[0].host.ends_with("docs"));
-    let hosts: Vec<_> =
-        grant.hosts.iter().map(|rule| (rule.host.as_str(), rule.port, rule.private)).collect();
+    let hosts: Vec<_> = grant
+        .hosts
+        .iter()
+        .map(|rule| (rule.host.as_str(), rule.port, rule.private))
+        .collect();
     let expected = [
         ("api.example.com", None, false),
         ("127.0.0.1", Some(8080), true),
@@ -85,9 +109,22 @@ fn the_commented_keys_of_the_example_are_valid() {
         ("wiki.example.net", None, true),
     ];
     assert_eq!(hosts, expected);
-    let tcp: Vec<_> = grant.tcp.iter().map(|rule| (rule.to_string(), rule.private)).collect();
-    assert_eq!(tcp, [("db.example.com:5432".to_owned(), false), ("10.0.0.5:6379".to_owned(), true)]);
-    assert_eq!(grant.secrets.get("wiki-token").map(Secret::reveal), Some("/home/me"));
+    let tcp: Vec<_> = grant
+        .tcp
+        .iter()
+        .map(|rule| (rule.to_string(), rule.private))
+        .collect();
+    assert_eq!(
+        tcp,
+        [
+            ("db.example.com:5432".to_owned(), false),
+            ("10.0.0.5:6379".to_owned(), true)
+        ]
+    );
+    assert_eq!(
+        grant.secrets.get("wiki-token").map(Secret::reveal),
+        Some("/home/me")
+    );
     assert_eq!(config.local_caller.subject.as_deref(), Some("me"));
     assert_eq!(grant.limits.memory, 256 << 20);
     assert_eq!(
@@ -101,9 +138,14 @@ fn the_commented_keys_of_the_example_are_valid() {
 fn every_key_has_an_effect() {
     let folder = Folder::new();
     let default = folder.shown("");
-    for key in
-        ["sessions = 2", "streams = 2", "connections = 2", "watched_uris = 2", "guests = 2", "page_size = 2"]
-    {
+    for key in [
+        "sessions = 2",
+        "streams = 2",
+        "connections = 2",
+        "watched_uris = 2",
+        "guests = 2",
+        "page_size = 2",
+    ] {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
     for key in [
@@ -131,9 +173,12 @@ fn every_key_has_an_effect() {
     ] {
         assert_ne!(folder.shown(&format!("[server]\n{key}")), default, "{key}");
     }
-    for key in
-        ["version_interval = '3s'", "read_interval = '3s'", "read_interval = 0", "read_interval = '0s'"]
-    {
+    for key in [
+        "version_interval = '3s'",
+        "read_interval = '3s'",
+        "read_interval = 0",
+        "read_interval = '0s'",
+    ] {
         assert_ne!(folder.shown(&format!("[watch]\n{key}")), default, "{key}");
     }
     for key in [
@@ -155,7 +200,11 @@ fn every_key_has_an_effect() {
         } else {
             "2KiB"
         };
-        assert_ne!(folder.shown(&format!("limits.{key} = '{value}'")), default, "{key}");
+        assert_ne!(
+            folder.shown(&format!("limits.{key} = '{value}'")),
+            default,
+            "{key}"
+        );
     }
     for key in [
         "table_elements",
@@ -172,14 +221,26 @@ fn every_key_has_an_effect() {
         assert_ne!(folder.shown(&format!("limits.{key} = 2")), default, "{key}");
     }
     for key in ["memory", "code", "cache_size"] {
-        assert_ne!(folder.shown(&format!("compiler.{key} = '2KiB'")), default, "{key}");
+        assert_ne!(
+            folder.shown(&format!("compiler.{key} = '2KiB'")),
+            default,
+            "{key}"
+        );
     }
     for key in ["cpu_time", "timeout", "cache_age"] {
-        assert_ne!(folder.shown(&format!("compiler.{key} = '2s'")), default, "{key}");
+        assert_ne!(
+            folder.shown(&format!("compiler.{key} = '2s'")),
+            default,
+            "{key}"
+        );
     }
     assert_ne!(folder.shown("compiler.cache_dir = 'docs'"), default);
-    for key in ["plugins = 'docs'", "state_dir = 'docs'", "approve = 'always'", "watch.scan_interval = '3s'"]
-    {
+    for key in [
+        "plugins = 'docs'",
+        "state_dir = 'docs'",
+        "approve = 'always'",
+        "watch.scan_interval = '3s'",
+    ] {
         assert_ne!(folder.shown(key), default, "{key}");
     }
 }
@@ -205,12 +266,23 @@ fn derives_connection_limits() {
 
 #[test]
 fn approval_mode_of_a_provider_overrides_the_global_one() {
-    let config =
-        Folder::new().read("approve = 'always'\nprovider.a.approve = 'ask'\nprovider.b.priority = 1");
-    let of = |name: &str| only_team(&config).providers[&ProviderName::parse(name).unwrap()].approval_mode;
-    assert_eq!((of("a"), of("b")), (ApprovalMode::Ask, ApprovalMode::Always));
-    assert_eq!(only_team(&config).default.approval_mode, ApprovalMode::Always);
-    assert_eq!(only_team(&Folder::new().read("")).default.approval_mode, ApprovalMode::Ask);
+    let config = Folder::new()
+        .read("approve = 'always'\nprovider.a.approve = 'ask'\nprovider.b.priority = 1");
+    let of = |name: &str| {
+        only_team(&config).providers[&ProviderName::parse(name).unwrap()].approval_mode
+    };
+    assert_eq!(
+        (of("a"), of("b")),
+        (ApprovalMode::Ask, ApprovalMode::Always)
+    );
+    assert_eq!(
+        only_team(&config).default.approval_mode,
+        ApprovalMode::Always
+    );
+    assert_eq!(
+        only_team(&Folder::new().read("")).default.approval_mode,
+        ApprovalMode::Ask
+    );
 }
 
 #[test]
@@ -223,21 +295,35 @@ fn rejects_a_state_folder_inside_the_plugins_folder() {
     );
     let folder = Folder::new();
     let file = |text: &str, env: &[(&str, &str)]| {
-        only_team(&folder.read_with(text, env, &Overrides::default()).unwrap()).approvals.file()
+        only_team(&folder.read_with(text, env, &Overrides::default()).unwrap())
+            .approvals
+            .file()
     };
-    assert_eq!(file("", &[("HOME", "/h")]), Path::new("/h/.local/state/larder/approvals.json"));
+    assert_eq!(
+        file("", &[("HOME", "/h")]),
+        Path::new("/h/.local/state/larder/approvals.json")
+    );
     let all = [("HOME", "/h"), ("XDG_STATE_HOME", "/x")];
     assert_eq!(file("", &all), Path::new("/x/larder/approvals.json"));
-    assert_eq!(file("state_dir = 'docs'", &all), folder.0.path().join("docs/approvals.json"));
+    assert_eq!(
+        file("state_dir = 'docs'", &all),
+        folder.0.path().join("docs/approvals.json")
+    );
 }
 
 #[test]
 fn limits_of_a_provider_override_global_limits_and_defaults() {
     let config = Folder::new()
         .read("limits = { concurrency = 3, page_entries = 7 }\nprovider.a.limits.concurrency = 5");
-    let limits = &only_team(&config).providers[&ProviderName::parse("a").unwrap()].grant.limits;
+    let limits = &only_team(&config).providers[&ProviderName::parse("a").unwrap()]
+        .grant
+        .limits;
     assert_eq!(
-        (limits.concurrency, limits.page_entries, limits.catalog_entries),
+        (
+            limits.concurrency,
+            limits.page_entries,
+            limits.catalog_entries
+        ),
         (5, 7, Limits::default().catalog_entries)
     );
     assert_eq!(only_team(&config).default.grant.limits.concurrency, 3);
@@ -302,7 +388,10 @@ fn reports_only_syntax_errors_if_there_are_any() {
             larder.toml:2: unclosed table, expected `]`
             larder.toml:1: invalid basic string, expected `"`"#]],
     );
-    check("plugins = 'plugins'\nplugins = 'docs'", expect!["larder.toml:2: duplicate key"]);
+    check(
+        "plugins = 'plugins'\nplugins = 'docs'",
+        expect!["larder.toml:2: duplicate key"],
+    );
 }
 
 #[test]
@@ -313,10 +402,13 @@ fn a_public_address_needs_hosts_and_credentials_or_unauthenticated() {
             "larder.toml:2: server.listen: 0.0.0.0:80 is reachable from outside this machine: set `server.hosts` with the names under which clients reach it, and credentials (`larder token new` creates a token), or `server.unauthenticated = true` if anyone who reaches it may read everything"
         ],
     );
-    let said = "[server]\nlisten = '0.0.0.0:80'\nunauthenticated = true\nhosts = ['docs.example.org']";
+    let said =
+        "[server]\nlisten = '0.0.0.0:80'\nunauthenticated = true\nhosts = ['docs.example.org']";
     check(said, expect!["no error"]);
-    let overrides =
-        Overrides { listen: Some(SocketAddr::from(([192, 0, 2, 1], 80)).into()), ..Overrides::default() };
+    let overrides = Overrides {
+        listen: Some(SocketAddr::from(([192, 0, 2, 1], 80)).into()),
+        ..Overrides::default()
+    };
     check_with(
         "[server]\nhosts = ['docs.example.org']",
         &overrides,
@@ -340,14 +432,23 @@ fn the_cache_folder_follows_the_xdg_specification() {
     };
     let home = ("HOME", "/home/me");
     assert_eq!(location("", &[]), CacheLocation::Temporary);
-    assert_eq!(location("", &[home]), CacheLocation::Default("/home/me/.cache/larder".into()));
-    assert_eq!(location("", &[home, ("XDG_CACHE_HOME", "/c")]), CacheLocation::Default("/c/larder".into()));
+    assert_eq!(
+        location("", &[home]),
+        CacheLocation::Default("/home/me/.cache/larder".into())
+    );
+    assert_eq!(
+        location("", &[home, ("XDG_CACHE_HOME", "/c")]),
+        CacheLocation::Default("/c/larder".into())
+    );
     assert_eq!(
         location("", &[home, ("XDG_CACHE_HOME", "c")]),
         CacheLocation::Default("/home/me/.cache/larder".into())
     );
     let configured = location("compiler.cache_dir = 'kept'", &[home]);
-    assert_eq!(configured, CacheLocation::Configured(folder.0.path().join("kept")));
+    assert_eq!(
+        configured,
+        CacheLocation::Configured(folder.0.path().join("kept"))
+    );
 }
 
 /// A secret may be entered under the wrong key by mistake.

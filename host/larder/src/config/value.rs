@@ -47,9 +47,13 @@ impl<'de, N: TryFrom<u64>> Deserialize<'de> for ByteSize<N> {
         let bytes = size::parse(&text)
             .ok_or_else(|| D::Error::custom(format!("`{text}` is not a size: {}", size::HINT)))?;
         if bytes == 0 {
-            return Err(D::Error::custom("must be more than 0: there is no \"unlimited\""));
+            return Err(D::Error::custom(
+                "must be more than 0: there is no \"unlimited\"",
+            ));
         }
-        N::try_from(bytes).map(Self).map_err(|_| D::Error::custom("is too large for this limit"))
+        N::try_from(bytes)
+            .map(Self)
+            .map_err(|_| D::Error::custom("is too large for this limit"))
     }
 }
 
@@ -68,7 +72,9 @@ impl<'de> Deserialize<'de> for HumanDuration {
             D::Error::custom(format!("`{text}` is not a duration: {hint}"))
         })?;
         match time {
-            Duration::ZERO => Err(D::Error::custom("must be more than 0: there is no \"unlimited\"")),
+            Duration::ZERO => Err(D::Error::custom(
+                "must be more than 0: there is no \"unlimited\"",
+            )),
             time if time > MAX_DURATION => Err(D::Error::custom("must not be more than a year")),
             time => Ok(Self(time)),
         }
@@ -107,7 +113,12 @@ impl<'de> Deserialize<'de> for Timestamp {
 fn parse_timestamp(raw: &toml::value::Datetime) -> Option<SystemTime> {
     let date = raw.date?;
     let time = match raw.time {
-        Some(time) => format!("{:02}:{:02}:{:02}", time.hour, time.minute, time.second.unwrap_or(0)),
+        Some(time) => format!(
+            "{:02}:{:02}:{:02}",
+            time.hour,
+            time.minute,
+            time.second.unwrap_or(0)
+        ),
         None => "00:00:00".into(),
     };
     let minutes = match (raw.time, raw.offset) {
@@ -117,7 +128,11 @@ fn parse_timestamp(raw: &toml::value::Datetime) -> Option<SystemTime> {
     };
     let local = humantime::parse_rfc3339(&format!("{date}T{time}Z")).ok()?;
     let offset = Duration::from_secs(minutes.unsigned_abs() * 60);
-    if minutes < 0 { local.checked_add(offset) } else { local.checked_sub(offset) }
+    if minutes < 0 {
+        local.checked_add(offset)
+    } else {
+        local.checked_sub(offset)
+    }
 }
 
 /// A reverse proxy, or a network of them.
@@ -126,7 +141,10 @@ pub(super) struct Proxy(pub(super) TrustedProxy);
 
 impl<'de> Deserialize<'de> for Proxy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map(Self)
+            .map_err(D::Error::custom)
     }
 }
 
@@ -139,7 +157,9 @@ impl<'de> Deserialize<'de> for TokenDigest {
         let text = Scalar::deserialize(deserializer)?.0;
         // The value may be the token itself, so the error does not repeat it.
         let bad = "must be \"sha256:\" and the digest of the token in hexadecimal, as printed by `printf %s TOKEN | sha256sum`";
-        Digest::parse(&text).map(Self).map_err(|_| D::Error::custom(bad))
+        Digest::parse(&text)
+            .map(Self)
+            .map_err(|_| D::Error::custom(bad))
     }
 }
 
@@ -205,7 +225,10 @@ fn to_json(value: toml::Value) -> serde_json::Value {
         toml::Value::Boolean(yes) => yes.into(),
         toml::Value::Datetime(date) => date.to_string().into(),
         toml::Value::Array(items) => items.into_iter().map(to_json).collect(),
-        toml::Value::Table(table) => table.into_iter().map(|(key, value)| (key, to_json(value))).collect(),
+        toml::Value::Table(table) => table
+            .into_iter()
+            .map(|(key, value)| (key, to_json(value)))
+            .collect(),
     }
 }
 
@@ -263,14 +286,23 @@ impl<'de> Visitor<'de> for PageSizeVisitor {
     }
 
     fn visit_i64<E: Error>(self, size: i64) -> Result<PageSize, E> {
-        let size = u32::try_from(size).map_err(|_| E::invalid_value(Unexpected::Signed(size), &self))?;
-        Ok(PageSize { resources: Some(size), templates: Some(size) })
+        let size =
+            u32::try_from(size).map_err(|_| E::invalid_value(Unexpected::Signed(size), &self))?;
+        Ok(PageSize {
+            resources: Some(size),
+            templates: Some(size),
+        })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PageSize, A::Error> {
-        let PageSizeTable { resources, templates } =
-            PageSizeTable::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(PageSize { resources, templates })
+        let PageSizeTable {
+            resources,
+            templates,
+        } = PageSizeTable::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(PageSize {
+            resources,
+            templates,
+        })
     }
 }
 
@@ -318,11 +350,19 @@ impl Shorthand for Dir {
     const EXPECTED: &'static str = "a path, or a table with `host`, `guest` and `access`";
 
     fn from_text(text: &str) -> Result<Self, String> {
-        Ok(Self { host: text.into(), guest: None, access: Access::Read })
+        Ok(Self {
+            host: text.into(),
+            guest: None,
+            access: Access::Read,
+        })
     }
 
     fn from_table(table: DirTable) -> Result<Self, String> {
-        Ok(Self { host: table.host, guest: table.guest, access: table.access })
+        Ok(Self {
+            host: table.host,
+            guest: table.guest,
+            access: table.access,
+        })
     }
 }
 
@@ -348,7 +388,8 @@ impl<'de, T: Shorthand<Table: Deserialize<'de>>> Visitor<'de> for ShorthandVisit
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        T::from_table(T::Table::deserialize(MapAccessDeserializer::new(map))?).map_err(A::Error::custom)
+        T::from_table(T::Table::deserialize(MapAccessDeserializer::new(map))?)
+            .map_err(A::Error::custom)
     }
 }
 
@@ -358,12 +399,25 @@ mod tests {
 
     #[test]
     fn parses_sizes_with_units() {
-        for (text, bytes) in
-            [("64MiB", 64 << 20), ("1 GB", 1_000_000_000), ("7", 7), ("2KiB", 2048), ("3B", 3)]
-        {
+        for (text, bytes) in [
+            ("64MiB", 64 << 20),
+            ("1 GB", 1_000_000_000),
+            ("7", 7),
+            ("2KiB", 2048),
+            ("3B", 3),
+        ] {
             assert_eq!(size::parse(text), Some(bytes), "{text}");
         }
-        for bad in ["", "MiB", "1.5MiB", "-1", "1 M", "1mb", "99999999999GiB", "1 MiB extra"] {
+        for bad in [
+            "",
+            "MiB",
+            "1.5MiB",
+            "-1",
+            "1 M",
+            "1mb",
+            "99999999999GiB",
+            "1 MiB extra",
+        ] {
             assert_eq!(size::parse(bad), None, "{bad}");
         }
     }

@@ -33,24 +33,45 @@ pub(crate) enum Readers {
 
 impl ConfigFile {
     pub(crate) fn read(path: &Path) -> Result<Self, ConnectError> {
-        let target = follow_links(path).map_err(|error| ConnectError::Read { path: path.into(), error })?;
-        let file = Self { path: path.into(), target, content: None, metadata: None };
+        let target = follow_links(path).map_err(|error| ConnectError::Read {
+            path: path.into(),
+            error,
+        })?;
+        let file = Self {
+            path: path.into(),
+            target,
+            content: None,
+            metadata: None,
+        };
         let metadata = match fs::metadata(&file.target) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(file),
-            Err(error) => return Err(ConnectError::Read { path: file.path, error }),
+            Err(error) => {
+                return Err(ConnectError::Read {
+                    path: file.path,
+                    error,
+                });
+            }
         };
         if !metadata.is_file() {
             return Err(ConnectError::NotAFile(file.path));
         }
         let content = file.current()?;
-        Ok(Self { content, metadata: Some(metadata), ..file })
+        Ok(Self {
+            content,
+            metadata: Some(metadata),
+            ..file
+        })
     }
 
     /// The text. Empty if there is no file.
     pub(crate) fn text(&self) -> Result<&str, ConnectError> {
-        std::str::from_utf8(self.content.as_deref().unwrap_or_default())
-            .map_err(|_| ConnectError::Broken { path: self.path.clone(), reason: EditError::NotText })
+        std::str::from_utf8(self.content.as_deref().unwrap_or_default()).map_err(|_| {
+            ConnectError::Broken {
+                path: self.path.clone(),
+                reason: EditError::NotText,
+            }
+        })
     }
 
     pub(crate) fn exists(&self) -> bool {
@@ -65,8 +86,15 @@ impl ConfigFile {
         readers: Readers,
         backup: Option<&Path>,
     ) -> Result<(), ConnectError> {
-        let failed = |error| ConnectError::Write { path: self.path.clone(), error };
-        if self.metadata.as_ref().is_some_and(|metadata| metadata.permissions().readonly()) {
+        let failed = |error| ConnectError::Write {
+            path: self.path.clone(),
+            error,
+        };
+        if self
+            .metadata
+            .as_ref()
+            .is_some_and(|metadata| metadata.permissions().readonly())
+        {
             return Err(ConnectError::ReadOnly(self.path.clone()));
         }
         let Some(text) = text else {
@@ -76,25 +104,39 @@ impl ConfigFile {
         };
         let folder = self.target.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(failed)?;
-        let new = self.new_file(folder, text.as_bytes(), readers).map_err(failed)?;
+        let new = self
+            .new_file(folder, text.as_bytes(), readers)
+            .map_err(failed)?;
         self.check_unchanged()?;
         backup.map_or(Ok(()), |backup| self.back_up(backup))?;
         match &self.content {
-            Some(_) => new.persist(&self.target).map_err(|error| failed(error.error))?,
-            None => new.persist_noclobber(&self.target).map_err(|error| match error.error.kind() {
-                ErrorKind::AlreadyExists => ConnectError::Changed(self.path.clone()),
-                _ => failed(error.error),
-            })?,
+            Some(_) => new
+                .persist(&self.target)
+                .map_err(|error| failed(error.error))?,
+            None => {
+                new.persist_noclobber(&self.target)
+                    .map_err(|error| match error.error.kind() {
+                        ErrorKind::AlreadyExists => ConnectError::Changed(self.path.clone()),
+                        _ => failed(error.error),
+                    })?
+            }
         };
         Ok(())
     }
 
     /// Writes the content as it was read into a file beside this one.
     fn back_up(&self, backup: &Path) -> Result<(), ConnectError> {
-        let Some(content) = &self.content else { return Ok(()) };
-        let failed = |error| ConnectError::Write { path: backup.into(), error };
+        let Some(content) = &self.content else {
+            return Ok(());
+        };
+        let failed = |error| ConnectError::Write {
+            path: backup.into(),
+            error,
+        };
         let folder = backup.parent().unwrap_or(Path::new("."));
-        let new = self.new_file(folder, content, Readers::Owner).map_err(failed)?;
+        let new = self
+            .new_file(folder, content, Readers::Owner)
+            .map_err(failed)?;
         new.persist(backup).map_err(|error| failed(error.error))?;
         Ok(())
     }
@@ -133,7 +175,10 @@ impl ConfigFile {
         match fs::read(&self.target) {
             Ok(content) => Ok(Some(content)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(ConnectError::Read { path: self.path.clone(), error }),
+            Err(error) => Err(ConnectError::Read {
+                path: self.path.clone(),
+                error,
+            }),
         }
     }
 }
@@ -156,7 +201,10 @@ fn keep_owner(new: &fs::File, old: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     let current = new.metadata()?;
     let wanted = |old: u32, new: u32| (old != new).then_some(old);
-    match (wanted(old.uid(), current.uid()), wanted(old.gid(), current.gid())) {
+    match (
+        wanted(old.uid(), current.uid()),
+        wanted(old.gid(), current.gid()),
+    ) {
         (None, None) => Ok(()),
         (owner, group) => std::os::unix::fs::fchown(new, owner, group),
     }

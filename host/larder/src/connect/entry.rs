@@ -40,8 +40,14 @@ pub(super) enum Value {
 /// Keys that only mean something for a program that the client starts.
 const PROGRAM_KEYS: [&str; 5] = ["command", "args", "env", "env_vars", "cwd"];
 /// Keys that only mean something for a URL.
-const URL_KEYS: [&str; 6] =
-    ["url", "serverUrl", "headers", "http_headers", "env_http_headers", "bearer_token_env_var"];
+const URL_KEYS: [&str; 6] = [
+    "url",
+    "serverUrl",
+    "headers",
+    "http_headers",
+    "env_http_headers",
+    "bearer_token_env_var",
+];
 
 impl Entry {
     pub(super) fn new(client: Client, server: &Server) -> Result<Self, ConnectError> {
@@ -50,11 +56,20 @@ impl Entry {
             Server::Url { .. } if client.lacks_urls() => return Err(ConnectError::NoUrls(client)),
             Server::Url { url, token } => {
                 let mut keys = address(client, url);
-                keys.extend(token.as_ref().map(|token| credential(client, token)).transpose()?);
+                keys.extend(
+                    token
+                        .as_ref()
+                        .map(|token| credential(client, token))
+                        .transpose()?,
+                );
                 keys
             }
         };
-        Ok(Self(keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()))
+        Ok(Self(
+            keys.into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect(),
+        ))
     }
 
     /// Whether a key of an older entry contradicts this entry. All others are kept.
@@ -67,12 +82,19 @@ impl Entry {
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&Value> {
-        self.0.iter().find(|(found, _)| found == key).map(|(_, value)| value)
+        self.0
+            .iter()
+            .find(|(found, _)| found == key)
+            .map(|(_, value)| value)
     }
 
     /// Whether the entry starts a program other than this one.
     pub(super) fn is_foreign(&self) -> bool {
-        let is_larder = |word: &str| Path::new(word).file_stem().is_some_and(|stem| stem == "larder");
+        let is_larder = |word: &str| {
+            Path::new(word)
+                .file_stem()
+                .is_some_and(|stem| stem == "larder")
+        };
         match (self.get("command"), self.get("args")) {
             (None, _) => false,
             (Some(Value::Text(command)), _) if is_larder(command) => false,
@@ -92,7 +114,10 @@ fn text(text: &str) -> Value {
 }
 
 fn program(client: Client, command: &str, args: &[String]) -> Vec<(&'static str, Value)> {
-    let mut keys = vec![("command", text(command)), ("args", Value::List(args.to_vec()))];
+    let mut keys = vec![
+        ("command", text(command)),
+        ("args", Value::List(args.to_vec())),
+    ];
     if matches!(client, Client::ClaudeCode | Client::VsCode | Client::Cursor) {
         keys.insert(0, ("type", text("stdio")));
     }
@@ -103,7 +128,9 @@ fn address(client: Client, url: &str) -> Vec<(&'static str, Value)> {
     match client {
         Client::ClaudeCode | Client::VsCode => vec![("type", text("http")), ("url", text(url))],
         Client::Windsurf => vec![("serverUrl", text(url))],
-        Client::ClaudeDesktop | Client::Cursor | Client::Zed | Client::Codex => vec![("url", text(url))],
+        Client::ClaudeDesktop | Client::Cursor | Client::Zed | Client::Codex => {
+            vec![("url", text(url))]
+        }
     }
 }
 
@@ -114,8 +141,17 @@ fn credential(client: Client, token: &Token) -> Result<(&'static str, Value), Co
         Client::ClaudeCode => format!("${{{variable}}}"),
         Client::VsCode | Client::Cursor | Client::Windsurf => format!("${{env:{variable}}}"),
         Client::Zed | Client::ClaudeDesktop => {
-            value.clone().ok_or_else(|| ConnectError::NoToken { client, variable: variable.clone() })?
+            value.clone().ok_or_else(|| ConnectError::NoToken {
+                client,
+                variable: variable.clone(),
+            })?
         }
     };
-    Ok(("headers", Value::Map(vec![("Authorization".to_owned(), format!("Bearer {written}"))])))
+    Ok((
+        "headers",
+        Value::Map(vec![(
+            "Authorization".to_owned(),
+            format!("Bearer {written}"),
+        )]),
+    ))
 }

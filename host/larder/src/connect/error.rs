@@ -50,7 +50,9 @@ pub(crate) enum EditError {
     NotATable(String),
     #[error("`{0}` is there twice")]
     Duplicate(String),
-    #[error("its entry `{0}` is for another program: use --name for another entry, or change it by hand")]
+    #[error(
+        "its entry `{0}` is for another program: use --name for another entry, or change it by hand"
+    )]
     Foreign(String),
 }
 
@@ -66,6 +68,9 @@ impl From<TomlTextError> for EditError {
 impl ConnectError {
     /// Whether the user has to change the command or the file.
     pub(crate) fn is_usage(&self) -> bool {
-        !matches!(self, Self::Read { .. } | Self::Write { .. } | Self::Changed(_))
+        !matches!(
+            self,
+            Self::Read { .. } | Self::Write { .. } | Self::Changed(_)
+        )
     }
 }

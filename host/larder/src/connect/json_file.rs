@@ -22,7 +22,9 @@ pub(super) struct Place<'a> {
 /// Adds the entry, or changes those of its keys that differ.
 pub(super) fn set(text: &str, place: Place<'_>, entry: &Entry) -> Result<String, EditError> {
     edit(text, place, |root| {
-        let file = root.object_value_or_create().ok_or_else(|| EditError::NotATable("it".into()))?;
+        let file = root
+            .object_value_or_create()
+            .ok_or_else(|| EditError::NotATable("it".into()))?;
         let section = match property(&file, place.section)? {
             Some(section) => table(&section, place.section)?,
             None => {
@@ -33,7 +35,10 @@ pub(super) fn set(text: &str, place: Place<'_>, entry: &Entry) -> Result<String,
         match property(&section, place.name)? {
             Some(existing) => update(&table(&existing, place.name)?, entry),
             None => {
-                let keys = entry.0.iter().map(|(key, value)| (key.clone(), input(value)));
+                let keys = entry
+                    .0
+                    .iter()
+                    .map(|(key, value)| (key.clone(), input(value)));
                 section.append(place.name, CstInputValue::Object(keys.collect()));
                 Ok(())
             }
@@ -54,9 +59,14 @@ pub(super) fn remove(text: &str, place: Place<'_>) -> Result<String, EditError> 
 /// Returns the entry, if there is one.
 pub(super) fn entry(text: &str, place: Place<'_>) -> Result<Option<Entry>, EditError> {
     let root = parse(text.trim_start_matches(MARK), place.syntax)?;
-    let Some(entry) = find(&root, place)? else { return Ok(None) };
+    let Some(entry) = find(&root, place)? else {
+        return Ok(None);
+    };
     let keys = table(&entry, place.name)?.properties().into_iter();
-    Ok(Some(Entry(keys.map(|key| (key.decoded_name().unwrap_or_default(), value(&key))).collect())))
+    Ok(Some(Entry(
+        keys.map(|key| (key.decoded_name().unwrap_or_default(), value(&key)))
+            .collect(),
+    )))
 }
 
 fn edit(
@@ -96,7 +106,9 @@ fn parse(text: &str, syntax: Syntax) -> Result<CstRootNode, EditError> {
 fn find(root: &CstRootNode, place: Place<'_>) -> Result<Option<CstObjectProp>, EditError> {
     let file = match root.value() {
         None => return Ok(None),
-        Some(value) => value.as_object().ok_or_else(|| EditError::NotATable("it".into()))?,
+        Some(value) => value
+            .as_object()
+            .ok_or_else(|| EditError::NotATable("it".into()))?,
     };
     match property(&file, place.section)? {
         Some(section) => property(&table(&section, place.section)?, place.name),
@@ -106,8 +118,10 @@ fn find(root: &CstRootNode, place: Place<'_>) -> Result<Option<CstObjectProp>, E
 
 /// Returns the property with this name. Programs differ in which one they read if there are two.
 fn property(object: &CstObject, name: &str) -> Result<Option<CstObjectProp>, EditError> {
-    let mut found =
-        object.properties().into_iter().filter(|property| property.decoded_name().as_deref() == Some(name));
+    let mut found = object
+        .properties()
+        .into_iter()
+        .filter(|property| property.decoded_name().as_deref() == Some(name));
     match (found.next(), found.next()) {
         (_, Some(_)) => Err(EditError::Duplicate(name.to_owned())),
         (first, None) => Ok(first),
@@ -115,19 +129,26 @@ fn property(object: &CstObject, name: &str) -> Result<Option<CstObjectProp>, Edi
 }
 
 fn table(property: &CstObjectProp, name: &str) -> Result<CstObject, EditError> {
-    property.object_value().ok_or_else(|| EditError::NotATable(format!("its `{name}`")))
+    property
+        .object_value()
+        .ok_or_else(|| EditError::NotATable(format!("its `{name}`")))
 }
 
 fn update(object: &CstObject, entry: &Entry) -> Result<(), EditError> {
     for property in object.properties() {
-        if property.decoded_name().is_some_and(|key| entry.replaces(&key)) {
+        if property
+            .decoded_name()
+            .is_some_and(|key| entry.replaces(&key))
+        {
             property.remove();
         }
     }
     for (key, wanted) in &entry.0 {
         match (property(object, key)?, wanted) {
             (Some(existing), Value::Map(pairs)) if existing.object_value().is_some() => {
-                let pairs = pairs.iter().map(|(key, text)| (key.clone(), Value::Text(text.clone())));
+                let pairs = pairs
+                    .iter()
+                    .map(|(key, text)| (key.clone(), Value::Text(text.clone())));
                 let map = Entry(pairs.collect());
                 set_all(&table(&existing, key)?, &map)?;
             }
@@ -159,7 +180,9 @@ fn input(value: &Value) -> CstInputValue {
         Value::Text(text) => text.clone().into(),
         Value::List(items) => items.clone().into(),
         Value::Map(pairs) => {
-            let pairs = pairs.iter().map(|(key, text)| (key.clone(), text.clone().into()));
+            let pairs = pairs
+                .iter()
+                .map(|(key, text)| (key.clone(), text.clone().into()));
             CstInputValue::Object(pairs.collect())
         }
         Value::Other => CstInputValue::Null,
@@ -174,7 +197,12 @@ fn value(property: &CstObjectProp) -> Value {
             return pairs.collect::<Option<_>>().map(Value::Map);
         }
         if let Some(array) = node.as_array() {
-            return array.elements().iter().map(string).collect::<Option<_>>().map(Value::List);
+            return array
+                .elements()
+                .iter()
+                .map(string)
+                .collect::<Option<_>>()
+                .map(Value::List);
         }
         string(&node).map(Value::Text)
     });

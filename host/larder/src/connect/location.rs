@@ -68,12 +68,19 @@ struct Folders<'a> {
 impl Folders<'_> {
     fn user_file(&self, client: Client) -> Result<PathBuf, ConnectError> {
         Ok(match client {
-            Client::ClaudeDesktop => self.settings()?.join("Claude").join("claude_desktop_config.json"),
+            Client::ClaudeDesktop => self
+                .settings()?
+                .join("Claude")
+                .join("claude_desktop_config.json"),
             Client::ClaudeCode => self.own("CLAUDE_CONFIG_DIR", "")?.join(".claude.json"),
             Client::VsCode => self.settings()?.join("Code").join("User").join("mcp.json"),
             Client::Cursor => self.home()?.join(".cursor").join("mcp.json"),
             Client::Zed => self.zed()?.join("settings.json"),
-            Client::Windsurf => self.home()?.join(".codeium").join("windsurf").join("mcp_config.json"),
+            Client::Windsurf => self
+                .home()?
+                .join(".codeium")
+                .join("windsurf")
+                .join("mcp_config.json"),
             Client::Codex => self.own("CODEX_HOME", ".codex")?.join("config.toml"),
         })
     }
@@ -81,11 +88,17 @@ impl Folders<'_> {
     /// An absolute path from the environment.
     fn path(&self, name: &str) -> Option<PathBuf> {
         // Whether a path is absolute depends on the system that runs this, and tests ask for all three.
-        (self.variable)(name).filter(|path| !path.is_empty()).map(PathBuf::from)
+        (self.variable)(name)
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from)
     }
 
     fn home(&self) -> Result<PathBuf, ConnectError> {
-        let name = if self.platform == Platform::Windows { "USERPROFILE" } else { "HOME" };
+        let name = if self.platform == Platform::Windows {
+            "USERPROFILE"
+        } else {
+            "HOME"
+        };
         self.path(name).ok_or(ConnectError::NoHome(name))
     }
 
@@ -129,7 +142,10 @@ mod tests {
 
     fn check(platform: Platform, variables: &[(&str, &str)], expected: Expect) {
         let variable = |name: &str| {
-            variables.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned())
+            variables
+                .iter()
+                .find(|(found, _)| *found == name)
+                .map(|(_, value)| (*value).to_owned())
         };
         let files = Client::value_variants().iter().map(|client| {
             match file_of(*client, Scope::User, platform, &variable) {
@@ -202,7 +218,10 @@ mod tests {
     fn finds_the_file_of_each_client_on_windows() {
         check(
             Platform::Windows,
-            &[("USERPROFILE", r"C:\Users\ada"), ("APPDATA", r"C:\Users\ada\AppData\Roaming")],
+            &[
+                ("USERPROFILE", r"C:\Users\ada"),
+                ("APPDATA", r"C:\Users\ada\AppData\Roaming"),
+            ],
             expect![[r#"
                 C:\Users\ada\AppData\Roaming/Claude/claude_desktop_config.json
                 C:\Users\ada/.claude.json
@@ -219,10 +238,24 @@ mod tests {
     fn reports_a_missing_home_folder_and_clients_without_project_files() {
         let file = |client, scope| file_of(client, scope, Platform::Linux, &|_| None);
         let error = file(Client::Cursor, Scope::User).unwrap_err().to_string();
-        assert!(error.contains("HOME is not set") && error.contains("--file"), "{error}");
+        assert!(
+            error.contains("HOME is not set") && error.contains("--file"),
+            "{error}"
+        );
         let project = Scope::Project(Path::new("/work"));
-        assert_eq!(file(Client::VsCode, project).unwrap(), Path::new("/work/.vscode/mcp.json"));
-        assert_eq!(file(Client::ClaudeCode, project).unwrap(), Path::new("/work/.mcp.json"));
-        assert!(file(Client::Windsurf, project).unwrap_err().to_string().contains("without --project"));
+        assert_eq!(
+            file(Client::VsCode, project).unwrap(),
+            Path::new("/work/.vscode/mcp.json")
+        );
+        assert_eq!(
+            file(Client::ClaudeCode, project).unwrap(),
+            Path::new("/work/.mcp.json")
+        );
+        assert!(
+            file(Client::Windsurf, project)
+                .unwrap_err()
+                .to_string()
+                .contains("without --project")
+        );
     }
 }

@@ -57,7 +57,11 @@ impl Plan {
         name: &str,
         change: &Change,
     ) -> Result<Self, ConnectError> {
-        let target = Target { client, path: path.to_owned(), name: name.to_owned() };
+        let target = Target {
+            client,
+            path: path.to_owned(),
+            name: name.to_owned(),
+        };
         let file = ConfigFile::read(path)?;
         match change {
             Change::Set(server) => Self::set(target, file, server),
@@ -70,10 +74,24 @@ impl Plan {
         let old = file.text()?;
         target.check_own(old)?;
         let text = target.with(old, &entry)?;
-        let backup = if target.original(&file)?.is_some() { Backup::Keep } else { Backup::Write };
+        let backup = if target.original(&file)?.is_some() {
+            Backup::Keep
+        } else {
+            Backup::Write
+        };
         let has_token = matches!(server, Server::Url { token: Some(_), .. });
-        let readers = if has_token { Readers::Owner } else { Readers::Default };
-        Ok(Self { target, file, backup, text: Some(text), readers })
+        let readers = if has_token {
+            Readers::Owner
+        } else {
+            Readers::Default
+        };
+        Ok(Self {
+            target,
+            file,
+            backup,
+            text: Some(text),
+            readers,
+        })
     }
 
     fn remove(target: Target, file: ConfigFile) -> Result<Self, ConnectError> {
@@ -81,9 +99,18 @@ impl Plan {
         target.check_own(old)?;
         let (text, backup) = match target.original(&file)? {
             Some(original) => (original, Backup::Delete),
-            None => (file.exists().then(|| target.without(old)).transpose()?, Backup::Write),
+            None => (
+                file.exists().then(|| target.without(old)).transpose()?,
+                Backup::Write,
+            ),
         };
-        Ok(Self { target, file, backup, text, readers: Readers::Default })
+        Ok(Self {
+            target,
+            file,
+            backup,
+            text,
+            readers: Readers::Default,
+        })
     }
 
     /// Whether the file already is as wanted.
@@ -111,17 +138,29 @@ impl Plan {
         let diff = similar::TextDiff::from_lines(old, self.text.as_deref().unwrap_or_default());
         let (before, after) = (self.file.exists(), self.text.is_some());
         let header = |exists| if exists { name.as_str() } else { "/dev/null" };
-        let diff = diff.unified_diff().header(header(before), header(after)).to_string();
-        diff.lines().map(|line| without_token(line) + "\n").collect()
+        let diff = diff
+            .unified_diff()
+            .header(header(before), header(after))
+            .to_string();
+        diff.lines()
+            .map(|line| without_token(line) + "\n")
+            .collect()
     }
 
     /// Writes the change. Returns the path of the backup, if there is one.
     pub(crate) fn write(&self) -> Result<Option<PathBuf>, ConnectError> {
         let backup = self.target.backup();
         let is_new = self.backup == Backup::Write;
-        self.file.replace(self.text.as_deref(), self.readers, is_new.then_some(&*backup))?;
+        self.file.replace(
+            self.text.as_deref(),
+            self.readers,
+            is_new.then_some(&*backup),
+        )?;
         if self.backup == Backup::Delete && backup.exists() {
-            let failed = |error| ConnectError::Write { path: backup.clone(), error };
+            let failed = |error| ConnectError::Write {
+                path: backup.clone(),
+                error,
+            };
             std::fs::remove_file(&backup).map_err(failed)?;
         }
         Ok(Some(backup).filter(|backup| self.file.exists() && backup.exists()))
@@ -130,7 +169,11 @@ impl Plan {
 
 impl Target {
     fn backup(&self) -> PathBuf {
-        let mut name = self.path.file_name().map(OsString::from).unwrap_or_default();
+        let mut name = self
+            .path
+            .file_name()
+            .map(OsString::from)
+            .unwrap_or_default();
         name.push(format!(".{}-backup", self.name));
         self.path.with_file_name(name)
     }
@@ -139,18 +182,26 @@ impl Target {
     /// there was no file.
     fn original(&self, file: &ConfigFile) -> Result<Option<Option<String>>, ConnectError> {
         let current = file.text()?;
-        let Some(entry) = self.entry(current)?.filter(Entry::is_complete) else { return Ok(None) };
+        let Some(entry) = self.entry(current)?.filter(Entry::is_complete) else {
+            return Ok(None);
+        };
         let backup = ConfigFile::read(&self.backup())?;
         // An older backup may be anything, and an error in it says nothing about the file.
-        let Ok(original) = backup.text() else { return Ok(None) };
+        let Ok(original) = backup.text() else {
+            return Ok(None);
+        };
         let is_original = matches!(self.entry(original), Ok(None))
-            && self.with(original, &entry).is_ok_and(|text| text == current);
+            && self
+                .with(original, &entry)
+                .is_ok_and(|text| text == current);
         Ok(is_original.then(|| backup.exists().then(|| original.to_owned())))
     }
 
     fn check_own(&self, text: &str) -> Result<(), ConnectError> {
         match self.entry(text)? {
-            Some(entry) if entry.is_foreign() => Err(self.broken(EditError::Foreign(self.name.clone()))),
+            Some(entry) if entry.is_foreign() => {
+                Err(self.broken(EditError::Foreign(self.name.clone())))
+            }
             _ => Ok(()),
         }
     }
@@ -183,12 +234,19 @@ impl Target {
     fn place(&self) -> Option<Place<'_>> {
         match self.client.syntax() {
             Syntax::Toml => None,
-            syntax => Some(Place { syntax, section: self.client.section(), name: &self.name }),
+            syntax => Some(Place {
+                syntax,
+                section: self.client.section(),
+                name: &self.name,
+            }),
         }
     }
 
     fn broken(&self, reason: EditError) -> ConnectError {
-        ConnectError::Broken { path: self.path.clone(), reason }
+        ConnectError::Broken {
+            path: self.path.clone(),
+            reason,
+        }
     }
 }
 

@@ -9,7 +9,10 @@ use tempfile::TempDir;
 use super::*;
 
 fn server() -> Change {
-    Change::Set(Server::Program { command: "/bin/larder".into(), args: vec!["serve".into()] })
+    Change::Set(Server::Program {
+        command: "/bin/larder".into(),
+        args: vec!["serve".into()],
+    })
 }
 
 fn file(content: Option<&str>) -> (TempDir, PathBuf) {
@@ -24,7 +27,11 @@ fn file(content: Option<&str>) -> (TempDir, PathBuf) {
 #[test]
 fn a_concurrent_change_is_not_overwritten() {
     for client in Client::value_variants() {
-        for (before, after) in [(Some(""), Some("# new\n")), (Some(""), None), (None, Some("# new\n"))] {
+        for (before, after) in [
+            (Some(""), Some("# new\n")),
+            (Some(""), None),
+            (None, Some("# new\n")),
+        ] {
             let (folder, path) = file(before);
             let plan = Plan::new(*client, &path, "larder", &server()).unwrap();
             match after {
@@ -43,11 +50,17 @@ fn a_concurrent_change_is_not_overwritten() {
 #[test]
 fn a_change_before_the_removal_is_not_lost() {
     let (_folder, path) = file(None);
-    Plan::new(Client::Codex, &path, "larder", &server()).unwrap().write().unwrap();
+    Plan::new(Client::Codex, &path, "larder", &server())
+        .unwrap()
+        .write()
+        .unwrap();
     let plan = Plan::new(Client::Codex, &path, "larder", &Change::Remove).unwrap();
     let changed = fs::read_to_string(&path).unwrap() + "# mine\n";
     fs::write(&path, &changed).unwrap();
-    assert!(matches!(plan.write().unwrap_err(), ConnectError::Changed(_)));
+    assert!(matches!(
+        plan.write().unwrap_err(),
+        ConnectError::Changed(_)
+    ));
     assert_eq!(fs::read_to_string(&path).unwrap(), changed);
 }
 
@@ -57,10 +70,16 @@ fn several_entries_are_removed_in_any_order() {
     for order in [["one", "two"], ["two", "one"]] {
         let (_folder, path) = file(Some(original));
         for name in ["one", "two"] {
-            Plan::new(Client::Codex, &path, name, &server()).unwrap().write().unwrap();
+            Plan::new(Client::Codex, &path, name, &server())
+                .unwrap()
+                .write()
+                .unwrap();
         }
         for name in order {
-            Plan::new(Client::Codex, &path, name, &Change::Remove).unwrap().write().unwrap();
+            Plan::new(Client::Codex, &path, name, &Change::Remove)
+                .unwrap()
+                .write()
+                .unwrap();
         }
         let left = fs::read_to_string(&path).unwrap();
         assert_eq!(left.trim_end(), original, "{order:?}");
@@ -78,18 +97,36 @@ fn tables_of_any_form_are_edited() {
         "[mcp_servers.larder] # mine\r\ncommand = \"x/larder\" # old\r\n[mcp_servers.larder.env]\r\nA = \"1\"\r\n\r\n[mcp_servers.b]\r\ncommand = \"b\"",
     ] {
         let (_folder, path) = file(Some(before));
-        Plan::new(Client::Codex, &path, "larder", &server()).unwrap().write().unwrap();
+        Plan::new(Client::Codex, &path, "larder", &server())
+            .unwrap()
+            .write()
+            .unwrap();
         let after = fs::read_to_string(&path).unwrap();
-        assert!(!after.contains(commands[0]) && after.contains(commands[1]), "{after}");
+        assert!(
+            !after.contains(commands[0]) && after.contains(commands[1]),
+            "{after}"
+        );
         for comment in ["# all", "# mine", "# old", "# end"] {
             assert_eq!(after.contains(comment), before.contains(comment), "{after}");
         }
         assert_eq!(after.ends_with('\n'), before.ends_with('\n'), "{after:?}");
-        let ends_like_windows = |text: &str| text.matches('\n').count() == text.matches("\r\n").count();
-        assert_eq!(ends_like_windows(&after), ends_like_windows(before), "{after:?}");
+        let ends_like_windows =
+            |text: &str| text.matches('\n').count() == text.matches("\r\n").count();
+        assert_eq!(
+            ends_like_windows(&after),
+            ends_like_windows(before),
+            "{after:?}"
+        );
         let json: toml::Table = after.parse().unwrap();
-        assert_eq!(json["mcp_servers"]["b"]["command"].as_str(), Some("b"), "{after}");
-        Plan::new(Client::Codex, &path, "larder", &Change::Remove).unwrap().write().unwrap();
+        assert_eq!(
+            json["mcp_servers"]["b"]["command"].as_str(),
+            Some("b"),
+            "{after}"
+        );
+        Plan::new(Client::Codex, &path, "larder", &Change::Remove)
+            .unwrap()
+            .write()
+            .unwrap();
         let left: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
         let servers = left["mcp_servers"].as_table().unwrap();
         assert_eq!(servers.keys().collect::<Vec<_>>(), ["b"]);

@@ -8,11 +8,17 @@ use super::error::EditError;
 use crate::toml_text;
 
 /// Adds the entry, or changes those of its keys that differ.
-pub(super) fn set(text: &str, section: &str, name: &str, entry: &Entry) -> Result<String, EditError> {
+pub(super) fn set(
+    text: &str,
+    section: &str,
+    name: &str,
+    entry: &Entry,
+) -> Result<String, EditError> {
     let document = toml_text::parse(text)?;
     match servers(&document, section)? {
         Some(servers)
-            if servers.contains_key(name) || !toml_text::accepts_headers(&document, &[section])? =>
+            if servers.contains_key(name)
+                || !toml_text::accepts_headers(&document, &[section])? =>
         {
             toml_text::edit(text, |document| update(document, section, name, entry))
         }
@@ -23,7 +29,9 @@ pub(super) fn set(text: &str, section: &str, name: &str, entry: &Entry) -> Resul
 /// Removes the entry.
 pub(super) fn remove(text: &str, section: &str, name: &str) -> Result<String, EditError> {
     let document = toml_text::parse(text)?;
-    let Some(servers) = servers(&document, section)? else { return Ok(text.to_owned()) };
+    let Some(servers) = servers(&document, section)? else {
+        return Ok(text.to_owned());
+    };
     match servers.get(name) {
         None => Ok(text.to_owned()),
         Some(Item::Table(table)) if !table.is_dotted() => Ok(toml_text::without_table(text, table)),
@@ -43,11 +51,22 @@ pub(super) fn entry(text: &str, section: &str, name: &str) -> Result<Option<Entr
         return Ok(None);
     };
     let table = toml_text::table_like(found, name)?;
-    Ok(Some(Entry(table.iter().map(|(key, item)| (key.to_owned(), value(item))).collect())))
+    Ok(Some(Entry(
+        table
+            .iter()
+            .map(|(key, item)| (key.to_owned(), value(item)))
+            .collect(),
+    )))
 }
 
-fn servers<'a>(document: &'a Document<&str>, section: &str) -> Result<Option<&'a dyn TableLike>, EditError> {
-    Ok(document.get(section).map(|item| toml_text::table_like(item, section)).transpose()?)
+fn servers<'a>(
+    document: &'a Document<&str>,
+    section: &str,
+) -> Result<Option<&'a dyn TableLike>, EditError> {
+    Ok(document
+        .get(section)
+        .map(|item| toml_text::table_like(item, section))
+        .transpose()?)
 }
 
 fn append(text: &str, section: &str, name: &str, entry: &Entry) -> String {
@@ -58,13 +77,24 @@ fn append(text: &str, section: &str, name: &str, entry: &Entry) -> String {
     toml_text::append(text, &[section, name], table)
 }
 
-fn update(document: &mut DocumentMut, section: &str, name: &str, entry: &Entry) -> Result<(), EditError> {
+fn update(
+    document: &mut DocumentMut,
+    section: &str,
+    name: &str,
+    entry: &Entry,
+) -> Result<(), EditError> {
     let not_a_table = |name: &str| EditError::NotATable(format!("its `{name}`"));
     let servers = document.get_mut(section).and_then(Item::as_table_like_mut);
     let servers = servers.ok_or_else(|| not_a_table(section))?;
-    let found = servers.entry(name).or_insert_with(|| Item::Value(InlineTable::new().into()));
+    let found = servers
+        .entry(name)
+        .or_insert_with(|| Item::Value(InlineTable::new().into()));
     let table = found.as_table_like_mut().ok_or_else(|| not_a_table(name))?;
-    let old: Vec<_> = table.iter().map(|(key, _)| key.to_owned()).filter(|key| entry.replaces(key)).collect();
+    let old: Vec<_> = table
+        .iter()
+        .map(|(key, _)| key.to_owned())
+        .filter(|key| entry.replaces(key))
+        .collect();
     for key in old {
         table.remove(&key);
     }
@@ -92,9 +122,15 @@ fn item(value: &Value) -> Item {
 fn value(item: &Item) -> Value {
     let string = |item: &toml_edit::Value| item.as_str().map(ToOwned::to_owned);
     let known = if let Some(array) = item.as_array() {
-        array.iter().map(string).collect::<Option<_>>().map(Value::List)
+        array
+            .iter()
+            .map(string)
+            .collect::<Option<_>>()
+            .map(Value::List)
     } else if let Some(table) = item.as_inline_table() {
-        let pairs = table.iter().map(|(key, value)| Some((key.to_owned(), string(value)?)));
+        let pairs = table
+            .iter()
+            .map(|(key, value)| Some((key.to_owned(), string(value)?)));
         pairs.collect::<Option<_>>().map(Value::Map)
     } else {
         item.as_value().and_then(string).map(Value::Text)

@@ -15,7 +15,9 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) fn of_tool(name: &str, before: Option<&str>, after: Option<&str>) -> String {
     let name = sanitize::line(name);
     let Some(after) = after else {
-        return format!("  the definition of {name} is too long to be shown: look at it on the page\n");
+        return format!(
+            "  the definition of {name} is too long to be shown: look at it on the page\n"
+        );
     };
     let old = before.map(definition).unwrap_or_default();
     let new = definition(after);
@@ -30,7 +32,9 @@ pub(super) fn of_tool(name: &str, before: Option<&str>, after: Option<&str>) -> 
 
 /// Writes a definition as lines: each member, and below it its text, or its JSON.
 fn definition(json: &str) -> String {
-    let Ok(Value::Object(members)) = serde_json::from_str(json) else { return visible(json) + "\n" };
+    let Ok(Value::Object(members)) = serde_json::from_str(json) else {
+        return visible(json) + "\n";
+    };
     let mut lines = String::new();
     for (name, value) in members {
         let text = match value {
@@ -39,7 +43,8 @@ fn definition(json: &str) -> String {
             other => serde_json::to_string_pretty(&other).unwrap_or_default(),
         };
         lines += &format!("{}:\n", visible(&name));
-        text.split('\n').for_each(|line| lines += &format!("  {}\n", visible(line)));
+        text.split('\n')
+            .for_each(|line| lines += &format!("  {}\n", visible(line)));
     }
     lines
 }
@@ -90,9 +95,15 @@ mod tests {
                  name:
                    double
         "#]]
-        .assert_eq(&format!("tools:\n{}", of_tool("do\u{1b}uble", Some(before), Some(after))));
+        .assert_eq(&format!(
+            "tools:\n{}",
+            of_tool("do\u{1b}uble", Some(before), Some(after))
+        ));
         let new = of_tool("double", None, Some(before));
-        assert!(new.contains("+  Doubles.\n") && !new.contains("    -"), "{new}");
+        assert!(
+            new.contains("+  Doubles.\n") && !new.contains("    -"),
+            "{new}"
+        );
         assert!(of_tool("double", None, None).contains("too long"));
     }
 }

@@ -92,13 +92,26 @@ impl Approve {
         Ok(Outcome::Success)
     }
 
-    async fn decide(&self, server: &ServerAddress, request: &Request) -> Result<Value, CommandError> {
-        let Request { provider, digest, id, .. } = request;
+    async fn decide(
+        &self,
+        server: &ServerAddress,
+        request: &Request,
+    ) -> Result<Value, CommandError> {
+        let Request {
+            provider,
+            digest,
+            id,
+            ..
+        } = request;
         let body = json!({
             "decision": self.verb(), "digest": digest, "id": id, "only_this_digest": self.digest.is_some(),
         });
         let path = format!("/api/approvals/{}", encode(provider));
-        let decided = server.builder.clone().admin_post(&server.url, &path, &body).await?;
+        let decided = server
+            .builder
+            .clone()
+            .admin_post(&server.url, &path, &body)
+            .await?;
         self.note_decision(provider);
         Ok(decided)
     }
@@ -111,8 +124,13 @@ async fn requests(server: &ServerAddress, query: &str) -> Result<Vec<Request>, C
     loop {
         let page: Page = server.builder.clone().admin_get(&server.url, &path).await?;
         requests.extend(page.items);
-        let Some(cursor) = page.next else { return Ok(requests) };
-        path = format!("/api/approvals?limit=500&{query}&cursor={}", encode(&cursor));
+        let Some(cursor) = page.next else {
+            return Ok(requests);
+        };
+        path = format!(
+            "/api/approvals?limit=500&{query}&cursor={}",
+            encode(&cursor)
+        );
         if !cursors.insert(cursor) {
             return Err(CommandError::CursorLoop);
         }
@@ -122,7 +140,9 @@ async fn requests(server: &ServerAddress, query: &str) -> Result<Vec<Request>, C
 /// Encodes a text as the value of a query.
 fn encode(text: &str) -> String {
     let byte = |byte: u8| match byte {
-        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' | b'.' => {
+            char::from(byte).to_string()
+        }
         _ => format!("%{byte:02X}"),
     };
     text.bytes().map(byte).collect()
@@ -141,7 +161,10 @@ impl Request {
     /// The name of the provider within its team.
     fn name(&self) -> &str {
         let team = self.team.as_deref().unwrap_or_default();
-        let name = self.provider.strip_prefix(team).and_then(|rest| rest.strip_prefix('/'));
+        let name = self
+            .provider
+            .strip_prefix(team)
+            .and_then(|rest| rest.strip_prefix('/'));
         name.unwrap_or(&self.provider)
     }
 
@@ -151,14 +174,25 @@ impl Request {
 
     fn described(&self) -> Described<'_> {
         let team = self.team.as_deref().unwrap_or("default");
-        Described { team, digest: &self.digest, id: self.id.clone(), shown: self.show() }
+        Described {
+            team,
+            digest: &self.digest,
+            id: self.id.clone(),
+            shown: self.show(),
+        }
     }
 
     /// Shows the request as a comparison with what was approved.
     fn show(&self) -> String {
-        let team = self.team.as_ref().map(|team| format!(" of team {}", sanitize::line(team)));
+        let team = self
+            .team
+            .as_ref()
+            .map(|team| format!(" of team {}", sanitize::line(team)));
         let (provider, digest) = (sanitize::line(self.name()), short(&self.digest));
-        let mut shown = format!("{provider}{} ({digest}) requests\n", team.unwrap_or_default());
+        let mut shown = format!(
+            "{provider}{} ({digest}) requests\n",
+            team.unwrap_or_default()
+        );
         for Change { kind, line } in &self.changes {
             let sign = match kind.as_str() {
                 "added" => '+',
@@ -167,7 +201,13 @@ impl Request {
             };
             shown += &format!("  {sign} {}\n", sanitize::line(line));
         }
-        for ToolChange { name, before, after, .. } in &self.tools {
+        for ToolChange {
+            name,
+            before,
+            after,
+            ..
+        } in &self.tools
+        {
             let [before, after] = [before, after].map(|json| json.as_ref().map(Value::to_string));
             shown += &difference::of_tool(name, before.as_deref(), after.as_deref());
         }
@@ -181,7 +221,10 @@ mod tests {
 
     #[test]
     fn shows_a_comparison_without_control_characters() {
-        let change = |kind: &str, line: &str| Change { kind: kind.into(), line: line.into() };
+        let change = |kind: &str, line: &str| Change {
+            kind: kind.into(),
+            line: line.into(),
+        };
         let request = Request {
             provider: "docs/wiki".into(),
             team: Some("docs".into()),

@@ -29,15 +29,22 @@ pub(super) fn examine(config: &Config) -> AddressReport {
         (_, [(_, _, endpoint), (_, _, admin)]) if endpoint == admin => "path",
         _ => return report,
     };
-    let fault = format!("admin.listen: is the address of `server.listen` too: choose another {other}");
+    let fault =
+        format!("admin.listen: is the address of `server.listen` too: choose another {other}");
     report.faults.push(fault);
     report
 }
 
 /// Returns both addresses, with their keys.
 fn all(config: &Config) -> impl Iterator<Item = (&'static str, &ListenAddress)> {
-    let admin = config.admin.listen.as_ref().map(|listen| ("admin.listen", listen));
-    [("server.listen", &config.endpoint.listen)].into_iter().chain(admin)
+    let admin = config
+        .admin
+        .listen
+        .as_ref()
+        .map(|listen| ("admin.listen", listen));
+    [("server.listen", &config.endpoint.listen)]
+        .into_iter()
+        .chain(admin)
 }
 
 /// Returns the IP addresses of a configuration, with their keys.
@@ -73,8 +80,13 @@ pub(super) fn find_use(address: SocketAddr) -> AddressUse {
     if UdpSocket::bind((address.ip(), 0)).is_err() {
         return AddressUse::NotHere;
     }
-    let is_in_use = address.port() != 0 && TcpStream::connect_timeout(&reachable(address), TIMEOUT).is_ok();
-    if is_in_use { AddressUse::InUse } else { AddressUse::Free }
+    let is_in_use =
+        address.port() != 0 && TcpStream::connect_timeout(&reachable(address), TIMEOUT).is_ok();
+    if is_in_use {
+        AddressUse::InUse
+    } else {
+        AddressUse::Free
+    }
 }
 
 impl AddressReport {

@@ -33,15 +33,28 @@ struct Check {
 
 impl Check {
     fn passed(name: &'static str, detail: impl Into<String>) -> Self {
-        Self { name, ok: true, detail: detail.into(), stderr: Vec::new() }
+        Self {
+            name,
+            ok: true,
+            detail: detail.into(),
+            stderr: Vec::new(),
+        }
     }
 
     fn failed(name: &'static str, detail: impl Into<String>) -> Self {
-        Self { name, ok: false, detail: detail.into(), stderr: Vec::new() }
+        Self {
+            name,
+            ok: false,
+            detail: detail.into(),
+            stderr: Vec::new(),
+        }
     }
 
     fn with_stderr(self, stderr: &str) -> Self {
-        Self { stderr: guest_stderr::lines(stderr), ..self }
+        Self {
+            stderr: guest_stderr::lines(stderr),
+            ..self
+        }
     }
 }
 
@@ -51,17 +64,26 @@ pub(super) async fn check(
     team: TeamArg,
     json: bool,
 ) -> Result<Outcome, CommandError> {
-    let component =
-        std::fs::read(file).map_err(|error| CommandError::Input { path: file.to_owned(), error })?;
+    let component = std::fs::read(file).map_err(|error| CommandError::Input {
+        path: file.to_owned(),
+        error,
+    })?;
     let folder = temp_plugins::create(file, &component)?;
     let plugins = Some(folder.path().to_owned());
-    let overrides = Overrides { config, plugins, team: team.team, ..Overrides::default() };
+    let overrides = Overrides {
+        config,
+        plugins,
+        team: team.team,
+        ..Overrides::default()
+    };
     let is_configured = overrides.config.is_some();
     let config = match overrides.config {
         Some(_) => {
             let mut config = config::load(&overrides)?;
             // The component is checked for this team only.
-            config.teams.retain(|name, _| overrides.team.as_ref().is_none_or(|team| team == name));
+            config
+                .teams
+                .retain(|name, _| overrides.team.as_ref().is_none_or(|team| team == name));
             config.over_stdio()?
         }
         None => config::without_file(folder.path(), &overrides)?,
@@ -71,7 +93,11 @@ pub(super) async fn check(
     let checks = run_checks(&app, is_configured).await;
     app.finish().await;
     let ok = checks.iter().all(|check| check.ok);
-    let findings = Findings { file: file.display().to_string(), ok, checks };
+    let findings = Findings {
+        file: file.display().to_string(),
+        ok,
+        checks,
+    };
     match json {
         true => out::json(&findings)?,
         false => out::text(&show(&findings.checks))?,
@@ -80,20 +106,40 @@ pub(super) async fn check(
 }
 
 async fn run_checks(app: &App, is_configured: bool) -> Vec<Check> {
-    let Served { providers, rejected, pending_approval, collisions } = app.served();
+    let Served {
+        providers,
+        rejected,
+        pending_approval,
+        collisions,
+    } = app.served();
     let rejected = rejected.into_iter();
-    let rejected = rejected.map(|each| Check::failed("load", each.reason).with_stderr(&each.stderr));
-    let pending = pending_approval.into_iter().map(|reason| Check::failed("load", reason));
+    let rejected =
+        rejected.map(|each| Check::failed("load", each.reason).with_stderr(&each.stderr));
+    let pending = pending_approval
+        .into_iter()
+        .map(|reason| Check::failed("load", reason));
     let mut checks: Vec<_> = rejected.chain(pending).collect();
-    let Some(provider) = providers.into_iter().next() else { return checks };
-    checks.push(Check::passed("load", "it exports larder:provider/resource-provider"));
+    let Some(provider) = providers.into_iter().next() else {
+        return checks;
+    };
+    checks.push(Check::passed(
+        "load",
+        "it exports larder:provider/resource-provider",
+    ));
     checks.push(Check::passed("describe", description(&provider)));
     checks.push(Check::passed("list", provider.counts()));
     checks.extend(
-        provider.omitted.iter().map(|why| Check::failed("list", format!("omitted or changed: {why}"))),
+        provider
+            .omitted
+            .iter()
+            .map(|why| Check::failed("list", format!("omitted or changed: {why}"))),
     );
     // Only one provider is loaded, so each of these collisions is within its own lists.
-    checks.extend(collisions.into_iter().map(|collision| Check::failed("list", collision)));
+    checks.extend(
+        collisions
+            .into_iter()
+            .map(|collision| Check::failed("list", collision)),
+    );
     match provider.resources.first() {
         Some(uri) => checks.extend(check_read(app, uri).await),
         None => checks.push(Check::passed("read", nothing_to_read(&provider))),
@@ -106,7 +152,10 @@ async fn run_checks(app: &App, is_configured: bool) -> Vec<Check> {
     }
     // Without a configuration, required settings would always be missing.
     if is_configured {
-        let problems = provider.setting_problems.iter().map(|problem| Check::failed("settings", problem));
+        let problems = provider
+            .setting_problems
+            .iter()
+            .map(|problem| Check::failed("settings", problem));
         let warnings = provider.setting_warnings.iter();
         checks.extend(problems);
         checks.extend(warnings.map(|why| Check::passed("settings", format!("warning: {why}"))));
@@ -116,15 +165,44 @@ async fn run_checks(app: &App, is_configured: bool) -> Vec<Check> {
 
 /// Lists tools, prompts and settings.
 fn check_interfaces(app: &App, interfaces: Interfaces) -> Vec<Check> {
-    let Interfaces { tools, prompts, search, settings, interface_problems } = interfaces;
-    let names = |names: Vec<String>| if names.is_empty() { "none".into() } else { names.join(", ") };
+    let Interfaces {
+        tools,
+        prompts,
+        search,
+        settings,
+        interface_problems,
+    } = interfaces;
+    let names = |names: Vec<String>| {
+        if names.is_empty() {
+            "none".into()
+        } else {
+            names.join(", ")
+        }
+    };
     let passed = [
-        tools.map(|tools| Check::passed("tools", names(tools.into_iter().map(|it| it.name).collect()))),
-        prompts.map(|all| Check::passed("prompts", names(all.into_iter().map(|it| it.name).collect()))),
+        tools.map(|tools| {
+            Check::passed(
+                "tools",
+                names(tools.into_iter().map(|it| it.name).collect()),
+            )
+        }),
+        prompts.map(|all| {
+            Check::passed(
+                "prompts",
+                names(all.into_iter().map(|it| it.name).collect()),
+            )
+        }),
         search.then(|| Check::passed("search", "it exports larder:provider/search-provider")),
-        settings.map(|all| Check::passed("settings", names(all.into_iter().map(|it| it.name).collect()))),
+        settings.map(|all| {
+            Check::passed(
+                "settings",
+                names(all.into_iter().map(|it| it.name).collect()),
+            )
+        }),
     ];
-    let failed = interface_problems.into_iter().map(|problem| Check::failed("offers", problem));
+    let failed = interface_problems
+        .into_iter()
+        .map(|problem| Check::failed("offers", problem));
     let mut checks: Vec<_> = passed.into_iter().flatten().chain(failed).collect();
     if let Some(last) = checks.last_mut().filter(|last| !last.ok) {
         last.stderr = guest_stderr::lines(&app.take_last_stderr());
@@ -135,14 +213,23 @@ fn check_interfaces(app: &App, interfaces: Interfaces) -> Vec<Check> {
 /// Names the configured settings, of which nobody knows whether the provider has them.
 fn unchecked_settings(provider: &Provider) -> Option<Check> {
     let names: Vec<_> = provider.grant.settings.keys().map(String::as_str).collect();
-    let detail = format!("it declares none, so that these are not checked: {}", names.join(", "));
+    let detail = format!(
+        "it declares none, so that these are not checked: {}",
+        names.join(", ")
+    );
     (!names.is_empty()).then(|| Check::passed("settings", detail))
 }
 
 fn description(provider: &Provider) -> String {
-    let words = [&provider.title, &provider.version, &provider.summary].into_iter().flatten();
+    let words = [&provider.title, &provider.version, &provider.summary]
+        .into_iter()
+        .flatten();
     let text = words.map(String::as_str).collect::<Vec<_>>().join(", ");
-    if text.is_empty() { "no title, version or summary".into() } else { text }
+    if text.is_empty() {
+        "no title, version or summary".into()
+    } else {
+        text
+    }
 }
 
 /// Says why no resource was read: none is listed, and URIs of templates and claims are not known here.
@@ -150,7 +237,9 @@ fn nothing_to_read(provider: &Provider) -> String {
     let pattern = provider.templates.first().or(provider.claims.first());
     match pattern {
         Some(pattern) => {
-            format!("no resource is listed; try a URI of {pattern} with `larder read URI --plugins DIR`")
+            format!(
+                "no resource is listed; try a URI of {pattern} with `larder read URI --plugins DIR`"
+            )
         }
         None => "no resources, templates or claimed prefixes: no URI leads to this provider".into(),
     }
@@ -161,7 +250,9 @@ async fn check_read(app: &App, uri: &str) -> Vec<Check> {
     app.take_last_notes();
     let check = match read(app, uri).await {
         Ok(reading) => Check::passed("read", format!("{uri}: {}", summary(&reading.contents))),
-        Err(error) => Check::failed("read", format!("{uri}: {error}")).with_stderr(&app.take_last_stderr()),
+        Err(error) => {
+            Check::failed("read", format!("{uri}: {error}")).with_stderr(&app.take_last_stderr())
+        }
     };
     let notes = app.take_last_notes().into_iter();
     let notes = notes.map(|why| Check::failed("read", format!("{uri}: omitted or changed: {why}")));
@@ -192,13 +283,23 @@ fn summary(contents: &[Content]) -> String {
 
 // Not a `Table`, because details must not be truncated.
 fn show(checks: &[Check]) -> String {
-    let show = |Check { name, ok, detail, stderr }: &Check| {
-        let mut text =
-            format!("{:<7} {name:<9} {}\n", if *ok { "ok" } else { "FAILED" }, sanitize::line(detail));
+    let show = |Check {
+                    name,
+                    ok,
+                    detail,
+                    stderr,
+                }: &Check| {
+        let mut text = format!(
+            "{:<7} {name:<9} {}\n",
+            if *ok { "ok" } else { "FAILED" },
+            sanitize::line(detail)
+        );
         if !stderr.is_empty() {
             text += &format!("        {}\n", guest_stderr::HEADING);
         }
-        stderr.iter().for_each(|line| text += &format!("          {line}\n"));
+        stderr
+            .iter()
+            .for_each(|line| text += &format!("          {line}\n"));
         text
     };
     checks.iter().map(show).collect()

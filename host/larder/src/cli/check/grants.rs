@@ -42,25 +42,42 @@ pub(super) fn of_team(team: &Team) -> Result<Vec<GrantReport>, ApprovalsError> {
     let pending = config.approvals.pending()?;
     let mut reports = Vec::new();
     for artifact in &scan.artifacts {
-        let Ok(name) = ProviderName::parse(&artifact.name) else { continue };
+        let Ok(name) = ProviderName::parse(&artifact.name) else {
+            continue;
+        };
         let mut report = of_provider(config, &name, artifact)?;
         report.team = team.quota.is_some().then(|| config.team.to_string());
-        let own =
-            pending.iter().filter(|one| one.provider == name.as_str() && one.team == config.team.as_str());
-        report.pending_approval.extend(own.flat_map(|one| one.lines.clone()));
+        let own = pending
+            .iter()
+            .filter(|one| one.provider == name.as_str() && one.team == config.team.as_str());
+        report
+            .pending_approval
+            .extend(own.flat_map(|one| one.lines.clone()));
         reports.push(report);
     }
-    Ok(reports.into_iter().filter(|report| !report.is_empty()).collect())
+    Ok(reports
+        .into_iter()
+        .filter(|report| !report.is_empty())
+        .collect())
 }
 
 /// Returns the report of a component in any folder, as if this configuration applied to it.
-pub(in crate::cli) fn of_file(config: &Config, path: &Path) -> Result<Option<GrantReport>, ApprovalsError> {
+pub(in crate::cli) fn of_file(
+    config: &Config,
+    path: &Path,
+) -> Result<Option<GrantReport>, ApprovalsError> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => ".".into(),
     };
     let folder = folder.canonicalize().unwrap_or(folder);
-    of_copied_file(&Config { relative_to: folder, ..config.clone() }, path)
+    of_copied_file(
+        &Config {
+            relative_to: folder,
+            ..config.clone()
+        },
+        path,
+    )
 }
 
 /// Returns the report of a component in a folder that has nothing to do with the paths in its `NAME.toml`.
@@ -70,9 +87,14 @@ pub(in crate::cli) fn of_copied_file(
 ) -> Result<Option<GrantReport>, ApprovalsError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let scan = Folder::new(folder.to_owned()).scan().unwrap_or_default();
-    let own = scan.artifacts.iter().find(|artifact| Some(artifact.origin.as_ref()) == path.file_name());
+    let own = scan
+        .artifacts
+        .iter()
+        .find(|artifact| Some(artifact.origin.as_ref()) == path.file_name());
     let Some(artifact) = own else { return Ok(None) };
-    let Ok(name) = ProviderName::parse(&artifact.name) else { return Ok(None) };
+    let Ok(name) = ProviderName::parse(&artifact.name) else {
+        return Ok(None);
+    };
     let report = of_provider(config, &name, artifact)?;
     Ok(Some(report).filter(|report| !report.is_empty()))
 }
@@ -92,12 +114,18 @@ fn of_provider(
         denied: capped.denied,
         ..GrantReport::default()
     };
-    let Some(grant_request) = &artifact.grant_request else { return Ok(report) };
+    let Some(grant_request) = &artifact.grant_request else {
+        return Ok(report);
+    };
     let text = match grant_request.fetch(MAX_GRANT_REQUEST_SIZE) {
-        Ok(Fetched::Bytes(bytes)) => String::from_utf8(bytes.into()).map_err(|error| error.to_string()),
-        Ok(Fetched::TooLarge(size)) => {
-            Err(format!("it has {}; the limit is {}", size::show(size), size::show(MAX_GRANT_REQUEST_SIZE)))
+        Ok(Fetched::Bytes(bytes)) => {
+            String::from_utf8(bytes.into()).map_err(|error| error.to_string())
         }
+        Ok(Fetched::TooLarge(size)) => Err(format!(
+            "it has {}; the limit is {}",
+            size::show(size),
+            size::show(MAX_GRANT_REQUEST_SIZE)
+        )),
         Err(error) => Err(format!("cannot read it: {error}")),
     };
     match text.and_then(|text| (config.parse_grant_request)(&text, &config.relative_to)) {
@@ -112,7 +140,10 @@ fn of_provider(
                 ApprovalMode::Ask => unapproved(config, name, artifact, &beyond)?,
                 ApprovalMode::Always => BTreeSet::new(),
             };
-            report.approved = beyond.difference(&report.pending_approval).cloned().collect();
+            report.approved = beyond
+                .difference(&report.pending_approval)
+                .cloned()
+                .collect();
         }
     }
     Ok(report)
@@ -131,7 +162,9 @@ fn unapproved(
     }
     // A component that cannot be read has a problem of its own.
     let digest = artifact.component.digest().ok();
-    config.approvals.unapproved_for((&config.team, name, digest), lines)
+    config
+        .approvals
+        .unapproved_for((&config.team, name, digest), lines)
 }
 
 impl GrantReport {
@@ -142,9 +175,17 @@ impl GrantReport {
     }
 
     fn is_empty(&self) -> bool {
-        let Self { requested, granted, pending_approval, denied, .. } = self;
+        let Self {
+            requested,
+            granted,
+            pending_approval,
+            denied,
+            ..
+        } = self;
         self.fault.is_none()
-            && [requested, granted, pending_approval, denied].iter().all(|set| set.is_empty())
+            && [requested, granted, pending_approval, denied]
+                .iter()
+                .all(|set| set.is_empty())
     }
 
     /// Returns whether there are no problems.
@@ -153,7 +194,10 @@ impl GrantReport {
     }
 
     fn name(&self) -> String {
-        self.team.as_ref().map_or_else(|| self.provider.clone(), |team| format!("{team}/{}", self.provider))
+        self.team.as_ref().map_or_else(
+            || self.provider.clone(),
+            |team| format!("{team}/{}", self.provider),
+        )
     }
 
     /// Formats the report for a terminal.
@@ -166,17 +210,29 @@ impl GrantReport {
             ("denied", &self.denied),
         ];
         for (what, lines) in sets {
-            lines.iter().for_each(|line| shown += &format!("  {what:9}  {}\n", sanitize::line(line)));
+            lines
+                .iter()
+                .for_each(|line| shown += &format!("  {what:9}  {}\n", sanitize::line(line)));
         }
         shown
     }
 
     /// Returns the problems, and how to solve them.
     pub(super) fn problems(&self) -> Vec<String> {
-        let Self { provider, team, fault, pending_approval, denied, .. } = self;
+        let Self {
+            provider,
+            team,
+            fault,
+            pending_approval,
+            denied,
+            ..
+        } = self;
         let name = self.name();
         let fault = fault.as_ref().map(|fault| format!("{name}.toml: {fault}"));
-        let of = team.as_ref().map(|team| format!(" --team {team}")).unwrap_or_default();
+        let of = team
+            .as_ref()
+            .map(|team| format!(" --team {team}"))
+            .unwrap_or_default();
         let pending = (!pending_approval.is_empty()).then(|| {
             format!(
                 "{name} requests more than it was granted: start a server, then run \

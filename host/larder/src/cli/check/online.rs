@@ -45,7 +45,11 @@ impl OnlineCheck {
 /// Makes all tests.
 pub(super) async fn examine(config: &Config) -> Vec<OnlineCheck> {
     let (issuer, collector) = tokio::join!(issuer(config), collector(config));
-    [issuer, collector].into_iter().flatten().chain(addresses(config)).collect()
+    [issuer, collector]
+        .into_iter()
+        .flatten()
+        .chain(addresses(config))
+        .collect()
 }
 
 async fn issuer(config: &Config) -> Option<OnlineCheck> {
@@ -60,7 +64,11 @@ async fn issuer(config: &Config) -> Option<OnlineCheck> {
             ),
         ),
     };
-    Some(OnlineCheck { what: format!("issuer {}", oauth.issuer), outcome, message })
+    Some(OnlineCheck {
+        what: format!("issuer {}", oauth.issuer),
+        outcome,
+        message,
+    })
 }
 
 async fn collector(config: &Config) -> Option<OnlineCheck> {
@@ -75,16 +83,30 @@ async fn collector(config: &Config) -> Option<OnlineCheck> {
         ),
     };
     // The URL may contain a key.
-    Some(OnlineCheck { what: "telemetry.otlp".into(), outcome, message })
+    Some(OnlineCheck {
+        what: "telemetry.otlp".into(),
+        outcome,
+        message,
+    })
 }
 
 fn addresses(config: &Config) -> Vec<OnlineCheck> {
     let mut checks: Vec<_> = addresses::of(config)
         .into_iter()
-        .map(|(key, address)| check_of(format!("{key} {address}"), key, addresses::find_use(address)))
+        .map(|(key, address)| {
+            check_of(
+                format!("{key} {address}"),
+                key,
+                addresses::find_use(address),
+            )
+        })
         .collect();
     for (key, listen, path) in addresses::sockets(config) {
-        let usage = if UnixStream::connect(path).is_ok() { AddressUse::InUse } else { AddressUse::Free };
+        let usage = if UnixStream::connect(path).is_ok() {
+            AddressUse::InUse
+        } else {
+            AddressUse::Free
+        };
         checks.push(check_of(format!("{key} {listen}"), key, usage));
     }
     checks
@@ -95,7 +117,9 @@ fn check_of(what: String, key: &str, usage: AddressUse) -> OnlineCheck {
         AddressUse::Free => (OnlineOutcome::Ok, "free".to_owned()),
         AddressUse::InUse => (
             OnlineOutcome::Warning,
-            format!("in use; unless this server runs there already, stop the other one or change `{key}`"),
+            format!(
+                "in use; unless this server runs there already, stop the other one or change `{key}`"
+            ),
         ),
         AddressUse::NotHere => (
             OnlineOutcome::Failed,
@@ -104,5 +128,9 @@ fn check_of(what: String, key: &str, usage: AddressUse) -> OnlineCheck {
             ),
         ),
     };
-    OnlineCheck { what, outcome, message }
+    OnlineCheck {
+        what,
+        outcome,
+        message,
+    }
 }

@@ -66,14 +66,20 @@ impl EnvCompleter for Bash {
         current_dir: Option<&Path>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let [breaks, line] = &arguments[..] else { return Ok(()) };
+        let [breaks, line] = &arguments[..] else {
+            return Ok(());
+        };
         let (breaks, line) = (breaks.to_string_lossy(), Line::of(&line.to_string_lossy()));
         let words: Vec<_> = line.words.iter().map(OsString::from).collect();
         set_words(&words);
         let last = words.len().saturating_sub(1);
         let candidates = engine::complete(command, words, last, current_dir)?;
         for candidate in candidates {
-            writeln!(out, "{}", line.insertion(&candidate.get_value().to_string_lossy(), &breaks))?;
+            writeln!(
+                out,
+                "{}",
+                line.insertion(&candidate.get_value().to_string_lossy(), &breaks)
+            )?;
         }
         Ok(())
     }
@@ -91,7 +97,9 @@ impl Line {
                 divided.is_quoted = matches!(char, '\'' | '"');
             }
             is_in_word = !is_space;
-            let Some(word) = divided.words.last_mut().filter(|_| is_in_word) else { continue };
+            let Some(word) = divided.words.last_mut().filter(|_| is_in_word) else {
+                continue;
+            };
             match (char, quote) {
                 (quoting, Some(open)) if quoting == open => quote = None,
                 ('\'' | '"', None) => quote = Some(char),
@@ -114,14 +122,18 @@ impl Line {
         let current = self.words.last().map_or("", String::as_str);
         let divides = |char: char| matches!(char, ':' | '=') && breaks.contains(char);
         let kept = current.rfind(divides).map_or(0, |at| at + 1);
-        let rest = candidate.get(kept..).filter(|_| candidate.starts_with(&current[..kept]));
-        rest.unwrap_or(candidate).chars().fold(String::new(), |mut escaped, char| {
-            if char.is_ascii() && !char.is_ascii_alphanumeric() && !PLAIN.contains(char) {
-                escaped.push('\\');
-            }
-            escaped.push(char);
-            escaped
-        })
+        let rest = candidate
+            .get(kept..)
+            .filter(|_| candidate.starts_with(&current[..kept]));
+        rest.unwrap_or(candidate)
+            .chars()
+            .fold(String::new(), |mut escaped, char| {
+                if char.is_ascii() && !char.is_ascii_alphanumeric() && !PLAIN.contains(char) {
+                    escaped.push('\\');
+                }
+                escaped.push(char);
+                escaped
+            })
     }
 }
 
@@ -146,12 +158,22 @@ mod tests {
 
     #[test]
     fn inserts_the_part_after_the_last_break() {
-        let insertion = |line: &str, candidate: &str| Line::of(line).insertion(candidate, " \t\n\"'><=;|&(:");
+        let insertion =
+            |line: &str, candidate: &str| Line::of(line).insertion(candidate, " \t\n\"'><=;|&(:");
         assert_eq!(insertion("larder read fi", "file:///a"), "file:///a");
         assert_eq!(insertion("larder read file:", "file:///a"), "///a");
-        assert_eq!(insertion("larder read file:///", "file:///a?b&c"), "///a\\?b\\&c");
-        assert_eq!(insertion("larder read 'file:///", "file:///a?b"), "file:///a?b");
+        assert_eq!(
+            insertion("larder read file:///", "file:///a?b&c"),
+            "///a\\?b\\&c"
+        );
+        assert_eq!(
+            insertion("larder read 'file:///", "file:///a?b"),
+            "file:///a?b"
+        );
         assert_eq!(insertion("larder list --kind=fi", "--kind=file"), "file");
-        assert_eq!(Line::of("larder read file:///").insertion("file:///a", "\n"), "file:///a");
+        assert_eq!(
+            Line::of("larder read file:///").insertion("file:///a", "\n"),
+            "file:///a"
+        );
     }
 }

@@ -33,7 +33,11 @@ pub(super) fn set_words(words: &[OsString]) {
 pub(in crate::cli) fn uris(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, async |connection, filter| {
         let page = connection.client.resources(filter, None).await?;
-        Ok(page.items.into_iter().map(|resource| resource.uri).collect())
+        Ok(page
+            .items
+            .into_iter()
+            .map(|resource| resource.uri)
+            .collect())
     })
 }
 
@@ -41,7 +45,11 @@ pub(in crate::cli) fn uris(current: &OsStr) -> Vec<CompletionCandidate> {
 pub(in crate::cli) fn templates(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, async |connection, filter| {
         let page = connection.client.templates(filter, None).await?;
-        Ok(page.items.into_iter().map(|template| template.uri_template).collect())
+        Ok(page
+            .items
+            .into_iter()
+            .map(|template| template.uri_template)
+            .collect())
     })
 }
 
@@ -50,27 +58,48 @@ fn candidates<F>(current: &OsStr, list: F) -> Vec<CompletionCandidate>
 where
     F: AsyncFnOnce(&mut Connection, &Filter) -> Result<Vec<String>, ClientError> + Send + 'static,
 {
-    let Some(current) = current.to_str().map(ToOwned::to_owned) else { return vec![] };
+    let Some(current) = current.to_str().map(ToOwned::to_owned) else {
+        return vec![];
+    };
     let (sender, found) = mpsc::channel();
     let prefix = current.clone();
     thread::spawn(move || {
         // The receiver is gone after the timeout.
         _ = sender.send(ask(prefix, list));
     });
-    let found = found.recv_timeout(TIMEOUT).ok().flatten().unwrap_or_default();
+    let found = found
+        .recv_timeout(TIMEOUT)
+        .ok()
+        .flatten()
+        .unwrap_or_default();
     // Control characters would change what is on the terminal.
     let is_shown = |uri: &String| uri.starts_with(&current) && !uri.chars().any(char::is_control);
-    found.into_iter().filter(is_shown).map(CompletionCandidate::new).collect()
+    found
+        .into_iter()
+        .filter(is_shown)
+        .map(CompletionCandidate::new)
+        .collect()
 }
 
 fn ask<F>(prefix: String, list: F) -> Option<Vec<String>>
 where
     F: AsyncFnOnce(&mut Connection, &Filter) -> Result<Vec<String>, ClientError>,
 {
-    let words = || std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
+    let words = || {
+        std::env::args_os()
+            .skip_while(|word| word != "--")
+            .skip(1)
+            .collect()
+    };
     let connection = connection_args(WORDS.get_or_init(words).clone())?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let filter = Filter { uri_prefix: Some(prefix).filter(|prefix| !prefix.is_empty()), ..Filter::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()?;
+    let filter = Filter {
+        uri_prefix: Some(prefix).filter(|prefix| !prefix.is_empty()),
+        ..Filter::default()
+    };
     runtime.block_on(async {
         let mut connection = connection.connect().await.ok()?;
         list(&mut connection, &filter).await.ok()
@@ -81,10 +110,16 @@ where
 fn connection_args(mut words: Vec<OsString>) -> Option<ConnectionArgs> {
     words.retain(|word| !PRINTING.iter().any(|option| word == option));
     let selects = |word: &OsString, option: &&str| word.to_string_lossy().starts_with(option);
-    if words.iter().any(|word| IN_PROCESS.iter().any(|option| selects(word, option))) {
+    if words
+        .iter()
+        .any(|word| IN_PROCESS.iter().any(|option| selects(word, option)))
+    {
         return None;
     }
-    let matches = Cli::command().ignore_errors(true).try_get_matches_from(words).ok()?;
+    let matches = Cli::command()
+        .ignore_errors(true)
+        .try_get_matches_from(words)
+        .ok()?;
     let (_, command) = matches.subcommand()?;
     ConnectionArgs::from_arg_matches(command).ok()
 }

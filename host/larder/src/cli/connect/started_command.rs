@@ -27,8 +27,15 @@ impl StartedCommand<'_> {
             team: self.team.cloned(),
             ..Overrides::default()
         };
-        config::load(&overrides)?.require_plugins_folders()?.over_stdio()?;
-        let mut args = vec!["serve".to_owned(), "--stdio".into(), "--config".into(), absolute(config)?];
+        config::load(&overrides)?
+            .require_plugins_folders()?
+            .over_stdio()?;
+        let mut args = vec![
+            "serve".to_owned(),
+            "--stdio".into(),
+            "--config".into(),
+            absolute(config)?,
+        ];
         if let Some(plugins) = self.plugins {
             args.extend(["--plugins".into(), absolute(plugins)?]);
         }
@@ -38,31 +45,48 @@ impl StartedCommand<'_> {
         if self.resource_tools {
             args.push("--resource-tools".into());
         }
-        Ok(Server::Program { command: text(&this_program()?)?, args })
+        Ok(Server::Program {
+            command: text(&this_program()?)?,
+            args,
+        })
     }
 }
 
 /// The path of this program. If the same program is in `PATH`, for example as a symlink that a package manager updates,
 /// that is the path that stays valid.
 fn this_program() -> Result<PathBuf, CommandError> {
-    let failed = |error| CommandError::Input { path: "larder".into(), error };
+    let failed = |error| CommandError::Input {
+        path: "larder".into(),
+        error,
+    };
     let program = std::env::current_exe().map_err(failed)?;
     let folders = config::variable("PATH").unwrap_or_default();
     let name = program.file_name().unwrap_or_default().to_owned();
-    let is_this =
-        |path: &PathBuf| path.is_absolute() && path.canonicalize().ok() == program.canonicalize().ok();
-    Ok(std::env::split_paths(&folders).map(|folder| folder.join(&name)).find(is_this).unwrap_or(program))
+    let is_this = |path: &PathBuf| {
+        path.is_absolute() && path.canonicalize().ok() == program.canonicalize().ok()
+    };
+    Ok(std::env::split_paths(&folders)
+        .map(|folder| folder.join(&name))
+        .find(is_this)
+        .unwrap_or(program))
 }
 
 fn absolute(path: &Path) -> Result<String, CommandError> {
     let absolute = std::path::absolute(path);
-    text(&absolute.map_err(|error| CommandError::Input { path: path.to_owned(), error })?)
+    text(&absolute.map_err(|error| CommandError::Input {
+        path: path.to_owned(),
+        error,
+    })?)
 }
 
 /// JSON and TOML contain text only.
 fn text(path: &Path) -> Result<String, CommandError> {
     path.to_str().map(ToOwned::to_owned).ok_or_else(|| {
-        let error = std::io::Error::other("its path is not UTF-8, so that no configuration can name it");
-        CommandError::Input { path: path.to_owned(), error }
+        let error =
+            std::io::Error::other("its path is not UTF-8, so that no configuration can name it");
+        CommandError::Input {
+            path: path.to_owned(),
+            error,
+        }
     })
 }

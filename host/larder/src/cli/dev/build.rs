@@ -14,7 +14,10 @@ use crate::config::Project;
 pub(super) enum BuildError {
     #[error("cannot run `{command}`: {error}")]
     Start { command: String, error: io::Error },
-    #[error("cannot run `{command}`: there is no program `{program}`: {}", tools::installation(program))]
+    #[error(
+        "cannot run `{command}`: there is no program `{program}`: {}",
+        tools::installation(program)
+    )]
     NotFound { command: String, program: String },
     #[error("the build failed: `{command}` exited with {status}{}", advice(*.tool))]
     Failed {
@@ -30,17 +33,25 @@ pub(super) async fn run(project: &Project, commands: &[Vec<String>]) -> Result<(
     for words in commands {
         let command = words.join(" ");
         let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                BuildError::NotFound { command: command.clone(), program: words[0].clone() }
-            }
-            _ => BuildError::Start { command: command.clone(), error },
+            io::ErrorKind::NotFound => BuildError::NotFound {
+                command: command.clone(),
+                program: words[0].clone(),
+            },
+            _ => BuildError::Start {
+                command: command.clone(),
+                error,
+            },
         };
         let mut running = Running::start(project, words).map_err(failed)?;
         let status = running.child.wait().await.map_err(failed)?;
         running.ended = true;
         if !status.success() {
             let tool = tools::missing_tool(words, status).await;
-            return Err(BuildError::Failed { command, status, tool });
+            return Err(BuildError::Failed {
+                command,
+                status,
+                tool,
+            });
         }
     }
     Ok(())
@@ -59,14 +70,28 @@ impl Running {
     fn start(project: &Project, words: &[String]) -> io::Result<Self> {
         let own = std::env::current_exe()?;
         // `larder` need not be in the PATH. Scripts find it in the variable LARDER.
-        let program = if words[0] == "larder" { own.as_os_str() } else { words[0].as_ref() };
+        let program = if words[0] == "larder" {
+            own.as_os_str()
+        } else {
+            words[0].as_ref()
+        };
         let mut command = Command::new(program);
-        command.args(&words[1..]).current_dir(&project.folder).env("LARDER", &own);
+        command
+            .args(&words[1..])
+            .current_dir(&project.folder)
+            .env("LARDER", &own);
         // stdout is for the report on the provider.
-        command.stdin(Stdio::null()).stdout(io::stderr()).stderr(io::stderr()).kill_on_drop(true);
+        command
+            .stdin(Stdio::null())
+            .stdout(io::stderr())
+            .stderr(io::stderr())
+            .kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
-        Ok(Self { child: command.spawn()?, ended: false })
+        Ok(Self {
+            child: command.spawn()?,
+            ended: false,
+        })
     }
 }
 
@@ -76,8 +101,10 @@ impl Drop for Running {
     fn drop(&mut self) {
         #[cfg(unix)]
         if !self.ended
-            && let Some(group) =
-                self.child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
+            && let Some(group) = self
+                .child
+                .id()
+                .and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
         {
             // An error means that all processes have exited.
             _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);

@@ -23,9 +23,14 @@ pub(super) struct Component {
 
 impl Component {
     pub(super) fn read(path: &Path) -> Result<Self, RebuildError> {
-        let bytes =
-            fs::read(path).map_err(|error| RebuildError::NoComponent { path: path.to_owned(), error })?;
-        Ok(Self { digest: Digest::of(&bytes), bytes: bytes.into() })
+        let bytes = fs::read(path).map_err(|error| RebuildError::NoComponent {
+            path: path.to_owned(),
+            error,
+        })?;
+        Ok(Self {
+            digest: Digest::of(&bytes),
+            bytes: bytes.into(),
+        })
     }
 }
 
@@ -52,12 +57,20 @@ impl BuildOutput {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(RebuildError::Unreadable { path, error }),
         };
-        Ok(Self { name: project.name.clone(), component, grant_request, added_folder: None })
+        Ok(Self {
+            name: project.name.clone(),
+            component,
+            grant_request,
+            added_folder: None,
+        })
     }
 
     /// Adds a folder that the component can read.
     pub(super) fn with_folder(self, host: PathBuf, guest: &'static str) -> Self {
-        Self { added_folder: Some(AddedFolder { host, guest }), ..self }
+        Self {
+            added_folder: Some(AddedFolder { host, guest }),
+            ..self
+        }
     }
 
     pub(super) fn digest(&self) -> Digest {
@@ -66,13 +79,17 @@ impl BuildOutput {
 
     /// The content of NAME.toml. The added folder is not added to a file with an error, which is reported with its own lines.
     fn request(&self, is_valid: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
-        let Some(folder) = &self.added_folder else { return self.grant_request.clone() };
+        let Some(folder) = &self.added_folder else {
+            return self.grant_request.clone();
+        };
         let text = match &self.grant_request {
             Some(text) => std::str::from_utf8(text).ok().filter(|text| is_valid(text)),
             None => Some(""),
         };
         let with_folder = text.and_then(|text| folder.added_to(text));
-        with_folder.map(String::into_bytes).or_else(|| self.grant_request.clone())
+        with_folder
+            .map(String::into_bytes)
+            .or_else(|| self.grant_request.clone())
     }
 }
 
@@ -107,12 +124,20 @@ pub(super) struct PluginsFolder {
 impl PluginsFolder {
     /// A folder that others may write into as well.
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder, is_own: false, grant_request: None, component: None }
+        Self {
+            folder,
+            is_own: false,
+            grant_request: None,
+            component: None,
+        }
     }
 
     /// A folder that nobody else writes into.
     pub(super) fn own(folder: PathBuf) -> Self {
-        Self { is_own: true, ..Self::new(folder) }
+        Self {
+            is_own: true,
+            ..Self::new(folder)
+        }
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -149,14 +174,19 @@ impl PluginsFolder {
 
     /// Removes a NAME.toml that was written here. Keeps one that has other content.
     fn remove(&self, path: &Path) -> Result<(), RebuildError> {
-        let failed = |error| author::DiskError { path: path.to_owned(), error };
+        let failed = |error| author::DiskError {
+            path: path.to_owned(),
+            error,
+        };
         match fs::read(path) {
             Ok(text) if Some(&text) == self.grant_request.as_ref() => {
                 Ok(fs::remove_file(path).map_err(failed)?)
             }
             Ok(_) => {
                 let path = path.display();
-                out::note(&format!("larder: {path} does not belong to this project, and remains in effect"));
+                out::note(&format!(
+                    "larder: {path} does not belong to this project, and remains in effect"
+                ));
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -176,7 +206,10 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Expect) {
-        let folder = AddedFolder { host: "/tmp/a b/1".into(), guest: "/larder-dev" };
+        let folder = AddedFolder {
+            host: "/tmp/a b/1".into(),
+            guest: "/larder-dev",
+        };
         expected.assert_eq(&folder.added_to(text).unwrap_or_default());
     }
 

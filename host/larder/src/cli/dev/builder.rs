@@ -22,9 +22,10 @@ impl Builder {
     /// Returns the builder for a project. The programs are copied into a folder of their own.
     pub(super) fn new(project: &Project, programs: &Path, packed: bool) -> Self {
         match &project.development {
-            Some(development) if !packed => {
-                Self::Development(Box::new(DevelopmentBuilder::new(development.clone(), programs.to_owned())))
-            }
+            Some(development) if !packed => Self::Development(Box::new(DevelopmentBuilder::new(
+                development.clone(),
+                programs.to_owned(),
+            ))),
             _ => Self::Packed,
         }
     }
@@ -47,7 +48,9 @@ impl Builder {
     ) -> Result<BuildOutput, RebuildError> {
         match self {
             Self::Packed => {
-                phases.time("build", build::run(project, &project.build)).await?;
+                phases
+                    .time("build", build::run(project, &project.build))
+                    .await?;
                 BuildOutput::new(project, Component::read(&project.component)?)
             }
             Self::Development(builder) => builder.build(project, phases).await,

@@ -68,7 +68,10 @@ impl DevelopmentBuilder {
         match self.component() {
             Some(_) => files.clone(),
             None => {
-                out::note(&format!("larder: building the development component of {}", project.name));
+                out::note(&format!(
+                    "larder: building the development component of {}",
+                    project.name
+                ));
                 self.base.clone()
             }
         }
@@ -85,7 +88,9 @@ impl DevelopmentBuilder {
             None => phases.time("build", self.build_component(project)).await?,
         };
         if !self.settings.prepare.is_empty() {
-            phases.time("prepare", build::run(project, &self.settings.prepare)).await?;
+            phases
+                .time("prepare", build::run(project, &self.settings.prepare))
+                .await?;
         }
         let began = Instant::now();
         let program = self.copy_program(project)?;
@@ -107,7 +112,10 @@ impl DevelopmentBuilder {
 
     /// The component, if it is up to date.
     fn component(&self) -> Option<&Component> {
-        let built = self.built.as_ref().filter(|(base, _)| *base == self.base && !self.needs_new);
+        let built = self
+            .built
+            .as_ref()
+            .filter(|(base, _)| *base == self.base && !self.needs_new);
         built.map(|(_, component)| component)
     }
 
@@ -116,7 +124,10 @@ impl DevelopmentBuilder {
         self.needs_new = false;
         let path = &self.settings.component;
         let folder = path.parent().unwrap_or(path);
-        fs::create_dir_all(folder).map_err(|error| DiskError { path: folder.to_owned(), error })?;
+        fs::create_dir_all(folder).map_err(|error| DiskError {
+            path: folder.to_owned(),
+            error,
+        })?;
         build::run(project, &self.settings.build).await?;
         let component = Component::read(path)?;
         self.built = Some((self.base.clone(), component.clone()));
@@ -127,9 +138,16 @@ impl DevelopmentBuilder {
     fn copy_program(&mut self, project: &Project) -> Result<PathBuf, RebuildError> {
         let from = &self.settings.program;
         if !from.is_dir() {
-            return Err(RebuildError::NoProgram { folder: from.clone() });
+            return Err(RebuildError::NoProgram {
+                folder: from.clone(),
+            });
         }
-        let ignore = project.ignore.iter().chain(&self.settings.base).cloned().collect();
+        let ignore = project
+            .ignore
+            .iter()
+            .chain(&self.settings.base)
+            .cloned()
+            .collect();
         let files = Sources::of_folder(from.clone(), ignore).snapshot()?;
         self.last_copy += 1;
         let to = self.copy_folder(self.last_copy);
@@ -155,8 +173,14 @@ impl DevelopmentBuilder {
     fn remove_copies(&self) {
         let kept = [self.served_copy, self.previous_copy].map(|number| self.copy_folder(number));
         // What cannot be removed now is removed with the temporary folder.
-        let Ok(items) = fs::read_dir(&self.programs) else { return };
-        for path in items.flatten().map(|item| item.path()).filter(|path| !kept.contains(path)) {
+        let Ok(items) = fs::read_dir(&self.programs) else {
+            return;
+        };
+        for path in items
+            .flatten()
+            .map(|item| item.path())
+            .filter(|path| !kept.contains(path))
+        {
             _ = fs::remove_dir_all(path);
         }
     }
@@ -164,7 +188,10 @@ impl DevelopmentBuilder {
 
 /// Copies a file. A file that was removed in the meantime is not copied.
 fn copy(from: &Path, to: &Path) -> Result<(), RebuildError> {
-    let failed = |error| DiskError { path: to.to_owned(), error };
+    let failed = |error| DiskError {
+        path: to.to_owned(),
+        error,
+    };
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
     }
@@ -194,7 +221,10 @@ mod tests {
     }
 
     /// Builds, and returns the steps that took place.
-    async fn build(builder: &mut DevelopmentBuilder, project: &Project) -> Result<String, RebuildError> {
+    async fn build(
+        builder: &mut DevelopmentBuilder,
+        project: &Project,
+    ) -> Result<String, RebuildError> {
         builder.start(project, &Sources::new(project).snapshot().unwrap());
         let mut phases = Phases::default();
         builder.build(project, &mut phases).await?;
@@ -251,7 +281,10 @@ mod tests {
         let settings = project.development.clone().unwrap();
         let mut builder = DevelopmentBuilder::new(settings, programs.path().to_owned());
         let error = build(&mut builder, &project).await.unwrap_err().to_string();
-        assert!(error.contains("has more than 64 MiB; add what it does not load to `ignore`"), "{error}");
+        assert!(
+            error.contains("has more than 64 MiB; add what it does not load to `ignore`"),
+            "{error}"
+        );
         assert_eq!(fs::read_dir(programs.path()).unwrap().count(), 0);
     }
 }

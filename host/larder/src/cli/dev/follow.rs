@@ -48,7 +48,10 @@ pub(super) async fn rebuild(
     cause: Cause,
 ) -> Result<Rebuilt, CommandError> {
     let mut phases = Phases::default();
-    if let Cause::Change { noticed: Some(noticed) } = cause {
+    if let Cause::Change {
+        noticed: Some(noticed),
+    } = cause
+    {
         phases.add("notice", noticed);
     }
     let loaded = async {
@@ -58,8 +61,13 @@ pub(super) async fn rebuild(
     let error = match loaded.await {
         Ok(provider) => {
             builder.loaded();
-            let verb = if cause == Cause::Start { "built" } else { "rebuilt" };
-            let without_problem = report::print(&project.name, &format!("{verb} in {phases}"), &provider)?;
+            let verb = if cause == Cause::Start {
+                "built"
+            } else {
+                "rebuilt"
+            };
+            let without_problem =
+                report::print(&project.name, &format!("{verb} in {phases}"), &provider)?;
             return Ok(Rebuilt::Served { without_problem });
         }
         Err(error) => error,
@@ -69,7 +77,11 @@ pub(super) async fn rebuild(
         guest_stderr::note(project.name.as_str(), stderr);
     }
     let is_incomplete = error.needs_new_component() && builder.require_new_component();
-    Ok(if is_incomplete { Rebuilt::Incomplete } else { Rebuilt::Failed })
+    Ok(if is_incomplete {
+        Rebuilt::Incomplete
+    } else {
+        Rebuilt::Failed
+    })
 }
 
 /// Builds and loads after every change. Only errors end it.
@@ -109,21 +121,35 @@ pub(super) async fn follow(
                 ));
             }
             base = sources.wait_for_change(&now).await?;
-            (interruptions, cause) = (0, Cause::Change { noticed: sources.time_since_save(&base, &now) });
+            (interruptions, cause) = (
+                0,
+                Cause::Change {
+                    noticed: sources.time_since_save(&base, &now),
+                },
+            );
             continue;
         }
         interruptions += 1;
         if interruptions == INTERRUPTIONS_BEFORE_WARNING {
             out::note(&interruption_warning(&now, &base));
         }
-        cause = Cause::Change { noticed: sources.time_since_save(&now, &base) };
-        base = if interruptions < MAX_INTERRUPTIONS { now } else { wait_until_idle(&mut sources).await? };
+        cause = Cause::Change {
+            noticed: sources.time_since_save(&now, &base),
+        };
+        base = if interruptions < MAX_INTERRUPTIONS {
+            now
+        } else {
+            wait_until_idle(&mut sources).await?
+        };
     }
 }
 
 fn warn_of_changed_settings(project: &Project) {
     if !config::load_project(&project.folder).is_ok_and(|now| now == *project) {
-        out::note(&format!("larder: {} has changed; restart `larder dev`", config::PROJECT_FILE));
+        out::note(&format!(
+            "larder: {} has changed; restart `larder dev`",
+            config::PROJECT_FILE
+        ));
     }
 }
 

@@ -55,7 +55,15 @@ impl Loader {
             team.reconcile.relative_to.clone_from(&project.folder);
             allow_folder(&mut team.reconcile.ceiling, &programs);
         }
-        Ok(Self { temp, trial, config, process_log, own_server: None, external: None, compiled: None })
+        Ok(Self {
+            temp,
+            trial,
+            config,
+            process_log,
+            own_server: None,
+            external: None,
+            compiled: None,
+        })
     }
 
     /// A loader that writes into the plugins folder of another server.
@@ -70,7 +78,10 @@ impl Loader {
             let teams = loader.config.teams.values_mut();
             teams.for_each(|team| team.reconcile.relative_to.clone_from(&folder));
         }
-        Ok(Self { external: Some(PluginsFolder::new(plugins)), ..loader })
+        Ok(Self {
+            external: Some(PluginsFolder::new(plugins)),
+            ..loader
+        })
     }
 
     /// Returns the folder for the programs of a development component.
@@ -83,13 +94,24 @@ impl Loader {
         let requested = fs::read_to_string(project.folder.join(format!("{}.toml", project.name)));
         let mut dirs = Vec::new();
         for team in self.config.teams.values().map(|team| &team.reconcile) {
-            dirs.extend(team.providers.get(&project.name).unwrap_or(&team.default).grant.dirs.clone());
+            dirs.extend(
+                team.providers
+                    .get(&project.name)
+                    .unwrap_or(&team.default)
+                    .grant
+                    .dirs
+                    .clone(),
+            );
             // An invalid request is reported when the component is loaded.
             let request = requested.as_ref().ok();
-            let request = request.and_then(|text| (team.parse_grant_request)(text, &team.relative_to).ok());
+            let request =
+                request.and_then(|text| (team.parse_grant_request)(text, &team.relative_to).ok());
             dirs.extend(request.into_iter().flat_map(|request| request.dirs));
         }
-        dirs.into_iter().filter(|dir| dir.access == Access::Write).map(|dir| dir.host).collect()
+        dirs.into_iter()
+            .filter(|dir| dir.access == Access::Write)
+            .map(|dir| dir.host)
+            .collect()
     }
 
     /// A loader with a server in this process. It has an admin address if one is configured.
@@ -100,7 +122,10 @@ impl Loader {
         let loader = Self::new(project, overrides)?;
         let served = plugins_folder(&loader.temp, "served")?;
         let mut config = loader.config.clone();
-        config.teams.values_mut().for_each(|team| team.plugins = served.folder().to_owned());
+        config
+            .teams
+            .values_mut()
+            .for_each(|team| team.plugins = served.folder().to_owned());
         let listener = app::bind(&config.endpoint.listen).await?;
         let admin = match config.admin.is_explicit {
             true => app::bind_admin(&config.admin, IfInUse::Fail).await?,
@@ -112,7 +137,14 @@ impl Loader {
         let app = App::build_with_admin(config, admin).await?;
         loader.process_log.attach(&app);
         let own_server = Some((served, app.view()));
-        Ok((Self { own_server, ..loader }, app.for_terminal(), listener))
+        Ok((
+            Self {
+                own_server,
+                ..loader
+            },
+            app.for_terminal(),
+            listener,
+        ))
     }
 
     /// Loads the output of a build. If the temporary server rejects it, the previous component stays in
@@ -123,7 +155,11 @@ impl Loader {
         phases: &mut Phases,
     ) -> Result<Provider, RebuildError> {
         let built = output.digest();
-        let step = if self.compiled == Some(built) { "test" } else { "compile and test" };
+        let step = if self.compiled == Some(built) {
+            "test"
+        } else {
+            "compile and test"
+        };
         let is_valid = grant_request_check(&self.config);
         self.trial.write(output, &is_valid)?;
         let digest = built.to_string();
@@ -134,7 +170,9 @@ impl Loader {
             let before = view.served().rejected;
             folder.write(output, &is_valid)?;
             let is_loaded = |one: &Provider| one.digest == digest && one.grant == tested.grant;
-            return phases.time("load", wait_until_loaded(view, &digest, &before, is_loaded)).await;
+            return phases
+                .time("load", wait_until_loaded(view, &digest, &before, is_loaded))
+                .await;
         }
         if let Some(folder) = &mut self.external {
             folder.write(output, &is_valid)?;
@@ -150,9 +188,11 @@ impl Loader {
         if let Some(rejected) = served.rejected.first().cloned() {
             return Err(rejection(rejected));
         }
-        only_provider(served, |provider| provider.digest == digest).ok_or_else(|| RebuildError::Rejected {
-            reason: "the component was not loaded".into(),
-            stderr: String::new(),
+        only_provider(served, |provider| provider.digest == digest).ok_or_else(|| {
+            RebuildError::Rejected {
+                reason: "the component was not loaded".into(),
+                stderr: String::new(),
+            }
         })
     }
 }
@@ -167,15 +207,26 @@ fn plugins_folder(temp: &TempDir, name: &str) -> Result<PluginsFolder, CommandEr
 fn allow_folder(ceiling: &mut Arc<Ceiling>, folder: &Path) {
     if let Some(bounds) = &mut Arc::make_mut(ceiling).bounds {
         let (host, guest) = (folder.to_owned(), folder.to_string_lossy().into_owned());
-        bounds.dirs.push(Dir { host, guest, access: Access::Read, is_canonical: true });
+        bounds.dirs.push(Dir {
+            host,
+            guest,
+            access: Access::Read,
+            is_canonical: true,
+        });
     }
 }
 
 /// Returns the check of a NAME.toml. Relative folders in it begin where they do for the server.
 fn grant_request_check(config: &Config) -> impl Fn(&str) -> bool + use<> {
     let teams = config.teams.values().map(|team| &team.reconcile);
-    let checks: Vec<_> = teams.map(|team| (team.parse_grant_request, team.relative_to.clone())).collect();
-    move |text| checks.iter().all(|(parse, folder)| parse(text, folder).is_ok())
+    let checks: Vec<_> = teams
+        .map(|team| (team.parse_grant_request, team.relative_to.clone()))
+        .collect();
+    move |text| {
+        checks
+            .iter()
+            .all(|(parse, folder)| parse(text, folder).is_ok())
+    }
 }
 
 /// Returns the configuration for a component on its author's machine.
@@ -186,7 +237,8 @@ fn configuration(
     temp: &Path,
 ) -> Result<(Config, ProcessLog), CommandError> {
     let plugins = trial.folder();
-    let project_config = || Some(project.folder.join(config::DEFAULT_FILE)).filter(|path| path.exists());
+    let project_config =
+        || Some(project.folder.join(config::DEFAULT_FILE)).filter(|path| path.exists());
     let overrides = Overrides {
         config: overrides.config.or_else(project_config),
         plugins: Some(plugins.to_owned()),
@@ -197,7 +249,9 @@ fn configuration(
         None => config::without_file(plugins, &overrides)?,
     };
     // Only the selected team is served, and all callers belong to it.
-    config.teams.retain(|name, _| overrides.team.as_ref().is_none_or(|team| team == name));
+    config
+        .teams
+        .retain(|name, _| overrides.team.as_ref().is_none_or(|team| team == name));
     config.endpoint.caller.teams = config.local_caller.teams.clone();
     for team in config.teams.values_mut() {
         // Running the build gives the project more access than any grant does.
@@ -212,7 +266,10 @@ fn configuration(
     // Shows the log of the component, and only warnings of the host. `report` prints the result of a load.
     let filter = "warn,larder::provider=debug,larder_core::reconcile::pass=error".to_owned();
     let process_log = log::start(&if config.log.filter == "info" {
-        Log { filter, ..config.log.clone() }
+        Log {
+            filter,
+            ..config.log.clone()
+        }
     } else {
         config.log.clone()
     });
@@ -253,5 +310,8 @@ fn only_provider(served: Served, is_loaded: impl FnMut(&Provider) -> bool) -> Op
 
 fn rejection(rejected: Rejected) -> RebuildError {
     let reason = format!("{} is rejected: {}", rejected.file, rejected.reason);
-    RebuildError::Rejected { reason, stderr: rejected.stderr }
+    RebuildError::Rejected {
+        reason,
+        stderr: rejected.stderr,
+    }
 }

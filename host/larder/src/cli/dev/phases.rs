@@ -31,7 +31,12 @@ impl fmt::Display for Phases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", seconds(self.total()))?;
         for (position, (name, duration)) in self.0.iter().enumerate() {
-            write!(f, "{} {name} {}", if position == 0 { ":" } else { "," }, seconds(*duration))?;
+            write!(
+                f,
+                "{} {name} {}",
+                if position == 0 { ":" } else { "," },
+                seconds(*duration)
+            )?;
         }
         Ok(())
     }

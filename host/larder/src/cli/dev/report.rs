@@ -9,8 +9,16 @@ use larder_model::name::ProviderName;
 const MAX_ITEMS: usize = 10;
 
 /// Prints what is offered, and how long it took. Returns whether nothing was omitted or changed.
-pub(super) fn print(name: &ProviderName, took: &str, provider: &Provider) -> Result<bool, CommandError> {
-    out::text(&format!("{name}: {}\n{}", provider.counts(), list(provider)))?;
+pub(super) fn print(
+    name: &ProviderName,
+    took: &str,
+    provider: &Provider,
+) -> Result<bool, CommandError> {
+    out::text(&format!(
+        "{name}: {}\n{}",
+        provider.counts(),
+        list(provider)
+    ))?;
     out::note(&format!("larder: {took}"));
     for why in &provider.omitted {
         out::note(&format!("larder: omitted or changed: {why}"));
@@ -20,10 +28,15 @@ pub(super) fn print(name: &ProviderName, took: &str, provider: &Provider) -> Res
 
 fn list(provider: &Provider) -> String {
     let mut text = String::new();
-    let claims: Vec<_> =
-        provider.claims.iter().map(|claim| format!("all URIs with prefix {claim}")).collect();
+    let claims: Vec<_> = provider
+        .claims
+        .iter()
+        .map(|claim| format!("all URIs with prefix {claim}"))
+        .collect();
     for uris in [&provider.resources, &provider.templates, &claims] {
-        uris.iter().take(MAX_ITEMS).for_each(|uri| text += &format!("  {}\n", sanitize::line(uri)));
+        uris.iter()
+            .take(MAX_ITEMS)
+            .for_each(|uri| text += &format!("  {}\n", sanitize::line(uri)));
         if uris.len() > MAX_ITEMS {
             text += &format!("  … and {} more\n", uris.len() - MAX_ITEMS);
         }
@@ -37,8 +50,14 @@ mod tests {
 
     #[test]
     fn truncates_long_lists() {
-        let resources = (0..12).map(|number| format!("n:{number}\n\u{202e}")).collect();
-        let provider = Provider { resources, templates: vec!["n:{x}".into()], ..Provider::default() };
+        let resources = (0..12)
+            .map(|number| format!("n:{number}\n\u{202e}"))
+            .collect();
+        let provider = Provider {
+            resources,
+            templates: vec!["n:{x}".into()],
+            ..Provider::default()
+        };
         let list = list(&provider);
         assert_eq!(list.lines().count(), MAX_ITEMS + 2);
         assert!(list.starts_with("  n:0 \\u202e\n"), "{list}");

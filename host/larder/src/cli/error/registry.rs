@@ -20,14 +20,21 @@ pub(in crate::cli) enum RegistryCommandError {
     #[error("{}: {error}", path.display())]
     Key { path: PathBuf, error: SigningError },
     #[error("{} was not changed, because {reason}", path.display())]
-    Edit { path: PathBuf, reason: TomlTextError },
+    Edit {
+        path: PathBuf,
+        reason: TomlTextError,
+    },
     #[error("there are several teams ({0}): add --team NAME")]
     SeveralTeams(String),
-    #[error("{name} is {reference} already: use `larder update {name}`, or --name for another name")]
+    #[error(
+        "{name} is {reference} already: use `larder update {name}`, or --name for another name"
+    )]
     AlreadyAdded { name: String, reference: String },
     #[error("{0} has no `component` in the configuration: `larder add` adds one")]
     NoReference(String),
-    #[error("`{0}` is no place to publish: write REGISTRY/REPOSITORY:TAG, or NAMESPACE:PACKAGE@VERSION")]
+    #[error(
+        "`{0}` is no place to publish: write REGISTRY/REPOSITORY:TAG, or NAMESPACE:PACKAGE@VERSION"
+    )]
     NoTag(String),
     #[error("{} is {kind}, and does not export larder:provider/resource-provider; `larder check` says more", path.display())]
     NotAProvider { path: PathBuf, kind: String },

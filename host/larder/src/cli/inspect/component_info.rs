@@ -45,7 +45,10 @@ impl Metadata {
             "authors" => &mut self.authors,
             _ => return,
         };
-        let text = std::str::from_utf8(data).ok().map(str::trim).filter(|text| !text.is_empty());
+        let text = std::str::from_utf8(data)
+            .ok()
+            .map(str::trim)
+            .filter(|text| !text.is_empty());
         *place = text.map(ToOwned::to_owned);
     }
 }
@@ -93,13 +96,20 @@ impl ImportGroup {
 impl ComponentInfo {
     /// Ignores what cannot be parsed: loading the component reports the error.
     pub(in crate::cli) fn of(bytes: &[u8]) -> Self {
-        let mut info = Self { kind: "not WebAssembly", ..Self::default() };
+        let mut info = Self {
+            kind: "not WebAssembly",
+            ..Self::default()
+        };
         let mut depth = 0;
         for payload in Parser::new(0).parse_all(bytes) {
             match payload {
                 Ok(Payload::Version { encoding, .. }) => {
                     if depth == 0 {
-                        info.kind = if encoding == Encoding::Component { "component" } else { "core module" };
+                        info.kind = if encoding == Encoding::Component {
+                            "component"
+                        } else {
+                            "core module"
+                        };
                     }
                     depth += 1;
                 }
@@ -107,10 +117,16 @@ impl ComponentInfo {
                 // Nested components are parts that a toolchain has linked. Only the outermost one uses the
                 // host.
                 Ok(Payload::ComponentImportSection(imports)) if depth == 1 => {
-                    imports.into_iter().flatten().for_each(|import| info.import(import.name.name));
+                    imports
+                        .into_iter()
+                        .flatten()
+                        .for_each(|import| info.import(import.name.name));
                 }
                 Ok(Payload::ComponentExportSection(exports)) if depth == 1 => {
-                    exports.into_iter().flatten().for_each(|export| info.export(export.name.name));
+                    exports
+                        .into_iter()
+                        .flatten()
+                        .for_each(|export| info.export(export.name.name));
                 }
                 Ok(Payload::CustomSection(section)) if depth == 1 => {
                     info.metadata.set(section.name(), section.data());
@@ -130,12 +146,17 @@ impl ComponentInfo {
     }
 
     fn import(&mut self, name: &str) {
-        self.imports.entry(ImportGroup::of(name)).or_default().push(name.to_owned());
+        self.imports
+            .entry(ImportGroup::of(name))
+            .or_default()
+            .push(name.to_owned());
     }
 
     fn export(&mut self, name: &str) {
         self.all_exports.push(name.to_owned());
-        let Some(interface) = name.strip_prefix("larder:provider/") else { return };
+        let Some(interface) = name.strip_prefix("larder:provider/") else {
+            return;
+        };
         let (interface, version) = interface.split_once('@').unwrap_or((interface, ""));
         if interface == "resource-provider" {
             self.contract = Some(version.to_owned());
@@ -170,7 +191,14 @@ mod tests {
         let kind = vec![7, 3, 1, 0x42, 0];
         let inner = [head.clone(), kind.clone(), import("odd:inner/x")].concat();
         let nested = [vec![4, inner.len() as u8], inner].concat();
-        let outer = [head, kind, import("wasi:http/types@0.2.0"), nested, import("odd:outer/y")].concat();
+        let outer = [
+            head,
+            kind,
+            import("wasi:http/types@0.2.0"),
+            nested,
+            import("odd:outer/y"),
+        ]
+        .concat();
         let expected = [
             (ImportGroup::Http, vec!["wasi:http/types@0.2.0".to_owned()]),
             (ImportGroup::Unknown, vec!["odd:outer/y".to_owned()]),

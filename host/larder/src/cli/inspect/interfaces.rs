@@ -5,13 +5,31 @@ use crate::app::{Interfaces, Prompt, Setting, Tool};
 
 impl Page {
     pub(super) fn interfaces(&mut self, interfaces: &Interfaces) {
-        let Interfaces { tools, prompts, search, settings, interface_problems } = interfaces;
-        self.group(tools.as_deref().map(|tools| ("tool", tools.iter().map(tool).collect())));
-        self.group(prompts.as_deref().map(|prompts| ("prompt", prompts.iter().map(prompt).collect())));
+        let Interfaces {
+            tools,
+            prompts,
+            search,
+            settings,
+            interface_problems,
+        } = interfaces;
+        self.group(
+            tools
+                .as_deref()
+                .map(|tools| ("tool", tools.iter().map(tool).collect())),
+        );
+        self.group(
+            prompts
+                .as_deref()
+                .map(|prompts| ("prompt", prompts.iter().map(prompt).collect())),
+        );
         if *search {
             self.head("search");
         }
-        self.group(settings.as_deref().map(|settings| ("setting", settings.iter().map(setting).collect())));
+        self.group(
+            settings
+                .as_deref()
+                .map(|settings| ("setting", settings.iter().map(setting).collect())),
+        );
         if !interface_problems.is_empty() {
             self.head("problems");
             self.items(interface_problems, false);
@@ -20,7 +38,11 @@ impl Page {
 
     fn group(&mut self, group: Option<(&str, Vec<String>)>) {
         if let Some((noun, lines)) = group {
-            self.head(&format!("{} {noun}{}", lines.len(), if lines.len() == 1 { "" } else { "s" }));
+            self.head(&format!(
+                "{} {noun}{}",
+                lines.len(),
+                if lines.len() == 1 { "" } else { "s" }
+            ));
             self.items(&lines, false);
         }
     }
@@ -35,19 +57,37 @@ fn tool(tool: &Tool) -> String {
         (hints.open_world, "open-world"),
         (hints.long_running, "long-running"),
     ];
-    let notes = notes.into_iter().filter_map(|(hint, note)| (hint == Some(true)).then_some(note));
-    line(&tool.name, &notes.collect::<Vec<_>>(), tool.description.as_deref().or(tool.title.as_deref()))
+    let notes = notes
+        .into_iter()
+        .filter_map(|(hint, note)| (hint == Some(true)).then_some(note));
+    line(
+        &tool.name,
+        &notes.collect::<Vec<_>>(),
+        tool.description.as_deref().or(tool.title.as_deref()),
+    )
 }
 
 fn prompt(prompt: &Prompt) -> String {
     let arguments = prompt.arguments.iter();
-    let arguments = arguments.map(|it| format!("{}{}", it.name, if it.required { "" } else { "?" }));
-    let name = format!("{} {}", prompt.name, arguments.collect::<Vec<_>>().join(" "));
-    line(name.trim_end(), &[], prompt.description.as_deref().or(prompt.title.as_deref()))
+    let arguments =
+        arguments.map(|it| format!("{}{}", it.name, if it.required { "" } else { "?" }));
+    let name = format!(
+        "{} {}",
+        prompt.name,
+        arguments.collect::<Vec<_>>().join(" ")
+    );
+    line(
+        name.trim_end(),
+        &[],
+        prompt.description.as_deref().or(prompt.title.as_deref()),
+    )
 }
 
 fn setting(setting: &Setting) -> String {
-    let default = setting.default.as_ref().map(|default| format!("default {default:?}"));
+    let default = setting
+        .default
+        .as_ref()
+        .map(|default| format!("default {default:?}"));
     let notes = [
         Some(setting.kind),
         setting.required.then_some("required"),
@@ -59,8 +99,14 @@ fn setting(setting: &Setting) -> String {
 }
 
 fn line(name: &str, notes: &[&str], text: Option<&str>) -> String {
-    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
-    let text = text.filter(|text| !text.is_empty()).map(|text| format!(": {text}"));
+    let notes = if notes.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", notes.join(", "))
+    };
+    let text = text
+        .filter(|text| !text.is_empty())
+        .map(|text| format!(": {text}"));
     format!("{name}{notes}{}", text.unwrap_or_default())
 }
 
@@ -93,8 +139,12 @@ mod tests {
             output_schema: None,
             hints,
         };
-        let argument =
-            |name: &str, required| Argument { name: name.into(), title: None, description: None, required };
+        let argument = |name: &str, required| Argument {
+            name: name.into(),
+            title: None,
+            description: None,
+            required,
+        };
         let prompt = Prompt {
             name: "greet".into(),
             title: None,
@@ -118,7 +168,10 @@ mod tests {
         };
         let mut page = Page::new(false);
         page.interfaces(&interfaces);
-        page.interfaces(&Interfaces { tools: Some(vec![]), ..Interfaces::default() });
+        page.interfaces(&Interfaces {
+            tools: Some(vec![]),
+            ..Interfaces::default()
+        });
         expect![[r#"
             1 tool
               compare (read-only, idempotent): Compare

@@ -9,8 +9,12 @@ use crate::cli::table;
 use larder_model::signature::Attestation;
 
 /// The annotations that are shown, with their names for people.
-const SHOWN: [(&str, &str); 4] =
-    [("version", "version"), ("description", "summary"), ("licenses", "licences"), ("source", "source")];
+const SHOWN: [(&str, &str); 4] = [
+    ("version", "version"),
+    ("description", "summary"),
+    ("licenses", "licences"),
+    ("source", "source"),
+];
 
 /// What a registry has beside a component.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -50,16 +54,31 @@ impl From<Attestation> for Statement {
             Ok(signer) => (Some(signer.to_string()), None),
             Err(reason) => (None, Some(reason)),
         };
-        Self { predicate_type: attestation.predicate_type, signer, unverified, digest: None, size: None }
+        Self {
+            predicate_type: attestation.predicate_type,
+            signer,
+            unverified,
+            digest: None,
+            size: None,
+        }
     }
 }
 
 impl Statement {
     /// Describes it on one line.
     fn show(&self) -> String {
-        let Self { predicate_type, signer, unverified, digest, size } = self;
+        let Self {
+            predicate_type,
+            signer,
+            unverified,
+            digest,
+            size,
+        } = self;
         if let (Some(digest), Some(size)) = (digest, size) {
-            return format!("{predicate_type}, unsigned, {}, {digest}", table::bytes(*size));
+            return format!(
+                "{predicate_type}, unsigned, {}, {digest}",
+                table::bytes(*size)
+            );
         }
         let by = match (signer, unverified) {
             (Some(signer), _) => format!("signed by {signer}"),
@@ -72,7 +91,13 @@ impl Statement {
 
 impl Page {
     pub(super) fn published(&mut self, published: &Published) {
-        let Published { image, annotations, signer, untrusted, attestations } = published;
+        let Published {
+            image,
+            annotations,
+            signer,
+            untrusted,
+            attestations,
+        } = published;
         if !image.is_empty() {
             self.line("image", image);
         }

@@ -10,7 +10,13 @@ use larder_core::reconcile;
 use larder_registry::{Document, GRANT_REQUEST_ANNOTATION};
 
 impl From<Document> for Statement {
-    fn from(Document { document_type, digest, size }: Document) -> Self {
+    fn from(
+        Document {
+            document_type,
+            digest,
+            size,
+        }: Document,
+    ) -> Self {
         Self {
             predicate_type: document_type,
             signer: None,
@@ -31,7 +37,10 @@ pub(in crate::cli) async fn examine_published(
     let folder = tempfile::tempdir()?;
     let file = folder.path().join(format!("{name}.wasm"));
     let written = |path: &Path, content: &[u8]| {
-        std::fs::write(path, content).map_err(|error| CommandError::File { path: path.to_owned(), error })
+        std::fs::write(path, content).map_err(|error| CommandError::File {
+            path: path.to_owned(),
+            error,
+        })
     };
     written(&file, component)?;
     if let Some(request) = published.annotations.get(GRANT_REQUEST_ANNOTATION) {
@@ -39,5 +48,10 @@ pub(in crate::cli) async fn examine_published(
     }
     let grants = of_copied_file(config, &file)?;
     let findings = examine(&file, component, grants).await?;
-    Ok(Findings { file: reference.to_owned(), published: Some(published), configured: true, ..findings })
+    Ok(Findings {
+        file: reference.to_owned(),
+        published: Some(published),
+        configured: true,
+        ..findings
+    })
 }

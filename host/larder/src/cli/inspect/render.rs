@@ -13,16 +13,23 @@ pub(super) fn render(findings: &Findings, colour: bool) -> String {
     let mut page = Page::new(colour);
     let info = &findings.info;
     page.line("file", &findings.file);
-    page.line("is", &format!("a {}, {}", info.kind, bytes(findings.size)).replace("a not", "not"));
+    page.line(
+        "is",
+        &format!("a {}, {}", info.kind, bytes(findings.size)).replace("a not", "not"),
+    );
     page.line("digest", &findings.digest);
     if let Some(published) = &findings.published {
         page.published(published);
     }
     match &info.contract {
-        Some(version) => {
-            page.line("contract", &format!("larder:provider {version}: {}", info.exports.join(", ")))
-        }
-        None => page.line("contract", "none: it does not export larder:provider/resource-provider"),
+        Some(version) => page.line(
+            "contract",
+            &format!("larder:provider {version}: {}", info.exports.join(", ")),
+        ),
+        None => page.line(
+            "contract",
+            "none: it does not export larder:provider/resource-provider",
+        ),
     }
     if let Some(reason) = &findings.rejected {
         page.line("rejected", reason);
@@ -42,7 +49,11 @@ pub(super) fn render(findings: &Findings, colour: bool) -> String {
         grants.request_lines().for_each(|line| page.item(&line));
         if findings.configured {
             page.head("grants");
-            grants.show().lines().skip(1).for_each(|line| page.item(line.trim_start()));
+            grants
+                .show()
+                .lines()
+                .skip(1)
+                .for_each(|line| page.item(line.trim_start()));
         }
     }
     if let Some(offers) = &findings.offers {
@@ -72,7 +83,10 @@ pub(super) struct Page {
 
 impl Page {
     pub(super) fn new(colour: bool) -> Self {
-        Self { text: String::new(), colour }
+        Self {
+            text: String::new(),
+            colour,
+        }
     }
 
     pub(super) fn line(&mut self, key: &str, value: &str) {
@@ -97,18 +111,31 @@ impl Page {
     }
 
     pub(super) fn items(&mut self, items: &[String], more: bool) {
-        items.iter().take(MAX_ITEMS).for_each(|item| self.item(item));
+        items
+            .iter()
+            .take(MAX_ITEMS)
+            .for_each(|item| self.item(item));
         match items.len().saturating_sub(MAX_ITEMS) {
             0 if more => self.item("… and more"),
             0 => {}
-            rest => self.item(&format!("… and {rest} more{}", if more { ", at least" } else { "" })),
+            rest => self.item(&format!(
+                "… and {rest} more{}",
+                if more { ", at least" } else { "" }
+            )),
         }
     }
 
     fn offers(&mut self, offers: &Provider) {
         self.head("offers, without any grant");
-        let texts = [("title", &offers.title), ("version", &offers.version), ("summary", &offers.summary)];
-        for (key, value) in texts.into_iter().chain([("for models", &offers.instructions)]) {
+        let texts = [
+            ("title", &offers.title),
+            ("version", &offers.version),
+            ("summary", &offers.summary),
+        ];
+        for (key, value) in texts
+            .into_iter()
+            .chain([("for models", &offers.instructions)])
+        {
             if let Some(value) = value {
                 self.item(&format!("{key}: {value}"));
             }
@@ -199,11 +226,20 @@ mod tests {
               … and 2 more
         "#]],
         );
-        let info = ComponentInfo { kind: "not WebAssembly", ..ComponentInfo::default() };
+        let info = ComponentInfo {
+            kind: "not WebAssembly",
+            ..ComponentInfo::default()
+        };
         let rejected = Some("it is empty".to_owned());
         let stderr = vec!["oh no".to_owned()];
         check(
-            &Findings { info, offers: None, rejected, stderr, ..findings },
+            &Findings {
+                info,
+                offers: None,
+                rejected,
+                stderr,
+                ..findings
+            },
             expect![[r#"
                 file       plugins/wiki.wasm
                 is         not WebAssembly, 48.8 KiB

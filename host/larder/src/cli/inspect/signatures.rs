@@ -7,14 +7,20 @@ use std::path::Path;
 
 use super::published::{Published, Statement};
 use larder_model::signature::{
-    BUNDLE_EXTENSION, DETACHED_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Signature, SignatureVerifier,
-    Signer,
+    BUNDLE_EXTENSION, DETACHED_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Signature,
+    SignatureVerifier, Signer,
 };
 
 /// Describes the signatures of a file. Returns nothing if it has none and needs none.
-pub(super) fn of_file(file: &Path, component: &[u8], trust: &dyn SignatureVerifier) -> Option<Published> {
-    let found: Vec<_> =
-        [DETACHED_EXTENSION, BUNDLE_EXTENSION].iter().filter_map(|extension| find(file, extension)).collect();
+pub(super) fn of_file(
+    file: &Path,
+    component: &[u8],
+    trust: &dyn SignatureVerifier,
+) -> Option<Published> {
+    let found: Vec<_> = [DETACHED_EXTENSION, BUNDLE_EXTENSION]
+        .iter()
+        .filter_map(|extension| find(file, extension))
+        .collect();
     if found.is_empty() && !trust.is_required() {
         return None;
     }
@@ -23,9 +29,16 @@ pub(super) fn of_file(file: &Path, component: &[u8], trust: &dyn SignatureVerifi
         Ok(signers) => (join(signers), None),
         Err(error) => (None, Some(error.to_string())),
     };
-    let attestations = found.iter().filter_map(|found| trust.attestation(&subject, found));
+    let attestations = found
+        .iter()
+        .filter_map(|found| trust.attestation(&subject, found));
     let attestations = attestations.map(Statement::from).collect();
-    Some(Published { signer, untrusted, attestations, ..Published::default() })
+    Some(Published {
+        signer,
+        untrusted,
+        attestations,
+        ..Published::default()
+    })
 }
 
 fn join(signers: Vec<Signer>) -> Option<String> {
@@ -43,13 +56,19 @@ fn find(file: &Path, extension: &str) -> Option<FoundSignature> {
         Ok(content) if extension == BUNDLE_EXTENSION => Ok(Signature::Bundle(content.into())),
         Ok(content) => Ok(Signature::Detached(content.into())),
     };
-    let origin = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let origin = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     Some(FoundSignature { origin, signature })
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    File::open(path)?.take(MAX_SIGNATURE_SIZE + 1).read_to_end(&mut content)?;
+    File::open(path)?
+        .take(MAX_SIGNATURE_SIZE + 1)
+        .read_to_end(&mut content)?;
     match content.len() as u64 {
         0..=MAX_SIGNATURE_SIZE => Ok(content),
         _ => Err(io::ErrorKind::FileTooLarge.into()),

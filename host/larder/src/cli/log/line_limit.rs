@@ -36,8 +36,8 @@ impl LineLimit {
     /// Takes the bytes of a line, as it is written. Returns false if it must not be written.
     pub(super) fn admits(&self, may_use_reserve: bool, bytes: usize) -> bool {
         let (state, bytes) = (&self.0, bytes as u64);
-        let admits =
-            state.general.take(bytes).is_ok() || (may_use_reserve && state.reserve.take(bytes).is_ok());
+        let admits = state.general.take(bytes).is_ok()
+            || (may_use_reserve && state.reserve.take(bytes).is_ok());
         if !admits {
             state.suppressed_lines.fetch_add(1, Relaxed);
             state.suppressed_bytes.fetch_add(bytes, Relaxed);
@@ -49,7 +49,11 @@ impl LineLimit {
     pub(in crate::cli) fn start_reports(self, drain: &Drain) {
         let stop = drain.clone();
         drain.spawn(async move {
-            while stop.run_until_stopping(tokio::time::sleep(SUMMARY_INTERVAL)).await.is_some() {
+            while stop
+                .run_until_stopping(tokio::time::sleep(SUMMARY_INTERVAL))
+                .await
+                .is_some()
+            {
                 self.report();
             }
             self.report();
@@ -81,7 +85,11 @@ mod tests {
     #[test]
     fn lines_about_providers_cannot_use_the_reserve() {
         let limit = LineLimit::new(4_000);
-        let admitted = |may_use_reserve| (0..1_000).filter(|_| limit.admits(may_use_reserve, 100)).count();
+        let admitted = |may_use_reserve| {
+            (0..1_000)
+                .filter(|_| limit.admits(may_use_reserve, 100))
+                .count()
+        };
         // The last line may go into debt.
         assert!((30..40).contains(&admitted(false)));
         assert!((10..15).contains(&admitted(true)));

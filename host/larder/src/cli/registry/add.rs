@@ -42,13 +42,18 @@ impl Add {
     pub(in crate::cli) async fn run(self) -> Result<Outcome, CommandError> {
         let context = self.context.load()?;
         let team = context.one_team()?;
-        let name = self.name.map_or_else(|| default_name(&self.reference), |name| name.to_string());
+        let name = self
+            .name
+            .map_or_else(|| default_name(&self.reference), |name| name.to_string());
         if let Some(existing) = team.reference(&name) {
             let reference = existing.to_string();
             return Err(RegistryCommandError::AlreadyAdded { name, reference }.into());
         }
         let file = EditedFile::read(&self.context.file())?;
-        let section = Section { team: team.section(), name: &name };
+        let section = Section {
+            team: team.section(),
+            name: &name,
+        };
         let text = section.with_component(file.text()?, &self.reference.to_string());
         let text = text.map_err(|reason| file.cannot_edit(reason))?;
         file.check(&text)?;
@@ -80,11 +85,18 @@ impl Add {
         file.replace(&text)?;
         context.write_lock(&lock)?;
         if self.json {
-            out::json(&json!({ "added": true, "name": name, "locked": entry, "component": findings }))?;
+            out::json(
+                &json!({ "added": true, "name": name, "locked": entry, "component": findings }),
+            )?;
         }
-        out::note(&format!("larder: added {name} to {} and larder.lock", self.context.file().display()));
+        out::note(&format!(
+            "larder: added {name} to {} and larder.lock",
+            self.context.file().display()
+        ));
         if let Some(reason) = &findings.rejected {
-            out::note(&format!("larder: {name} needs settings or grants in its section: {reason}"));
+            out::note(&format!(
+                "larder: {name} needs settings or grants in its section: {reason}"
+            ));
         }
         Ok(Outcome::Success)
     }

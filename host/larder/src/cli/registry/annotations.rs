@@ -39,17 +39,31 @@ impl AnnotationArgs {
         tag: Option<&str>,
         grant_request: Option<String>,
     ) -> BTreeMap<String, String> {
-        let Metadata { version, description, licenses, source, homepage, authors } = metadata.clone();
+        let Metadata {
+            version,
+            description,
+            licenses,
+            source,
+            homepage,
+            authors,
+        } = metadata.clone();
         let tag_version = tag.filter(|tag| larder_registry::semver::Version::parse(tag).is_ok());
         let texts = [
             ("description", self.description.or(description)),
             ("licenses", self.licenses.or(licenses)),
             ("source", self.source.or(source)),
-            ("version", self.version.or(version).or(tag_version.map(ToOwned::to_owned))),
+            (
+                "version",
+                self.version
+                    .or(version)
+                    .or(tag_version.map(ToOwned::to_owned)),
+            ),
             ("url", homepage),
             ("authors", authors),
         ];
-        let texts = texts.into_iter().filter_map(|(key, text)| Some((image_key(key), text?)));
+        let texts = texts
+            .into_iter()
+            .filter_map(|(key, text)| Some((image_key(key), text?)));
         let request = grant_request.map(|request| (GRANT_REQUEST_ANNOTATION.to_owned(), request));
         texts.chain(request).chain(self.others).collect()
     }
@@ -68,7 +82,10 @@ pub(super) fn grant_request(component: &Path) -> Result<Option<String>, CommandE
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(CommandError::Input { path, error }),
     };
-    let folder = component.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = component
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     match config::parse_grant_request(&text, &folder) {
         Ok(_) => Ok(Some(text)),
@@ -83,7 +100,10 @@ mod tests {
     fn check(args: AnnotationArgs, metadata: &Metadata, tag: &str, expected: &[(&str, &str)]) {
         let annotations = args.annotations(metadata, Some(tag), None);
         let short = annotations.iter().map(|(key, value)| {
-            (key.strip_prefix("org.opencontainers.image.").unwrap_or(key), value.as_str())
+            (
+                key.strip_prefix("org.opencontainers.image.").unwrap_or(key),
+                value.as_str(),
+            )
         });
         assert_eq!(short.collect::<Vec<_>>(), expected);
     }
@@ -96,10 +116,24 @@ mod tests {
             licenses: Some("MIT".into()),
             ..Metadata::default()
         };
-        let said = [("description", "Serves"), ("licenses", "MIT"), ("version", "1.2.0")];
+        let said = [
+            ("description", "Serves"),
+            ("licenses", "MIT"),
+            ("version", "1.2.0"),
+        ];
         check(AnnotationArgs::default(), &metadata, "latest", &said);
-        check(AnnotationArgs::default(), &Metadata::default(), "1.0.0", &[("version", "1.0.0")]);
-        check(AnnotationArgs::default(), &Metadata::default(), "latest", &[]);
+        check(
+            AnnotationArgs::default(),
+            &Metadata::default(),
+            "1.0.0",
+            &[("version", "1.0.0")],
+        );
+        check(
+            AnnotationArgs::default(),
+            &Metadata::default(),
+            "latest",
+            &[],
+        );
         let args = AnnotationArgs {
             description: Some("Better".into()),
             source: Some("https://x.example".into()),
@@ -133,6 +167,9 @@ mod tests {
         assert_eq!(annotations[GRANT_REQUEST_ANNOTATION], request);
         std::fs::write(folder.path().join("wiki.toml"), "hosts = 1").unwrap();
         let error = grant_request(&component).unwrap_err().to_string();
-        assert!(error.contains("wiki.toml was not published") && error.contains("line 1: hosts"), "{error}");
+        assert!(
+            error.contains("wiki.toml was not published") && error.contains("line 1: hosts"),
+            "{error}"
+        );
     }
 }

@@ -13,7 +13,8 @@ use crate::config::{self, Config, Overrides, Team};
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::signature::{Attestation, FoundSignature};
 use larder_registry::{
-    Client, Component, Error, LOCK_FILE, LockError, LockFile, LockedComponent, Pulled, Reference, Store,
+    Client, Component, Error, LOCK_FILE, LockError, LockFile, LockedComponent, Pulled, Reference,
+    Store,
 };
 
 /// The configuration and the team that a command concerns.
@@ -47,15 +48,25 @@ pub(super) struct TeamAccess<'a> {
 impl ContextArgs {
     pub(super) fn load(&self) -> Result<Context, CommandError> {
         let team = self.team.team.clone();
-        let overrides = Overrides { config: self.config.clone(), team: team.clone(), ..Overrides::default() };
+        let overrides = Overrides {
+            config: self.config.clone(),
+            team: team.clone(),
+            ..Overrides::default()
+        };
         let config = config::load(&overrides)?;
         let store = Store::open(&config.registry_store)?;
-        Ok(Context { config, team, store })
+        Ok(Context {
+            config,
+            team,
+            store,
+        })
     }
 
     /// The configuration file, which may not exist yet.
     pub(super) fn file(&self) -> PathBuf {
-        self.config.clone().unwrap_or_else(|| config::DEFAULT_FILE.into())
+        self.config
+            .clone()
+            .unwrap_or_else(|| config::DEFAULT_FILE.into())
     }
 }
 
@@ -74,16 +85,25 @@ impl Context {
 
     /// Returns all teams, or the one that `--team` names.
     pub(super) fn teams(&self) -> Result<Vec<TeamAccess<'_>>, CommandError> {
-        self.selected().map(|(name, team)| TeamAccess::new(name, team)).collect()
+        self.selected()
+            .map(|(name, team)| TeamAccess::new(name, team))
+            .collect()
     }
 
     fn selected(&self) -> impl Iterator<Item = (&TeamName, &Team)> {
-        self.config.teams.iter().filter(|(name, _)| self.team.as_ref().is_none_or(|team| team == *name))
+        self.config
+            .teams
+            .iter()
+            .filter(|(name, _)| self.team.as_ref().is_none_or(|team| team == *name))
     }
 
     /// The lock file, next to the configuration file. All teams have the same one.
     pub(super) fn lock_path(&self) -> PathBuf {
-        let configured = self.config.teams.values().find_map(|team| team.registry.lock_file.clone());
+        let configured = self
+            .config
+            .teams
+            .values()
+            .find_map(|team| team.registry.lock_file.clone());
         configured.unwrap_or_else(|| LOCK_FILE.into())
     }
 
@@ -109,7 +129,12 @@ impl Context {
 impl<'a> TeamAccess<'a> {
     fn new(name: &'a TeamName, team: &'a Team) -> Result<Self, CommandError> {
         let store = store_of(team, &team.registry.store)?;
-        Ok(Self { name, team, client: Client::new(team.registry.access.clone())?, store })
+        Ok(Self {
+            name,
+            team,
+            client: Client::new(team.registry.access.clone())?,
+            store,
+        })
     }
 
     /// Returns the store of the team, if that of the server is in this folder.
@@ -124,12 +149,18 @@ impl<'a> TeamAccess<'a> {
 
     /// The references of its providers.
     pub(super) fn references(&self) -> impl Iterator<Item = (&'a ProviderName, &'a Reference)> {
-        self.team.registry.components.iter().map(|(name, component)| (name, &component.reference))
+        self.team
+            .registry
+            .components
+            .iter()
+            .map(|(name, component)| (name, &component.reference))
     }
 
     /// The reference of a provider.
     pub(super) fn reference(&self, name: &str) -> Option<&'a Reference> {
-        self.references().find(|(known, _)| known.as_str() == name).map(|(_, reference)| reference)
+        self.references()
+            .find(|(known, _)| known.as_str() == name)
+            .map(|(_, reference)| reference)
     }
 
     /// Pulls a component into the store.
@@ -155,7 +186,12 @@ impl<'a> TeamAccess<'a> {
         subject: &Bytes,
         found: &[FoundSignature],
     ) -> Result<Option<String>, String> {
-        let signers = self.team.reconcile.trust.verify(subject, found).map_err(|error| error.to_string())?;
+        let signers = self
+            .team
+            .reconcile
+            .trust
+            .verify(subject, found)
+            .map_err(|error| error.to_string())?;
         let names: Vec<_> = signers.iter().map(ToString::to_string).collect();
         Ok((!names.is_empty()).then(|| names.join(", ")))
     }
@@ -169,7 +205,10 @@ impl<'a> TeamAccess<'a> {
         let manifest = store.read(&component.manifest, MAX_MANIFEST)?;
         let found = store.signatures(&component.manifest)?;
         let trust = &self.team.reconcile.trust;
-        Ok(found.iter().filter_map(|found| trust.attestation(&manifest, found)).collect())
+        Ok(found
+            .iter()
+            .filter_map(|found| trust.attestation(&manifest, found))
+            .collect())
     }
 }
 
@@ -192,8 +231,12 @@ pub(super) fn describe(
     team: &TeamAccess<'_>,
 ) -> Result<Description, CommandError> {
     let bytes = component_bytes(store, component)?;
-    let version = component.annotations.get(&super::annotations::image_key("version")).cloned();
-    let mut description = Description::new(format!("sha256:{}", component.manifest), version, &bytes);
+    let version = component
+        .annotations
+        .get(&super::annotations::image_key("version"))
+        .cloned();
+    let mut description =
+        Description::new(format!("sha256:{}", component.manifest), version, &bytes);
     if let Some(text) = &component.grant_request {
         let config = &team.team.reconcile;
         description.requests = match (config.parse_grant_request)(text, &config.relative_to) {

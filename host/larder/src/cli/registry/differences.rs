@@ -55,13 +55,27 @@ impl Description {
     /// Returns what changes from `before` to this revision.
     pub(super) fn differences_from(&self, before: &Self) -> Vec<Difference> {
         let values = [
-            ("digest", Some(before.digest.clone()), Some(self.digest.clone())),
+            (
+                "digest",
+                Some(before.digest.clone()),
+                Some(self.digest.clone()),
+            ),
             ("version", before.version.clone(), self.version.clone()),
-            ("size", Some(table::bytes(before.size)), Some(table::bytes(self.size))),
+            (
+                "size",
+                Some(table::bytes(before.size)),
+                Some(table::bytes(self.size)),
+            ),
             ("contract", before.contract.clone(), self.contract.clone()),
         ];
-        let changed = values.into_iter().filter(|(_, before, after)| before != after);
-        let changed = changed.map(|(what, before, after)| Difference { what, before, after });
+        let changed = values
+            .into_iter()
+            .filter(|(_, before, after)| before != after);
+        let changed = changed.map(|(what, before, after)| Difference {
+            what,
+            before,
+            after,
+        });
         let sets = [
             ("exports", &before.exports, &self.exports),
             ("imports", &before.imports, &self.imports),
@@ -69,9 +83,17 @@ impl Description {
         ];
         let members = sets.into_iter().flat_map(|(what, before, after)| {
             let removed = before.difference(after).cloned();
-            let removed = removed.map(move |line| Difference { what, before: Some(line), after: None });
+            let removed = removed.map(move |line| Difference {
+                what,
+                before: Some(line),
+                after: None,
+            });
             let added = after.difference(before).cloned();
-            removed.chain(added.map(move |line| Difference { what, before: None, after: Some(line) }))
+            removed.chain(added.map(move |line| Difference {
+                what,
+                before: None,
+                after: Some(line),
+            }))
         });
         changed.chain(members).collect()
     }
@@ -80,7 +102,11 @@ impl Description {
 impl Difference {
     /// Formats the difference as a line.
     pub(super) fn show(&self) -> String {
-        let Self { what, before, after } = self;
+        let Self {
+            what,
+            before,
+            after,
+        } = self;
         let line = match (before, after) {
             (Some(before), Some(after)) => format!("{what:9} {before} -> {after}"),
             (Some(before), None) => format!("{what:9} - {before}"),
@@ -118,7 +144,11 @@ mod tests {
             requests: set(&["http https://x.example\x1b[2J GET"]),
             ..before.clone()
         };
-        let shown: String = after.differences_from(&before).iter().map(Difference::show).collect();
+        let shown: String = after
+            .differences_from(&before)
+            .iter()
+            .map(Difference::show)
+            .collect();
         expect![[r#"
             digest    sha256:aa -> sha256:bb
             version   1.0.0 -> 1.1.0

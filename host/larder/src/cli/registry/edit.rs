@@ -15,7 +15,10 @@ pub(super) struct EditedFile {
 
 impl EditedFile {
     pub(super) fn read(path: &Path) -> Result<Self, CommandError> {
-        Ok(Self { file: ConfigFile::read(path)?, path: path.to_owned() })
+        Ok(Self {
+            file: ConfigFile::read(path)?,
+            path: path.to_owned(),
+        })
     }
 
     pub(super) fn text(&self) -> Result<&str, CommandError> {
@@ -24,7 +27,10 @@ impl EditedFile {
 
     /// Checks that a text would be a valid configuration.
     pub(super) fn check(&self, text: &str) -> Result<(), CommandError> {
-        let overrides = Overrides { config: Some(self.path.clone()), ..Overrides::default() };
+        let overrides = Overrides {
+            config: Some(self.path.clone()),
+            ..Overrides::default()
+        };
         Ok(config::check_text(text, &overrides)?)
     }
 
@@ -35,6 +41,10 @@ impl EditedFile {
 
     /// The error for a text that cannot be edited.
     pub(super) fn cannot_edit(&self, reason: TomlTextError) -> CommandError {
-        RegistryCommandError::Edit { path: self.path.clone(), reason }.into()
+        RegistryCommandError::Edit {
+            path: self.path.clone(),
+            reason,
+        }
+        .into()
     }
 }

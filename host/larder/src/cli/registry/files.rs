@@ -20,14 +20,23 @@ pub(super) fn locked_files(team: &TeamAccess<'_>) -> Result<Vec<LockedFile>, Com
     if !plugins.exists() {
         return Ok(Vec::new());
     }
-    let failed = |error| CommandError::Input { path: plugins.clone(), error };
+    let failed = |error| CommandError::Input {
+        path: plugins.clone(),
+        error,
+    };
     let scan = Folder::new(plugins.clone()).scan().map_err(failed)?;
-    scan.artifacts.into_iter().map(|artifact| locked_file(team, artifact)).collect()
+    scan.artifacts
+        .into_iter()
+        .map(|artifact| locked_file(team, artifact))
+        .collect()
 }
 
 fn locked_file(team: &TeamAccess<'_>, artifact: Artifact) -> Result<LockedFile, CommandError> {
     let path = team.team.plugins.join(&artifact.origin);
-    let failed = |error| CommandError::Input { path: path.clone(), error };
+    let failed = |error| CommandError::Input {
+        path: path.clone(),
+        error,
+    };
     let bytes = match artifact.component.fetch(u64::MAX).map_err(failed)? {
         Fetched::Bytes(bytes) => bytes,
         Fetched::TooLarge(_) => return Err(failed(std::io::ErrorKind::FileTooLarge.into())),

@@ -42,16 +42,23 @@ struct Changes {
 impl Lock {
     pub(in crate::cli) async fn run(self) -> Result<Outcome, CommandError> {
         let context = self.context.load()?;
-        let (old, mut new, mut changes) = (context.lock()?, LockFile::default(), Changes::default());
+        let (old, mut new, mut changes) =
+            (context.lock()?, LockFile::default(), Changes::default());
         // Those of teams that `--team` leaves out stay.
         let teams = context.teams()?;
         let is_selected = |entry: &LockedComponent| {
-            teams.iter().any(|team| team.section().map(|team| team.as_str()) == entry.team.as_deref())
+            teams
+                .iter()
+                .any(|team| team.section().map(|team| team.as_str()) == entry.team.as_deref())
         };
-        old.components().filter(|entry| !is_selected(entry)).for_each(|entry| _ = new.insert(entry.clone()));
+        old.components()
+            .filter(|entry| !is_selected(entry))
+            .for_each(|entry| _ = new.insert(entry.clone()));
         for team in &teams {
             for file in locked_files(team)? {
-                let reason = file.untrusted.map(|reason| format!("{}: {reason}", file.entry.name));
+                let reason = file
+                    .untrusted
+                    .map(|reason| format!("{}: {reason}", file.entry.name));
                 changes.failed.extend(reason);
                 add(file.entry, &old, &mut new, &mut changes);
             }
@@ -64,7 +71,9 @@ impl Lock {
                 }
             }
         }
-        let gone = old.components().filter(|entry| new.get(entry.team.as_deref(), &entry.name).is_none());
+        let gone = old
+            .components()
+            .filter(|entry| new.get(entry.team.as_deref(), &entry.name).is_none());
         changes.removed.extend(gone.map(|entry| entry.name.clone()));
         changes.removed.retain(|name| !changes.added.contains(name));
         self.finish(&context, &new, &changes)
@@ -78,7 +87,9 @@ impl Lock {
         old: &LockFile,
     ) -> Result<Result<Option<LockedComponent>, String>, CommandError> {
         let recorded = old.get(team.section().map(|team| team.as_str()), name);
-        if let Some(recorded) = recorded.filter(|recorded| recorded.reference == reference.to_string()) {
+        if let Some(recorded) =
+            recorded.filter(|recorded| recorded.reference == reference.to_string())
+        {
             return Ok(Ok(Some(recorded.clone())));
         }
         if self.check {
@@ -93,11 +104,26 @@ impl Lock {
             Err(untrusted) => return Ok(Err(untrusted)),
         };
         let contract = describe(&team.store, &component, team)?.contract;
-        Ok(Ok(Some(locked((team.section(), name), reference, &component, (contract, signer)))))
+        Ok(Ok(Some(locked(
+            (team.section(), name),
+            reference,
+            &component,
+            (contract, signer),
+        ))))
     }
 
-    fn finish(&self, context: &Context, new: &LockFile, changes: &Changes) -> Result<Outcome, CommandError> {
-        let Changes { added, changed, removed, failed } = changes;
+    fn finish(
+        &self,
+        context: &Context,
+        new: &LockFile,
+        changes: &Changes,
+    ) -> Result<Outcome, CommandError> {
+        let Changes {
+            added,
+            changed,
+            removed,
+            failed,
+        } = changes;
         let is_unchanged = added.is_empty() && changed.is_empty() && removed.is_empty();
         if !self.check && failed.is_empty() {
             context.write_lock(new)?;
@@ -110,11 +136,20 @@ impl Lock {
         } else if !self.check && failed.is_empty() {
             out::text(&table(new).show())?;
         }
-        let lists = [("not recorded", added), ("changed", changed), ("no longer there", removed)];
-        for (what, names) in lists.into_iter().filter(|(_, names)| self.check && !names.is_empty()) {
+        let lists = [
+            ("not recorded", added),
+            ("changed", changed),
+            ("no longer there", removed),
+        ];
+        for (what, names) in lists
+            .into_iter()
+            .filter(|(_, names)| self.check && !names.is_empty())
+        {
             out::note(&format!("larder: {what}: {}", names.join(", ")));
         }
-        failed.iter().for_each(|reason| out::note(&format!("larder: {reason}")));
+        failed
+            .iter()
+            .for_each(|reason| out::note(&format!("larder: {reason}")));
         if !failed.is_empty() {
             out::note("larder: larder.lock was not written");
         } else if self.check && !is_unchanged {
@@ -122,7 +157,9 @@ impl Lock {
                 "larder: larder.lock is out of date: run `larder lock`, or `larder update` for newer images",
             );
         }
-        Ok(Outcome::success_if(failed.is_empty() && (!self.check || is_unchanged)))
+        Ok(Outcome::success_if(
+            failed.is_empty() && (!self.check || is_unchanged),
+        ))
     }
 }
 
@@ -138,8 +175,10 @@ fn add(entry: LockedComponent, old: &LockFile, new: &mut LockFile, changes: &mut
 fn table(lock: &LockFile) -> Table<5> {
     let mut table = Table::new(["PROVIDER", "REFERENCE", "DIGEST", "SIZE", "SIGNED BY"]);
     for entry in lock.components() {
-        let name =
-            entry.team.as_ref().map_or_else(|| entry.name.clone(), |team| format!("{team}/{}", entry.name));
+        let name = entry.team.as_ref().map_or_else(
+            || entry.name.clone(),
+            |team| format!("{team}/{}", entry.name),
+        );
         let digest = format!("sha256:{}", entry.digest);
         let signer = entry.signer.as_deref().unwrap_or_default();
         table.row([&name, &entry.reference, &digest, &bytes(entry.size), signer]);

@@ -58,8 +58,11 @@ impl Pull {
         let context = self.context.load()?;
         let folder = self.into.as_deref().unwrap_or(context.store.folder());
         let teams = context.teams()?;
-        let is_known =
-            |name: &&ProviderName| teams.iter().any(|team| team.reference(name.as_str()).is_some());
+        let is_known = |name: &&ProviderName| {
+            teams
+                .iter()
+                .any(|team| team.reference(name.as_str()).is_some())
+        };
         if let Some(unknown) = self.names.iter().find(|name| !is_known(name)) {
             return Err(RegistryCommandError::NoReference(unknown.to_string()).into());
         }
@@ -78,7 +81,9 @@ impl Pull {
         } else {
             reports.iter().for_each(Report::print);
         }
-        Ok(Outcome::success_if(reports.iter().all(|report| report.error.is_none())))
+        Ok(Outcome::success_if(
+            reports.iter().all(|report| report.error.is_none()),
+        ))
     }
 }
 
@@ -97,13 +102,22 @@ async fn pull(
     store: &Store,
 ) -> Report {
     let section = team.section().map(|team| team.as_str());
-    let recorded = lock.get(section, name).filter(|it| it.reference == reference.to_string());
-    for digest in recorded.iter().flat_map(|recorded| [recorded.digest, recorded.component]) {
+    let recorded = lock
+        .get(section, name)
+        .filter(|it| it.reference == reference.to_string());
+    for digest in recorded
+        .iter()
+        .flat_map(|recorded| [recorded.digest, recorded.component])
+    {
         // If it cannot be removed, `larder verify` still reports it.
         _ = store.discard_damaged(&digest);
     }
     let wanted = match recorded {
-        Some(recorded) => team.client.image_at(reference, recorded.digest).await.map(Reference::Image),
+        Some(recorded) => team
+            .client
+            .image_at(reference, recorded.digest)
+            .await
+            .map(Reference::Image),
         None => Ok(reference.clone()),
     };
     let result = match wanted {
@@ -131,11 +145,24 @@ async fn pull(
 
 impl Report {
     fn print(&self) {
-        let Self { team, name, image, size, error, locked, .. } = self;
-        let name = team.as_ref().map_or_else(|| name.clone(), |team| format!("{team}/{name}"));
+        let Self {
+            team,
+            name,
+            image,
+            size,
+            error,
+            locked,
+            ..
+        } = self;
+        let name = team
+            .as_ref()
+            .map_or_else(|| name.clone(), |team| format!("{team}/{name}"));
         let text = match (image, error) {
             (Some(image), _) => format!("{name}: {image} ({})", table::bytes(*size)),
-            (None, error) => format!("{name} was not pulled: {}", error.as_deref().unwrap_or_default()),
+            (None, error) => format!(
+                "{name} was not pulled: {}",
+                error.as_deref().unwrap_or_default()
+            ),
         };
         out::note(&format!("larder: {text}"));
         if !locked {

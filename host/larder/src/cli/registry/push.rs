@@ -42,32 +42,51 @@ pub(in crate::cli) struct Push {
 impl Push {
     pub(in crate::cli) async fn run(self) -> Result<Outcome, CommandError> {
         let path = self.file;
-        let bytes: Bytes =
-            std::fs::read(&path).map_err(|error| CommandError::Input { path: path.clone(), error })?.into();
+        let bytes: Bytes = std::fs::read(&path)
+            .map_err(|error| CommandError::Input {
+                path: path.clone(),
+                error,
+            })?
+            .into();
         let info = ComponentInfo::of(&bytes);
         if info.contract.is_none() {
-            let kind =
-                if info.kind.starts_with("not") { info.kind.into() } else { format!("a {}", info.kind) };
+            let kind = if info.kind.starts_with("not") {
+                info.kind.into()
+            } else {
+                format!("a {}", info.kind)
+            };
             return Err(RegistryCommandError::NotAProvider { path, kind }.into());
         }
         let request = grant_request(&path)?;
-        let interfaces =
-            Interfaces { imports: info.imports.into_values().flatten().collect(), exports: info.all_exports };
+        let interfaces = Interfaces {
+            imports: info.imports.into_values().flatten().collect(),
+            exports: info.all_exports,
+        };
         let context = self.context.load()?;
         let team = context.one_team()?;
         let (image, tag) = destination(&team, &self.reference).await?;
-        let annotations = self.annotations.annotations(&info.metadata, Some(&tag), request);
+        let annotations = self
+            .annotations
+            .annotations(&info.metadata, Some(&tag), request);
         let before = match team.client.resolve(&Reference::Image(image.clone())).await {
             Ok(image) => Some(image),
             Err(Error::NotFound(_)) => None,
             Err(error) => return Err(error.into()),
         };
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let transfers = Arc::new(Transfers::new(&format!("pushing {image}")));
         let upload = Upload::new(&team.client, &image, transfers);
-        let digest = upload.component(&file, bytes, &interfaces, &annotations).await?;
+        let digest = upload
+            .component(&file, bytes, &interfaces, &annotations)
+            .await?;
         let pushed = image.with_digest(digest).to_string();
-        let moved = before.map(|before| before.to_string()).filter(|before| *before != pushed);
+        let moved = before
+            .map(|before| before.to_string())
+            .filter(|before| *before != pushed);
         match self.json {
             true => out::json(&json!({
                 "reference": image.to_string(),
@@ -86,7 +105,10 @@ impl Push {
 }
 
 /// Returns the image to push, and its tag.
-async fn destination(team: &TeamAccess<'_>, reference: &Reference) -> Result<(Image, String), CommandError> {
+async fn destination(
+    team: &TeamAccess<'_>,
+    reference: &Reference,
+) -> Result<(Image, String), CommandError> {
     let image = match reference {
         Reference::Image(image) => image.clone(),
         Reference::Package(package) => {
@@ -106,7 +128,9 @@ fn no_tag(reference: &Reference) -> RegistryCommandError {
 
 /// Returns the version of a requirement that names one completely, such as `1.2.0` or `=1.2.0`.
 fn exact_version(package: &Package) -> Option<semver::Version> {
-    let [only] = package.requirement.comparators.as_slice() else { return None };
+    let [only] = package.requirement.comparators.as_slice() else {
+        return None;
+    };
     matches!(only.op, semver::Op::Caret | semver::Op::Exact).then_some(())?;
     let mut version = semver::Version::new(only.major, only.minor?, only.patch?);
     version.pre = only.pre.clone();
@@ -126,7 +150,9 @@ mod tests {
             ("team:wiki@>=1.2.0", None),
             ("team:wiki", None),
         ] {
-            let Ok(Reference::Package(package)) = reference.parse() else { panic!("{reference}") };
+            let Ok(Reference::Package(package)) = reference.parse() else {
+                panic!("{reference}")
+            };
             let found = exact_version(&package).map(|version| version.to_string());
             assert_eq!(found.as_deref(), version, "{reference}");
         }

@@ -37,22 +37,35 @@ impl Remove {
         let team = context.one_team()?;
         let name = self.name.as_str();
         let Some(reference) = team.reference(name) else {
-            out::note(&format!("larder: {name} has no `component` in {}", self.context.file().display()));
+            out::note(&format!(
+                "larder: {name} has no `component` in {}",
+                self.context.file().display()
+            ));
             return Ok(Outcome::Negative);
         };
         let file = EditedFile::read(&self.context.file())?;
-        let section = Section { team: team.section(), name };
+        let section = Section {
+            team: team.section(),
+            name,
+        };
         let edit = |reason| file.cannot_edit(reason);
         let old = file.text()?;
-        let (text, others) =
-            (section.removed_from(old).map_err(edit)?, section.other_keys(old).map_err(edit)?);
+        let (text, others) = (
+            section.removed_from(old).map_err(edit)?,
+            section.other_keys(old).map_err(edit)?,
+        );
         file.check(&text)?;
         if !others.is_empty() && !self.yes {
             if !self.json {
-                let diff = similar::TextDiff::from_lines(old, &text).unified_diff().to_string();
+                let diff = similar::TextDiff::from_lines(old, &text)
+                    .unified_diff()
+                    .to_string();
                 out::text(&sanitize::lines(&diff))?;
             }
-            if !confirm(&format!("remove {name} with {}?", others.join(", ")), "remove it")? {
+            if !confirm(
+                &format!("remove {name} with {}?", others.join(", ")),
+                "remove it",
+            )? {
                 out::note(&format!("larder: {name} was not removed"));
                 return Ok(Outcome::Negative);
             }
@@ -64,7 +77,9 @@ impl Remove {
             context.write_lock(&lock)?;
         }
         if self.json {
-            out::json(&json!({ "removed": true, "name": name, "reference": reference.to_string() }))?;
+            out::json(
+                &json!({ "removed": true, "name": name, "reference": reference.to_string() }),
+            )?;
         }
         out::note(&format!("larder: removed {name} ({reference})"));
         Ok(Outcome::Success)

@@ -18,7 +18,11 @@ pub(super) struct Section<'a> {
 
 impl Section<'_> {
     /// Returns the text with this reference in the section, which is added if there is none.
-    pub(super) fn with_component(&self, text: &str, reference: &str) -> Result<String, TomlTextError> {
+    pub(super) fn with_component(
+        &self,
+        text: &str,
+        reference: &str,
+    ) -> Result<String, TomlTextError> {
         let path = self.path();
         let document = toml_text::parse(text)?;
         let is_new = toml_text::find(&document, &path)?.is_none();
@@ -45,7 +49,9 @@ impl Section<'_> {
         let document = toml_text::parse(text)?;
         match toml_text::find(&document, &path)? {
             None => Ok(text.to_owned()),
-            Some(Item::Table(table)) if !table.is_dotted() => Ok(toml_text::without_table(text, table)),
+            Some(Item::Table(table)) if !table.is_dotted() => {
+                Ok(toml_text::without_table(text, table))
+            }
             Some(_) => toml_text::edit(text, |document| {
                 table_at(document.as_item_mut(), &path[..path.len() - 1])?.remove(self.name);
                 Ok(())
@@ -57,22 +63,32 @@ impl Section<'_> {
     pub(super) fn other_keys(&self, text: &str) -> Result<Vec<String>, TomlTextError> {
         let document = toml_text::parse(text)?;
         let section = toml_text::find(&document, &self.path())?.and_then(Item::as_table_like);
-        let keys = section.into_iter().flat_map(|table| table.iter().map(|(key, _)| key.to_owned()));
+        let keys = section
+            .into_iter()
+            .flat_map(|table| table.iter().map(|(key, _)| key.to_owned()));
         Ok(keys.filter(|key| key != COMPONENT).collect())
     }
 
     fn path(&self) -> Vec<&str> {
-        let team = self.team.into_iter().flat_map(|team| ["team", team.as_str()]);
+        let team = self
+            .team
+            .into_iter()
+            .flat_map(|team| ["team", team.as_str()]);
         team.chain(["provider", self.name]).collect()
     }
 }
 
 /// Returns the table at this path. Tables that are missing become inline tables.
-fn table_at<'a>(document: &'a mut Item, path: &[&str]) -> Result<&'a mut dyn TableLike, TomlTextError> {
+fn table_at<'a>(
+    document: &'a mut Item,
+    path: &[&str],
+) -> Result<&'a mut dyn TableLike, TomlTextError> {
     let mut found = document;
     for key in path {
         let table = found.as_table_like_mut().ok_or_else(|| not_a_table(path))?;
-        found = table.entry(key).or_insert_with(|| Item::Value(InlineTable::new().into()));
+        found = table
+            .entry(key)
+            .or_insert_with(|| Item::Value(InlineTable::new().into()));
     }
     found.as_table_like_mut().ok_or_else(|| not_a_table(path))
 }
@@ -110,7 +126,10 @@ mod tests {
             "[server]\r\nlisten = 'x'\r\n",
             "[server]\r\nlisten = 'x'\r\n\r\n[provider.wiki]\r\ncomponent = \"r.example/wiki:1\"\r\n",
         );
-        check("provider = {}\n", "provider = { wiki = { component = \"r.example/wiki:1\" } }\n");
+        check(
+            "provider = {}\n",
+            "provider = { wiki = { component = \"r.example/wiki:1\" } }\n",
+        );
     }
 
     #[test]
@@ -121,12 +140,23 @@ mod tests {
             added,
             "[provider.wiki] # ours\n# Grants.\nhosts = ['https://x.example'] # API\ncomponent = \"r.example/wiki:1\"\n\n[provider.wiki.settings]\na = 1\n"
         );
-        let moved = section(None).with_component(&added, "r.example/wiki:2").unwrap();
+        let moved = section(None)
+            .with_component(&added, "r.example/wiki:2")
+            .unwrap();
         assert_eq!(moved, added.replace("wiki:1", "wiki:2"));
-        assert_eq!(section(None).other_keys(&moved).unwrap(), ["hosts", "settings"]);
-        let dotted = section(None).with_component("provider.wiki.prompts = true\n", REFERENCE).unwrap();
+        assert_eq!(
+            section(None).other_keys(&moved).unwrap(),
+            ["hosts", "settings"]
+        );
+        let dotted = section(None)
+            .with_component("provider.wiki.prompts = true\n", REFERENCE)
+            .unwrap();
         assert!(
-            toml_text::find(&toml_text::parse(&dotted).unwrap(), &["provider", "wiki", "component"]).is_err()
+            toml_text::find(
+                &toml_text::parse(&dotted).unwrap(),
+                &["provider", "wiki", "component"]
+            )
+            .is_err()
         );
         assert_eq!(section(None).removed_from(&dotted).unwrap().trim(), "");
     }
@@ -142,15 +172,28 @@ mod tests {
             "[team.docs]\nplugins = 'docs'\n\n[team.docs.provider.wiki]\ncomponent = \"r.example/wiki:1\"\n"
         );
         assert_eq!(section.removed_from(&added).unwrap(), before);
-        let inline = section.with_component("team.docs = { plugins = 'docs' }\n", REFERENCE).unwrap();
+        let inline = section
+            .with_component("team.docs = { plugins = 'docs' }\n", REFERENCE)
+            .unwrap();
         assert_eq!(section.other_keys(&inline).unwrap(), Vec::<String>::new());
-        assert!(inline.contains(REFERENCE) && inline.contains("plugins = 'docs'"), "{inline}");
+        assert!(
+            inline.contains(REFERENCE) && inline.contains("plugins = 'docs'"),
+            "{inline}"
+        );
     }
 
     #[test]
     fn refuses_what_is_not_a_table() {
-        assert!(section(None).with_component("provider = 1\n", REFERENCE).is_err());
-        assert!(section(None).with_component("provider.wiki = 1\n", REFERENCE).is_err());
+        assert!(
+            section(None)
+                .with_component("provider = 1\n", REFERENCE)
+                .is_err()
+        );
+        assert!(
+            section(None)
+                .with_component("provider.wiki = 1\n", REFERENCE)
+                .is_err()
+        );
         assert!(section(None).with_component("= 1\n", REFERENCE).is_err());
         assert_eq!(section(None).removed_from("a = 1\n").unwrap(), "a = 1\n");
     }

@@ -55,20 +55,30 @@ impl Sign {
 }
 
 fn private_key(path: &Path) -> Result<PrivateKey, CommandError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| CommandError::Input { path: path.to_owned(), error })?;
-    let failed = |error| RegistryCommandError::Key { path: path.to_owned(), error };
+    let text = std::fs::read_to_string(path).map_err(|error| CommandError::Input {
+        path: path.to_owned(),
+        error,
+    })?;
+    let failed = |error| RegistryCommandError::Key {
+        path: path.to_owned(),
+        error,
+    };
     Ok(PrivateKey::from_pem(&text).map_err(failed)?)
 }
 
 /// Returns what was signed, and where the signature is.
 fn sign_file(path: &Path, key: &PrivateKey) -> Result<(String, String), CommandError> {
-    let content =
-        std::fs::read(path).map_err(|error| CommandError::Input { path: path.to_owned(), error })?;
+    let content = std::fs::read(path).map_err(|error| CommandError::Input {
+        path: path.to_owned(),
+        error,
+    })?;
     let mut name = OsString::from(path);
     name.push(DETACHED_EXTENSION);
     let signature = PathBuf::from(name);
-    larder_author::replace(&signature, format!("{}\n", key.sign_blob(&content)?).as_bytes())?;
+    larder_author::replace(
+        &signature,
+        format!("{}\n", key.sign_blob(&content)?).as_bytes(),
+    )?;
     Ok((path.display().to_string(), signature.display().to_string()))
 }
 
@@ -89,7 +99,11 @@ async fn sign_image(
         Err(error) => return Err(error.into()),
     };
     let repository = format!("{}/{}", image.registry, image.repository);
-    let signed = key.sign_manifest(&repository, &format!("sha256:{digest}"), existing.as_deref())?;
+    let signed = key.sign_manifest(
+        &repository,
+        &format!("sha256:{digest}"),
+        existing.as_deref(),
+    )?;
     let place = image.at(Version::Tag(signed.tag));
     let upload = Upload::new(&team.client, &place, Arc::new(Transfers::new("signing")));
     for (_, blob) in signed.blobs {

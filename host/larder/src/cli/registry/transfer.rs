@@ -12,7 +12,8 @@ use larder_registry::Progress;
 
 /// Smaller blobs, such as manifests, are not worth a line.
 const MIN_SIZE: u64 = 16 << 10;
-const STYLE: &str = "{msg} {bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}";
+const STYLE: &str =
+    "{msg} {bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}";
 
 /// The transfers of one command.
 #[derive(Debug)]
@@ -34,12 +35,17 @@ enum Transfer {
 impl Transfers {
     pub(super) fn new(title: &str) -> Self {
         let bars = io::stderr().is_terminal().then(MultiProgress::new);
-        Self { title: title.to_owned(), bars, running: Mutex::default() }
+        Self {
+            title: title.to_owned(),
+            bars,
+            running: Mutex::default(),
+        }
     }
 
     fn bar(&self, bars: &MultiProgress, size: u64) -> Transfer {
         // The template is valid, which a test checks.
-        let style = ProgressStyle::with_template(STYLE).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style =
+            ProgressStyle::with_template(STYLE).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = bars.add(ProgressBar::new(size).with_style(style));
         bar.set_message(super::super::sanitize::line(&self.title).into_owned());
         Transfer::Bar(bar)
@@ -72,7 +78,11 @@ impl Progress for Transfers {
     }
 
     fn finished(&self, blob: &Digest) {
-        let ended = self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(blob);
+        let ended = self
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(blob);
         match ended {
             // The bar disappears, because the result of the command follows.
             Some(Transfer::Bar(bar)) => bar.finish_and_clear(),

@@ -17,7 +17,9 @@ use larder_registry::{Component, LockFile, LockedComponent, Reference};
 /// Looks for newer images of tags and packages, shows what they change, and records them in larder.lock.
 /// What a new revision requests beyond the old one still needs `larder approve`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 1 if a component cannot be updated, or if an update is not confirmed.")]
+#[command(
+    after_help = "Exit code 1 if a component cannot be updated, or if an update is not confirmed."
+)]
 pub(in crate::cli) struct Update {
     /// The providers [default: all with a reference]
     #[arg(value_parser = ProviderName::parse)]
@@ -72,7 +74,9 @@ impl Update {
                 if !self.names.is_empty() && !self.names.contains(name) {
                     continue;
                 }
-                let report = self.update(&context, team, (name.as_str(), reference), &mut lock).await?;
+                let report = self
+                    .update(&context, team, (name.as_str(), reference), &mut lock)
+                    .await?;
                 if !self.json {
                     report.print();
                 }
@@ -91,8 +95,11 @@ impl Update {
     }
 
     fn require_known(&self, teams: &[TeamAccess<'_>]) -> Result<(), CommandError> {
-        let is_known =
-            |name: &&ProviderName| teams.iter().any(|team| team.reference(name.as_str()).is_some());
+        let is_known = |name: &&ProviderName| {
+            teams
+                .iter()
+                .any(|team| team.reference(name.as_str()).is_some())
+        };
         match self.names.iter().find(|name| !is_known(name)) {
             Some(name) => Err(RegistryCommandError::NoReference(name.to_string()).into()),
             None => Ok(()),
@@ -116,7 +123,10 @@ impl Update {
             changes,
             reason,
         };
-        let old = lock.get(section, name).filter(|old| old.reference == reference.to_string()).cloned();
+        let old = lock
+            .get(section, name)
+            .filter(|old| old.reference == reference.to_string())
+            .cloned();
         if let (Some(old), Some(pinned)) = (&old, reference.pinned())
             && old.digest == pinned
         {
@@ -131,12 +141,18 @@ impl Update {
             Err(untrusted) => return Ok(report(State::Failed, vec![], Some(untrusted))),
         };
         let description = describe(&team.store, &component, team)?;
-        let entry =
-            locked((team.section(), name), reference, &component, (description.contract.clone(), signer));
+        let entry = locked(
+            (team.section(), name),
+            reference,
+            &component,
+            (description.contract.clone(), signer),
+        );
         if old.as_ref() == Some(&entry) {
             return Ok(report(State::UpToDate, vec![], None));
         }
-        let before = old.map(|old| description_of_locked(&old, team)).unwrap_or_default();
+        let before = old
+            .map(|old| description_of_locked(&old, team))
+            .unwrap_or_default();
         let changes = description.differences_from(&before);
         if !self.accepts(name, reference, &changes)? {
             let changes = if self.json { changes } else { vec![] };
@@ -156,7 +172,10 @@ impl Update {
         changes: &[Difference],
     ) -> Result<bool, CommandError> {
         if !self.json {
-            let shown: String = changes.iter().map(|change| format!("  {}", change.show())).collect();
+            let shown: String = changes
+                .iter()
+                .map(|change| format!("  {}", change.show()))
+                .collect();
             out::text(&format!("{name} ({reference})\n{shown}"))?;
         }
         Ok(self.yes || (!self.dry_run && confirm(&format!("update {name}?"), "update")?))
@@ -177,14 +196,26 @@ fn description_of_locked(old: &LockedComponent, team: &TeamAccess<'_>) -> Descri
 
 impl Report {
     fn print(&self) {
-        let Self { team, name, reference, state, reason, .. } = self;
-        let name = team.as_ref().map_or_else(|| name.clone(), |team| format!("{team}/{name}"));
+        let Self {
+            team,
+            name,
+            reference,
+            state,
+            reason,
+            ..
+        } = self;
+        let name = team
+            .as_ref()
+            .map_or_else(|| name.clone(), |team| format!("{team}/{name}"));
         let text = match state {
             State::Pinned => format!("{name} is pinned to {reference}"),
             State::UpToDate => format!("{name} is up to date"),
             State::Updated => format!("updated {name}"),
             State::Available => format!("{name} was not updated"),
-            State::Failed => format!("{name} was not updated: {}", reason.as_deref().unwrap_or_default()),
+            State::Failed => format!(
+                "{name} was not updated: {}",
+                reason.as_deref().unwrap_or_default()
+            ),
         };
         out::note(&format!("larder: {text}"));
     }

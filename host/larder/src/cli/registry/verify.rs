@@ -18,7 +18,9 @@ const WRONG_SIZE: &str = "larder.lock records another size of the component: run
 ///
 /// Checks that the local store has each component unchanged, and that its signatures are trusted now.
 #[derive(Debug, Args)]
-#[command(after_help = "Needs no registry. Exit code 1 if a component is missing, changed, or not trusted.")]
+#[command(
+    after_help = "Needs no registry. Exit code 1 if a component is missing, changed, or not trusted."
+)]
 pub(in crate::cli) struct Verify {
     /// The providers [default: all]
     #[arg(value_parser = ProviderName::parse)]
@@ -52,28 +54,45 @@ impl Verify {
         for team in &context.teams()? {
             let section = team.section().map(|team| team.as_str());
             let files = locked_files(team)?;
-            for entry in lock.components().filter(|entry| entry.team.as_deref() == section) {
-                if self.names.is_empty() || self.names.iter().any(|name| name.as_str() == entry.name) {
+            for entry in lock
+                .components()
+                .filter(|entry| entry.team.as_deref() == section)
+            {
+                if self.names.is_empty()
+                    || self.names.iter().any(|name| name.as_str() == entry.name)
+                {
                     reports.push(Report::new(entry, check(team, entry, &files)?));
                 }
             }
             let names = self.missing(&lock, team, &files);
             reports.extend(
-                names.into_iter().map(|(name, reference)| Report::not_recorded(section, name, reference)),
+                names
+                    .into_iter()
+                    .map(|(name, reference)| Report::not_recorded(section, name, reference)),
             );
         }
         self.print(&reports)
     }
 
     /// Returns what is configured, and not recorded.
-    fn missing(&self, lock: &LockFile, team: &TeamAccess<'_>, files: &[LockedFile]) -> Vec<(String, String)> {
+    fn missing(
+        &self,
+        lock: &LockFile,
+        team: &TeamAccess<'_>,
+        files: &[LockedFile],
+    ) -> Vec<(String, String)> {
         let section = team.section().map(|team| team.as_str());
-        let references = team.references().map(|(name, it)| (name.to_string(), it.to_string()));
-        let files =
-            files.iter().map(|LockedFile { entry, .. }| (entry.name.clone(), entry.reference.clone()));
-        let is_named = |name: &str| self.names.is_empty() || self.names.iter().any(|it| it.as_str() == name);
+        let references = team
+            .references()
+            .map(|(name, it)| (name.to_string(), it.to_string()));
+        let files = files
+            .iter()
+            .map(|LockedFile { entry, .. }| (entry.name.clone(), entry.reference.clone()));
+        let is_named =
+            |name: &str| self.names.is_empty() || self.names.iter().any(|it| it.as_str() == name);
         let all = references.chain(files);
-        all.filter(|(name, _)| is_named(name) && lock.get(section, name).is_none()).collect()
+        all.filter(|(name, _)| is_named(name) && lock.get(section, name).is_none())
+            .collect()
     }
 
     fn print(&self, reports: &[Report]) -> Result<Outcome, CommandError> {
@@ -105,21 +124,32 @@ fn check(
     files: &[LockedFile],
 ) -> Result<Result<Option<String>, String>, CommandError> {
     if entry.reference.starts_with("file:") {
-        let found = files.iter().find(|file| file.entry.reference == entry.reference);
+        let found = files
+            .iter()
+            .find(|file| file.entry.reference == entry.reference);
         return Ok(match found {
             None => Err(format!("it is not in {}", team.team.plugins.display())),
             Some(file) if file.entry.component != entry.component => {
                 Err("the file was changed: run `larder lock` if the new one is to be served".into())
             }
             Some(file) if file.entry.size != entry.size => Err(WRONG_SIZE.into()),
-            Some(LockedFile { untrusted: Some(reason), .. }) => Err(reason.clone()),
+            Some(LockedFile {
+                untrusted: Some(reason),
+                ..
+            }) => Err(reason.clone()),
             Some(file) => Ok(file.entry.signer.clone()),
         });
     }
     match team.reference(&entry.name) {
-        None => return Ok(Err("the configuration does not name it any more: run `larder lock`".into())),
+        None => {
+            return Ok(Err(
+                "the configuration does not name it any more: run `larder lock`".into(),
+            ));
+        }
         Some(reference) if reference.to_string() != entry.reference => {
-            return Ok(Err(format!("the configuration names {reference} instead: run `larder update`")));
+            return Ok(Err(format!(
+                "the configuration names {reference} instead: run `larder update`"
+            )));
         }
         Some(_) => {}
     }
@@ -131,7 +161,9 @@ fn check(
         return Ok(Err(format!("{error}: run `larder pull --all`")));
     }
     if component.component != entry.component {
-        return Ok(Err("larder.lock records another component for this image: run `larder lock`".into()));
+        return Ok(Err(
+            "larder.lock records another component for this image: run `larder lock`".into(),
+        ));
     }
     if component.size != entry.size {
         return Ok(Err(WRONG_SIZE.into()));
@@ -159,10 +191,20 @@ impl Report {
     fn not_recorded(team: Option<&str>, name: String, reference: String) -> Self {
         let problem = Some("larder.lock does not record it: run `larder lock`".to_owned());
         let team = team.map(ToOwned::to_owned);
-        Self { team, name, reference, digest: String::new(), ok: false, signer: None, problem }
+        Self {
+            team,
+            name,
+            reference,
+            digest: String::new(),
+            ok: false,
+            signer: None,
+            problem,
+        }
     }
 
     fn full_name(&self) -> String {
-        self.team.as_ref().map_or_else(|| self.name.clone(), |team| format!("{team}/{}", self.name))
+        self.team
+            .as_ref()
+            .map_or_else(|| self.name.clone(), |team| format!("{team}/{}", self.name))
     }
 }

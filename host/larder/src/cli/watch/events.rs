@@ -64,12 +64,24 @@ impl Watch {
 
 impl EventPrinter {
     async fn connect(&self, server: &ServerAddress) -> Result<AdminEvents, ClientError> {
-        let after = self.last.as_ref().map(|id| format!("?after={id}")).unwrap_or_default();
-        server.builder.clone().admin_events(&server.url, &format!("/api/events/stream{after}")).await
+        let after = self
+            .last
+            .as_ref()
+            .map(|id| format!("?after={id}"))
+            .unwrap_or_default();
+        server
+            .builder
+            .clone()
+            .admin_events(&server.url, &format!("/api/events/stream{after}"))
+            .await
     }
 
     /// Prints events until their number is reached. Connects again when the stream ends.
-    async fn follow(&mut self, server: &ServerAddress, mut stream: AdminEvents) -> Result<(), CommandError> {
+    async fn follow(
+        &mut self,
+        server: &ServerAddress,
+        mut stream: AdminEvents,
+    ) -> Result<(), CommandError> {
         let mut delay = RETRY_DELAY;
         loop {
             let why = match stream.next().await {
@@ -107,23 +119,35 @@ impl EventPrinter {
 
     /// Prints an event, if it fits the options. Returns whether it was the last one.
     fn print(&mut self, data: &str) -> Result<bool, CommandError> {
-        let Ok(event) = serde_json::from_str::<Event>(data) else { return Ok(false) };
+        let Ok(event) = serde_json::from_str::<Event>(data) else {
+            return Ok(false);
+        };
         self.last = Some(match &event.id {
             Value::String(id) => id.clone(),
             id => id.to_string(),
         });
         let fits = |wanted: &Option<String>, own: Option<&str>| {
-            wanted.as_ref().is_none_or(|wanted| own == Some(wanted.as_str()))
+            wanted
+                .as_ref()
+                .is_none_or(|wanted| own == Some(wanted.as_str()))
         };
-        let name = event.provider.as_deref().map(|name| name.rsplit('/').next().unwrap_or(name));
-        let fits_provider = fits(&self.provider, event.provider.as_deref()) || fits(&self.provider, name);
+        let name = event
+            .provider
+            .as_deref()
+            .map(|name| name.rsplit('/').next().unwrap_or(name));
+        let fits_provider =
+            fits(&self.provider, event.provider.as_deref()) || fits(&self.provider, name);
         if !fits(&self.kind, Some(&event.kind))
             || !fits(&self.team, Some(event.team.as_deref().unwrap_or("default")))
             || !fits_provider
         {
             return Ok(false);
         }
-        let line = if self.json { data.to_owned() } else { event.line() };
+        let line = if self.json {
+            data.to_owned()
+        } else {
+            event.line()
+        };
         out::text(&format!("{}\n", sanitize::line(&line)))?;
         self.remaining = self.remaining.map(|remaining| remaining - 1);
         Ok(self.remaining == Some(0))
@@ -141,8 +165,19 @@ fn is_temporary(error: &ClientError) -> bool {
 
 impl Event {
     fn line(&self) -> String {
-        let Self { at, kind, team, provider, text, .. } = self;
-        let of = provider.as_ref().or(team.as_ref()).map(|name| format!("{name}: ")).unwrap_or_default();
+        let Self {
+            at,
+            kind,
+            team,
+            provider,
+            text,
+            ..
+        } = self;
+        let of = provider
+            .as_ref()
+            .or(team.as_ref())
+            .map(|name| format!("{name}: "))
+            .unwrap_or_default();
         format!("{at}  {kind:<12}  {of}{text}")
     }
 }
@@ -165,7 +200,11 @@ mod tests {
         let event: Event = serde_json::from_str(fault).unwrap();
         assert_eq!(event.line(), "T  fault         a/wiki: it trapped");
         let mut all = printer(None, 2);
-        assert!(!all.print(r#"{"version": "1", "uptime_seconds": 1}"#).unwrap(), "the overview is no event");
+        assert!(
+            !all.print(r#"{"version": "1", "uptime_seconds": 1}"#)
+                .unwrap(),
+            "the overview is no event"
+        );
         assert!(!all.print(fault).unwrap() && all.print(fault).unwrap());
         assert_eq!(all.last.as_deref(), Some("7"));
         let mut loads = printer(Some("load"), 1);

@@ -22,12 +22,19 @@ impl Conversion<'_> {
         let (AdminAddress(listen), at) = match (&overrides.admin, &raw.listen) {
             (None, Some(listen)) => (listen.get_ref().clone(), WrittenAt::File(listen.span())),
             (Some(listen), _) => (listen.clone(), WrittenAt::Option("--admin")),
-            (None, None) => (AdminAddress(Some(default.clone())), WrittenAt::Option("--admin")),
+            (None, None) => (
+                AdminAddress(Some(default.clone())),
+                WrittenAt::Option("--admin"),
+            ),
         };
         let listen = listen.map(|listen| self.absolute_socket(listen, raw.socket_mode, &at));
         let scope = self.admin_scope(raw, has_issuer);
-        let is_protected = raw.token.is_some() || scope.is_some() || raw.unauthenticated == Some(true);
-        if let Some(public) = listen.as_ref().filter(|listen| !listen.is_local() && !is_protected) {
+        let is_protected =
+            raw.token.is_some() || scope.is_some() || raw.unauthenticated == Some(true);
+        if let Some(public) = listen
+            .as_ref()
+            .filter(|listen| !listen.is_local() && !is_protected)
+        {
             let message = format!(
                 "{public} is reachable from outside this machine: set `admin.token` to the digest of a token, or `admin.scope` to a scope of the OAuth issuer, or `admin.unauthenticated = true`, since anyone who reaches it may see what is served and what went wrong"
             );
@@ -37,7 +44,12 @@ impl Conversion<'_> {
             // Writing down the default address in the file means the same as leaving it out.
             is_explicit: overrides.admin.is_some() || listen != Some(default),
             listen,
-            hosts: raw.hosts.iter().flatten().map(|name| name.0.clone()).collect(),
+            hosts: raw
+                .hosts
+                .iter()
+                .flatten()
+                .map(|name| name.0.clone())
+                .collect(),
             token: raw.token.map(|digest| digest.0),
             scope,
             trusted_proxies: server.trusted_proxies.iter().map(|proxy| proxy.0).collect(),
@@ -49,7 +61,10 @@ impl Conversion<'_> {
         let scope = raw.scope.as_ref()?;
         let text = scope.get_ref();
         if text.is_empty() || text.contains(|c: char| c.is_whitespace()) {
-            self.error(&scope.span(), "write one scope, such as \"larder:admin\"".to_owned());
+            self.error(
+                &scope.span(),
+                "write one scope, such as \"larder:admin\"".to_owned(),
+            );
         } else if !has_issuer {
             let message = "a scope is part of the tokens of an OAuth issuer: configure `[auth.oauth]`, or use `admin.token`";
             self.error(&scope.span(), message.to_owned());

@@ -37,7 +37,9 @@ pub(crate) fn validate_token_name(name: &str) -> Result<(), String> {
 pub(crate) fn validate_scope(scope: &str) -> Result<(), String> {
     // The characters that RFC 6749 allows. Scopes are sent in a header, separated by spaces and inside
     // quotes.
-    let is_valid = scope.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
+    let is_valid = scope
+        .bytes()
+        .all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
     match is_valid && !scope.is_empty() {
         true => Ok(()),
         false => Err("is not a scope: write one word without quotes".into()),
@@ -47,21 +49,36 @@ pub(crate) fn validate_scope(scope: &str) -> Result<(), String> {
 /// Returns the teams of all callers who have several.
 pub(super) fn shared_teams(config: &Config, others: [&Teams; 2]) -> Vec<Teams> {
     let of_tokens = config.tokens.iter().map(|token| token.caller.teams.clone());
-    let of_issuer = config.oauth.iter().filter_map(|oauth| match &oauth.membership {
-        Membership::All(teams) => Some(teams.clone()),
-        // A caller may have any of them.
-        Membership::Claim { teams, .. } => Teams::of(teams.iter().map(|(_, team)| team.clone())),
-    });
-    let all = of_tokens.chain(of_issuer).chain(others.into_iter().cloned());
+    let of_issuer = config
+        .oauth
+        .iter()
+        .filter_map(|oauth| match &oauth.membership {
+            Membership::All(teams) => Some(teams.clone()),
+            // A caller may have any of them.
+            Membership::Claim { teams, .. } => {
+                Teams::of(teams.iter().map(|(_, team)| team.clone()))
+            }
+        });
+    let all = of_tokens
+        .chain(of_issuer)
+        .chain(others.into_iter().cloned());
     let mut seen = HashSet::new();
-    all.filter(|teams| teams.iter().nth(1).is_some() && seen.insert(teams.clone())).collect()
+    all.filter(|teams| teams.iter().nth(1).is_some() && seen.insert(teams.clone()))
+        .collect()
 }
 
 impl Conversion<'_> {
     pub(super) fn auth(&mut self, raw: file::Auth) -> Config {
         let mut seen = HashSet::new();
-        let tokens = raw.tokens.into_iter().filter_map(|token| self.token(token, &mut seen)).collect();
-        Config { tokens, oauth: raw.oauth.and_then(|oauth| self.oauth(oauth)) }
+        let tokens = raw
+            .tokens
+            .into_iter()
+            .filter_map(|token| self.token(token, &mut seen))
+            .collect();
+        Config {
+            tokens,
+            oauth: raw.oauth.and_then(|oauth| self.oauth(oauth)),
+        }
     }
 
     fn token(&mut self, raw: file::Token, seen: &mut HashSet<Digest>) -> Option<Token> {
@@ -71,37 +88,67 @@ impl Conversion<'_> {
         }
         let digest = self.parse_value(&raw.digest, Digest::parse)?;
         if !seen.insert(digest) {
-            self.error(&raw.digest.span(), "duplicate token: give each holder a different one");
+            self.error(
+                &raw.digest.span(),
+                "duplicate token: give each holder a different one",
+            );
         }
         let teams = match &raw.teams {
             None => self.implied_teams_at(&raw.name.span()),
             Some(teams) => self.known_teams(&teams.span(), teams.get_ref()),
         };
         let scopes = self.scopes(&raw.scopes);
-        if let Some(expires) = raw.expires.as_ref().filter(|time| time.get_ref().0 <= SystemTime::now()) {
-            let message =
-                "the token has expired: remove it, or replace it with a new one (`larder token new`)";
+        if let Some(expires) = raw
+            .expires
+            .as_ref()
+            .filter(|time| time.get_ref().0 <= SystemTime::now())
+        {
+            let message = "the token has expired: remove it, or replace it with a new one (`larder token new`)";
             self.warn(&expires.span(), message);
         }
         let expires = raw.expires.map(|expires| expires.get_ref().0);
-        let caller = Caller { subject: Some(name.clone()), issuer: None, teams: teams?, scopes };
-        Some(Token { digest, caller, expires })
+        let caller = Caller {
+            subject: Some(name.clone()),
+            issuer: None,
+            teams: teams?,
+            scopes,
+        };
+        Some(Token {
+            digest,
+            caller,
+            expires,
+        })
     }
 
     fn oauth(&mut self, raw: file::Oauth) -> Option<Oauth> {
         let issuer = self.parse_value(&raw.issuer, SecureUrl::parse);
         let audience = self.parse_value(&raw.audience, Audience::parse);
-        let jwks = raw.jwks.as_ref().map(|jwks| self.parse_value(jwks, SecureUrl::parse));
+        let jwks = raw
+            .jwks
+            .as_ref()
+            .map(|jwks| self.parse_value(jwks, SecureUrl::parse));
         let algorithms = self.algorithms(raw.algorithms);
         let membership = self.membership(&raw.issuer.span(), raw.team_claim, raw.teams);
         let scopes = self.scopes(&raw.scopes);
-        let leeway = raw.leeway.as_ref().map_or(Duration::from_secs(60), |leeway| leeway.get_ref().0);
+        let leeway = raw
+            .leeway
+            .as_ref()
+            .map_or(Duration::from_secs(60), |leeway| leeway.get_ref().0);
         if let Some(raw) = raw.leeway.filter(|_| leeway > MAX_LEEWAY) {
-            self.error(&raw.span(), "is too long for clock differences: the maximum is \"5m\"");
+            self.error(
+                &raw.span(),
+                "is too long for clock differences: the maximum is \"5m\"",
+            );
         }
-        let refresh = raw.refresh.as_ref().map_or(Duration::from_secs(300), |time| time.get_ref().0);
+        let refresh = raw
+            .refresh
+            .as_ref()
+            .map_or(Duration::from_secs(300), |time| time.get_ref().0);
         if let Some(raw) = raw.refresh.filter(|_| refresh > MAX_REFRESH) {
-            self.error(&raw.span(), "is too long, since keys expire after an hour: the maximum is \"30m\"");
+            self.error(
+                &raw.span(),
+                "is too long, since keys expire after an hour: the maximum is \"30m\"",
+            );
         }
         Some(Oauth {
             issuer: issuer?,
@@ -120,11 +167,19 @@ impl Conversion<'_> {
     }
 
     fn algorithms(&mut self, raw: Option<Spanned<Vec<Spanned<String>>>>) -> Vec<Algorithm> {
-        let Some(raw) = raw else { return Algorithm::DEFAULT.into() };
+        let Some(raw) = raw else {
+            return Algorithm::DEFAULT.into();
+        };
         if raw.get_ref().is_empty() {
-            self.error(&raw.span(), "is empty, so no token would be valid: list some, or remove the key");
+            self.error(
+                &raw.span(),
+                "is empty, so no token would be valid: list some, or remove the key",
+            );
         }
-        raw.get_ref().iter().filter_map(|name| self.parse_value(name, Algorithm::parse)).collect()
+        raw.get_ref()
+            .iter()
+            .filter_map(|name| self.parse_value(name, Algorithm::parse))
+            .collect()
     }
 
     fn membership(
@@ -149,7 +204,10 @@ impl Conversion<'_> {
                 self.error(&claim.span(), message);
                 None
             }
-            Some(claim) => Some(Membership::Claim { claim: claim.into_inner(), teams }),
+            Some(claim) => Some(Membership::Claim {
+                claim: claim.into_inner(),
+                teams,
+            }),
             // Without a claim, all tokens of the issuer belong to the same teams.
             None if teams.is_empty() => self.implied_teams_at(at).map(Membership::All),
             None => {
@@ -165,7 +223,10 @@ impl Conversion<'_> {
     fn implied_teams_at(&mut self, at: &Range<usize>) -> Option<Teams> {
         let teams = self.implied_teams();
         if teams.is_none() {
-            self.error(at, "there are several teams: specify with `teams` to which of them this belongs");
+            self.error(
+                at,
+                "there are several teams: specify with `teams` to which of them this belongs",
+            );
         }
         teams
     }

@@ -18,7 +18,8 @@ use larder_model::policy::{KeyValueGrant, Secret, Secrets};
 /// The shortest key. A key is used as it is, so it must not be a word.
 const MIN_KEY_BYTES: usize = 32;
 /// The limits of a lease: a shorter one would expire while a machine is busy, and a longer one delays every takeover.
-const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(600);
+const LEASES: std::ops::RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(600);
 /// The maximum number of copies in NATS.
 const MAX_COPIES: usize = 5;
 
@@ -42,7 +43,10 @@ impl Conversion<'_> {
             credentials,
             ca: raw.ca.as_ref().map(|ca| self.cluster_certificates(ca)),
             keys: self.keys(&nats.span(), raw.key.as_ref(), secrets),
-            require_sealed: raw.require_sealed.as_ref().is_some_and(|raw| *raw.get_ref()),
+            require_sealed: raw
+                .require_sealed
+                .as_ref()
+                .is_some_and(|raw| *raw.get_ref()),
             lease: self.lease(raw.lease.as_ref()),
             copies: self.copies(raw.copies.as_ref()),
             session_idle_timeout: time(server.session_idle_timeout, SESSION_IDLE_SECONDS),
@@ -51,7 +55,10 @@ impl Conversion<'_> {
     }
 
     fn require_nats(&mut self, raw: &file::Cluster) {
-        let paths = [&raw.credentials_file, &raw.ca].into_iter().flatten().map(Spanned::span);
+        let paths = [&raw.credentials_file, &raw.ca]
+            .into_iter()
+            .flatten()
+            .map(Spanned::span);
         let others = [
             raw.prefix.as_ref().map(Spanned::span),
             raw.key.as_ref().map(Spanned::span),
@@ -59,9 +66,14 @@ impl Conversion<'_> {
             raw.lease.as_ref().map(Spanned::span),
             raw.copies.as_ref().map(Spanned::span),
         ];
-        let first = paths.chain(others.into_iter().flatten()).min_by_key(|at| at.start);
+        let first = paths
+            .chain(others.into_iter().flatten())
+            .min_by_key(|at| at.start);
         if let Some(at) = first {
-            self.error(&at, "has no effect without `cluster.nats`: add it, or remove [cluster]");
+            self.error(
+                &at,
+                "has no effect without `cluster.nats`: add it, or remove [cluster]",
+            );
         }
     }
 
@@ -79,7 +91,12 @@ impl Conversion<'_> {
         nats: &Spanned<NatsServers>,
     ) -> Option<NatsCredentials> {
         let raw = raw?;
-        if nats.get_ref().0.iter().any(|server| server.has_credentials()) {
+        if nats
+            .get_ref()
+            .0
+            .iter()
+            .any(|server| server.has_credentials())
+        {
             self.error(
                 &nats.span(),
                 "contains a user as well as `cluster.credentials_file`: remove one of the two",
@@ -87,18 +104,30 @@ impl Conversion<'_> {
         }
         let path = self.context.folder.join(raw.get_ref());
         let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
-        let parsed = text.and_then(|text| NatsCredentials::parse(&text).map_err(|error| error.to_string()));
+        let parsed =
+            text.and_then(|text| NatsCredentials::parse(&text).map_err(|error| error.to_string()));
         parsed
-            .map_err(|error| self.error(&raw.span(), format!("cannot use {}: {error}", path.display())))
+            .map_err(|error| {
+                self.error(
+                    &raw.span(),
+                    format!("cannot use {}: {error}", path.display()),
+                )
+            })
             .ok()
     }
 
     fn cluster_certificates(&mut self, raw: &Spanned<PathBuf>) -> PathBuf {
         let path = self.context.folder.join(raw.get_ref());
         match std::fs::read_to_string(&path) {
-            Err(error) => self.error(&raw.span(), format!("cannot read {}: {error}", path.display())),
+            Err(error) => self.error(
+                &raw.span(),
+                format!("cannot read {}: {error}", path.display()),
+            ),
             Ok(text) if !text.contains("-----BEGIN CERTIFICATE-----") => {
-                self.error(&raw.span(), format!("{} contains no certificate in PEM", path.display()));
+                self.error(
+                    &raw.span(),
+                    format!("{} contains no certificate in PEM", path.display()),
+                );
             }
             Ok(_) => {}
         }
@@ -120,7 +149,9 @@ impl Conversion<'_> {
         let selected = self.select_secrets(secrets, raw.get_ref());
         for name in raw.get_ref() {
             // A secret that could not be loaded is empty, and was reported.
-            let length = selected.get(name.get_ref()).map_or(0, |secret| secret.reveal().len());
+            let length = selected
+                .get(name.get_ref())
+                .map_or(0, |secret| secret.reveal().len());
             if (1..MIN_KEY_BYTES).contains(&length) {
                 let message = format!(
                     "the key has {length} bytes, and must have at least {MIN_KEY_BYTES}: create one with `openssl rand -base64 32`"
@@ -128,11 +159,16 @@ impl Conversion<'_> {
                 self.error(&name.span(), message);
             }
         }
-        raw.get_ref().iter().filter_map(|name| selected.get(name.get_ref()).cloned()).collect()
+        raw.get_ref()
+            .iter()
+            .filter_map(|name| selected.get(name.get_ref()).cloned())
+            .collect()
     }
 
     fn lease(&mut self, raw: Option<&Spanned<crate::config::value::HumanDuration>>) -> Duration {
-        let Some(raw) = raw else { return Duration::from_secs(10) };
+        let Some(raw) = raw else {
+            return Duration::from_secs(10);
+        };
         let lease = raw.get_ref().0;
         if !LEASES.contains(&lease) {
             self.error(&raw.span(), "must be from \"1s\" to \"10m\"");
@@ -144,7 +180,10 @@ impl Conversion<'_> {
         let Some(raw) = raw else { return 1 };
         let copies = raw.get_ref().get();
         if copies > MAX_COPIES {
-            self.error(&raw.span(), format!("NATS keeps at most {MAX_COPIES} copies"));
+            self.error(
+                &raw.span(),
+                format!("NATS keeps at most {MAX_COPIES} copies"),
+            );
         }
         copies
     }
@@ -162,7 +201,11 @@ impl Conversion<'_> {
                 };
                 let message = "each replica of [cluster] has a key-value store of its own, so a value that a call stores is \
                                missing in calls at other replicas";
-                self.warnings.push(Diagnostic { line: None, key, message: message.into() });
+                self.warnings.push(Diagnostic {
+                    line: None,
+                    key,
+                    message: message.into(),
+                });
             }
         }
     }

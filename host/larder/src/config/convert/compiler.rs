@@ -38,12 +38,21 @@ fn program() -> PathBuf {
 /// Returns the cache folder: the configured one, or the XDG cache folder
 /// (<https://specifications.freedesktop.org/basedir-spec/latest/>), whose variables count only if they are
 /// absolute.
-pub(super) fn cache(raw: Option<&Path>, context: &ParseContext, env: &Env) -> sandbox::CacheLocation {
+pub(super) fn cache(
+    raw: Option<&Path>,
+    context: &ParseContext,
+    env: &Env,
+) -> sandbox::CacheLocation {
     if let Some(path) = raw {
         return sandbox::CacheLocation::Configured(context.folder.join(path));
     }
-    let absolute = |name| env.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let caches = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+    let absolute = |name| {
+        env.get(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let caches =
+        absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
     caches.map_or(sandbox::CacheLocation::Temporary, |caches| {
         sandbox::CacheLocation::Default(caches.join("larder"))
     })

@@ -19,8 +19,9 @@ impl Conversion<'_> {
     /// requests.
     pub(super) fn connection_limits(&mut self, server: &Server) -> ConnectionLimits {
         let connections = server.connections.as_ref();
-        let default_streams = connections
-            .map_or(REQUEST_CONNECTIONS, |max| (max.get_ref().get() / 2).clamp(1, REQUEST_CONNECTIONS));
+        let default_streams = connections.map_or(REQUEST_CONNECTIONS, |max| {
+            (max.get_ref().get() / 2).clamp(1, REQUEST_CONNECTIONS)
+        });
         let streams = count(server.streams, default_streams);
         if let Some(max) =
             connections.filter(|max| server.streams.is_some() && max.get_ref().get() <= streams)
@@ -31,8 +32,13 @@ impl Conversion<'_> {
             );
             self.error(&max.span(), message);
         }
-        let connections =
-            count(connections.map(Spanned::get_ref).copied(), streams.saturating_add(REQUEST_CONNECTIONS));
-        ConnectionLimits { streams: streams as usize, connections: connections as usize }
+        let connections = count(
+            connections.map(Spanned::get_ref).copied(),
+            streams.saturating_add(REQUEST_CONNECTIONS),
+        );
+        ConnectionLimits {
+            streams: streams as usize,
+            connections: connections as usize,
+        }
     }
 }

@@ -11,7 +11,12 @@ const OWN_MODULES: &str = "larder";
 pub(super) fn validate(filter: &str) -> Result<(), String> {
     EnvFilter::try_new(filter).map_err(|error| format!("not a filter: {error}"))?;
     let is_level = |text: &str| text.parse::<LevelFilter>().is_ok();
-    let directives = || filter.split(',').map(str::trim).filter(|directive| !directive.is_empty());
+    let directives = || {
+        filter
+            .split(',')
+            .map(str::trim)
+            .filter(|directive| !directive.is_empty())
+    };
     let is_own = |directive: &str| directive.starts_with(OWN_MODULES) || directive.contains('[');
     let word = directives().find(|word| !word.contains('=') && !is_level(word) && !is_own(word));
     if let Some(word) = word.filter(|_| !filter.contains('[')) {
@@ -19,10 +24,14 @@ pub(super) fn validate(filter: &str) -> Result<(), String> {
             "`{word}` is not a level: write \"error\", \"warn\", \"info\", \"debug\", \"trace\" or \"off\", or a module and a level, such as \"info,larder::provider=debug\""
         ));
     }
-    if directives().any(|directive| is_level(directive) || is_own(directive)) || filter.contains('[') {
+    if directives().any(|directive| is_level(directive) || is_own(directive))
+        || filter.contains('[')
+    {
         return Ok(());
     }
-    Err(format!("shows no log line of Larder: add a level, such as \"info,{filter}\""))
+    Err(format!(
+        "shows no log line of Larder: add a level, such as \"info,{filter}\""
+    ))
 }
 
 #[cfg(test)]
@@ -45,7 +54,10 @@ mod tests {
         for (bad, why) in [
             ("verbose", "`verbose` is not a level"),
             ("info,loud", "`loud` is not a level"),
-            ("hyper=debug", "shows no log line of Larder: add a level, such as \"info,hyper=debug\""),
+            (
+                "hyper=debug",
+                "shows no log line of Larder: add a level, such as \"info,hyper=debug\"",
+            ),
             ("larder=loud", "not a filter"),
         ] {
             assert!(validate(bad).unwrap_err().starts_with(why), "{bad}");

@@ -15,7 +15,9 @@ const MIN_DEFAULT_BUDGET: u64 = 256 << 20;
 
 impl Conversion<'_> {
     pub(super) fn check_memory(&mut self, raw: Option<&Spanned<ByteSize<u64>>>) {
-        let Some((raw, available)) = raw.zip(physical_memory()) else { return };
+        let Some((raw, available)) = raw.zip(physical_memory()) else {
+            return;
+        };
         let limit = raw.get_ref().0;
         if limit > available {
             let (limit, available) = (size::show(limit), size::show(available));
@@ -47,14 +49,22 @@ impl Conversion<'_> {
 }
 
 fn default_budget(available: Option<u64>) -> u64 {
-    available.map_or(0, |available| available / 2).max(MIN_DEFAULT_BUDGET)
+    available
+        .map_or(0, |available| available / 2)
+        .max(MIN_DEFAULT_BUDGET)
 }
 
 /// Returns the memory of this machine in bytes, if the system reports it.
 fn physical_memory() -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.split_whitespace()
+        .next()?
+        .parse::<u64>()
+        .ok()
+        .map(|kib| kib << 10)
 }
 
 /// Returns the smallest memory limit of the control groups of this process, such as the limit of its container.
@@ -66,7 +76,10 @@ fn memory_of_group() -> Option<u64> {
 fn limit_of_groups(groups: &str, root: &Path) -> Option<u64> {
     let limits = groups.lines().flat_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        let (controllers, path) = (
+            fields.next().unwrap_or_default(),
+            fields.next().unwrap_or_default(),
+        );
         let (root, file) = match controllers {
             "" => (root.to_owned(), "memory.max"),
             "memory" => (root.join("memory"), "memory.limit_in_bytes"),
@@ -74,8 +87,12 @@ fn limit_of_groups(groups: &str, root: &Path) -> Option<u64> {
         };
         // In a container the path may be that of the host, which is not visible; the root is then its own group.
         let path = root.join(path.trim_start_matches('/'));
-        let folders = path.ancestors().take_while(|folder| folder.starts_with(&root));
-        folders.filter_map(|folder| std::fs::read_to_string(folder.join(file)).ok()).collect()
+        let folders = path
+            .ancestors()
+            .take_while(|folder| folder.starts_with(&root));
+        folders
+            .filter_map(|folder| std::fs::read_to_string(folder.join(file)).ok())
+            .collect()
     });
     // A group without a limit has the word "max".
     limits.filter_map(|limit| limit.trim().parse().ok()).min()
@@ -107,7 +124,10 @@ mod tests {
         let limit = |groups| limit_of_groups(groups, root.path());
         assert_eq!(limit("0::/a/b\n"), Some(2_000));
         assert_eq!(limit("4:memory:/c\n1:cpu:/\n0::/\n"), Some(3_000));
-        assert_eq!(limit("4:memory:/not/visible\n"), Some(9_223_372_036_854_771_712));
+        assert_eq!(
+            limit("4:memory:/not/visible\n"),
+            Some(9_223_372_036_854_771_712)
+        );
         assert_eq!((limit("0::/other\n"), limit("")), (None, None));
     }
 }

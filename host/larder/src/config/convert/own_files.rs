@@ -19,21 +19,35 @@ use larder_sandbox::CacheLocation;
 pub(super) fn of_host(file: &File, context: &ParseContext, env: &Env) -> OwnFiles {
     let mut own = OwnFiles::default();
     if let Some(configuration) = &context.file {
-        own.add(OwnFile::Configuration, &context.working_dir.join(configuration));
+        own.add(
+            OwnFile::Configuration,
+            &context.working_dir.join(configuration),
+        );
         own.add(OwnFile::Configuration, &context.folder.join(LOCK_FILE));
     }
     match compiler::cache(file.compiler.cache_dir.as_deref(), context, env) {
-        CacheLocation::Configured(cache) | CacheLocation::Default(cache) => own.add(OwnFile::Cache, &cache),
+        CacheLocation::Configured(cache) | CacheLocation::Default(cache) => {
+            own.add(OwnFile::Cache, &cache)
+        }
         CacheLocation::Temporary => {}
     }
-    for secret in file.secret.values().filter_map(|secret| secret.file.as_ref()) {
+    for secret in file
+        .secret
+        .values()
+        .filter_map(|secret| secret.file.as_ref())
+    {
         own.add(OwnFile::Secret, &context.folder.join(secret.get_ref()));
     }
     #[cfg(feature = "cluster")]
     if let Some(credentials) = &file.cluster.credentials_file {
         own.add(OwnFile::Secret, &context.folder.join(credentials.get_ref()));
     }
-    if let Some(log) = file.audit.file.as_ref().filter(|log| log.get_ref().as_os_str() != "-") {
+    if let Some(log) = file
+        .audit
+        .file
+        .as_ref()
+        .filter(|log| log.get_ref().as_os_str() != "-")
+    {
         own.add(OwnFile::AuditLog, &context.folder.join(log.get_ref()));
     }
     #[cfg(feature = "registry")]
@@ -47,7 +61,11 @@ fn add_registry_files(own: &mut OwnFiles, file: &File, context: &ParseContext) {
     if let Some(store) = &file.registries.store {
         own.add(OwnFile::Store, &context.folder.join(store.get_ref()));
     }
-    let rules = file.team.values().filter_map(|team| team.trust.as_ref()).chain([&file.trust]);
+    let rules = file
+        .team
+        .values()
+        .filter_map(|team| team.trust.as_ref())
+        .chain([&file.trust]);
     for trusted in rules.flat_map(trust_files) {
         own.add(OwnFile::Trust, &context.folder.join(trusted));
     }
@@ -55,9 +73,12 @@ fn add_registry_files(own: &mut OwnFiles, file: &File, context: &ParseContext) {
 
 #[cfg(feature = "registry")]
 fn trust_files(trust: &Trust) -> impl Iterator<Item = &Path> {
-    let keys = trust.keys.iter().filter_map(|key| match &key.get_ref().source {
-        KeySource::File(file) => Some(file.as_path()),
-        KeySource::Pem(_) => None,
-    });
+    let keys = trust
+        .keys
+        .iter()
+        .filter_map(|key| match &key.get_ref().source {
+            KeySource::File(file) => Some(file.as_path()),
+            KeySource::Pem(_) => None,
+        });
     keys.chain(trust.root.as_ref().map(|root| root.get_ref().as_path()))
 }

@@ -20,10 +20,16 @@ use larder_model::tool::ToolName;
 pub(super) fn limits(default: &Limits, raw: &file::Limits) -> Limits {
     let size = |raw: Option<ByteSize<u64>>, default| raw.map_or(default, |size| size.0);
     let time = |raw: Option<value::HumanDuration>, default| raw.map_or(default, |time| time.0);
-    let number = |raw: Option<NonZeroU32>, default| raw.map_or(default, |number| number.get().into());
+    let number =
+        |raw: Option<NonZeroU32>, default| raw.map_or(default, |number| number.get().into());
     Limits {
-        memory: size(raw.memory.as_ref().map(|size| *size.get_ref()), default.memory),
-        table_elements: raw.table_elements.map_or(default.table_elements, |n| NonZeroU32::get(n).into()),
+        memory: size(
+            raw.memory.as_ref().map(|size| *size.get_ref()),
+            default.memory,
+        ),
+        table_elements: raw
+            .table_elements
+            .map_or(default.table_elements, |n| NonZeroU32::get(n).into()),
         instances: count(raw.instances, default.instances),
         cpu_time: time(raw.cpu_time, default.cpu_time),
         timeout: time(raw.timeout, default.timeout),
@@ -61,7 +67,11 @@ impl Conversion<'_> {
         let approval_mode = raw.approve.map_or(approval_mode, ApprovalMode::from);
         let grant = Grant {
             limits: limits(defaults, &raw.limits),
-            settings: raw.settings.into_iter().map(|(name, value)| (name, value.0)).collect(),
+            settings: raw
+                .settings
+                .into_iter()
+                .map(|(name, value)| (name, value.0))
+                .collect(),
             secrets: self.select_secrets(secrets, &raw.secrets),
             env: self.variables(raw.env),
             dirs: self.dirs(&raw.dirs),
@@ -78,16 +88,30 @@ impl Conversion<'_> {
             name_prefix: self.name_prefix(raw.prefix),
             index: raw.index,
         };
-        for name in raw.secrets.iter().filter(|name| grant.settings.contains_key(name.get_ref())) {
+        for name in raw
+            .secrets
+            .iter()
+            .filter(|name| grant.settings.contains_key(name.get_ref()))
+        {
             self.error(
                 &name.span(),
-                format!("`{}` is also a setting: remove one of the two", name.get_ref()),
+                format!(
+                    "`{}` is also a setting: remove one of the two",
+                    name.get_ref()
+                ),
             );
         }
         match ProviderName::parse(name.get_ref()) {
             Ok(name) => {
                 let priority = raw.priority.unwrap_or(0);
-                Some((name, ProviderConfig { grant: Arc::new(grant), priority, approval_mode }))
+                Some((
+                    name,
+                    ProviderConfig {
+                        grant: Arc::new(grant),
+                        priority,
+                        approval_mode,
+                    },
+                ))
             }
             Err(bad) => {
                 self.error(&name.span(), bad.to_string());
@@ -98,25 +122,33 @@ impl Conversion<'_> {
 
     /// Checks the prefix of the names of tools and prompts.
     fn name_prefix(&mut self, raw: Option<Spanned<String>>) -> String {
-        let Some(prefix) = raw else { return String::new() };
+        let Some(prefix) = raw else {
+            return String::new();
+        };
         // With a name of one letter after it.
         if ToolName::parse(&format!("{}x", prefix.get_ref())).is_err() {
-            let message = "is no valid prefix: use letters, digits, `_` and `-`, fewer than 64 in total";
+            let message =
+                "is no valid prefix: use letters, digits, `_` and `-`, fewer than 64 in total";
             self.error(&prefix.span(), format!("`{}` {message}", prefix.get_ref()));
         }
         prefix.into_inner()
     }
 
     fn variables(&mut self, raw: file::Env) -> BTreeMap<String, String> {
-        let mut set: BTreeMap<_, _> = raw.set.into_iter().map(|(name, value)| (name, value.0)).collect();
+        let mut set: BTreeMap<_, _> = raw
+            .set
+            .into_iter()
+            .map(|(name, value)| (name, value.0))
+            .collect();
         for name in raw.inherited {
             match self.env.get(name.get_ref()) {
                 Some(value) => {
                     set.insert(name.into_inner(), value.clone());
                 }
                 None => {
-                    let message =
-                        format!("the environment variable {name} is not set; set it, or remove the name");
+                    let message = format!(
+                        "the environment variable {name} is not set; set it, or remove the name"
+                    );
                     self.error(&name.span(), message);
                 }
             }
@@ -132,17 +164,19 @@ impl Conversion<'_> {
                 self.error(&item.span(), message);
             }
             match self.own_files.conflict(&dir) {
-                Some(conflict) if conflict.is_refused => self.error(&item.span(), conflict.to_string()),
+                Some(conflict) if conflict.is_refused => {
+                    self.error(&item.span(), conflict.to_string())
+                }
                 Some(conflict) => self.warn(&item.span(), conflict.to_string()),
                 None => {}
             }
             if !is_guest_path(&dir.guest) {
-                let message =
-                    "is not a valid guest path: write an absolute path without `..`, such as \"/docs\"";
+                let message = "is not a valid guest path: write an absolute path without `..`, such as \"/docs\"";
                 self.error(&item.span(), format!("`{}` {message}", dir.guest));
             }
             if dirs.iter().any(|other| other.guest == dir.guest) {
-                let message = "is the guest path of two folders: set a different `guest` for one of them";
+                let message =
+                    "is the guest path of two folders: set a different `guest` for one of them";
                 self.error(&item.span(), format!("`{}` {message}", dir.guest));
             }
             dirs.push(dir);
@@ -153,17 +187,32 @@ impl Conversion<'_> {
     /// Converts one folder. Its default guest path is its own name, such as `/docs`.
     fn dir(&self, raw: &value::Dir) -> Dir {
         let host = self.context.folder.join(&raw.host);
-        let default_guest =
-            || host.canonicalize().ok()?.file_name().map(|name| format!("/{}", name.to_string_lossy()));
-        let guest = raw.guest.clone().or_else(default_guest).unwrap_or_else(|| "/".into());
+        let default_guest = || {
+            host.canonicalize()
+                .ok()?
+                .file_name()
+                .map(|name| format!("/{}", name.to_string_lossy()))
+        };
+        let guest = raw
+            .guest
+            .clone()
+            .or_else(default_guest)
+            .unwrap_or_else(|| "/".into());
         let access = match raw.access {
             value::Access::Read => Access::Read,
             value::Access::Write => Access::Write,
         };
-        Dir { host, guest, access, is_canonical: false }
+        Dir {
+            host,
+            guest,
+            access,
+            is_canonical: false,
+        }
     }
 }
 
 fn is_guest_path(path: &str) -> bool {
-    path.starts_with('/') && !path.contains('\0') && path.split('/').all(|part| !matches!(part, "." | ".."))
+    path.starts_with('/')
+        && !path.contains('\0')
+        && path.split('/').all(|part| !matches!(part, "." | ".."))
 }

@@ -38,7 +38,9 @@ pub(super) struct RegistrySettings {
 impl RegistrySettings {
     /// Returns the folder of the store: the configured one, or one in the state folder.
     pub(super) fn store_in(&self, state_dir: &Path) -> PathBuf {
-        self.store.clone().unwrap_or_else(|| state_dir.join("store"))
+        self.store
+            .clone()
+            .unwrap_or_else(|| state_dir.join("store"))
     }
 }
 
@@ -57,7 +59,11 @@ impl Conversion<'_> {
                 plain_http: raw.plain_http,
                 ca: raw.ca.and_then(|path| self.certificates(&path)),
                 proxy: raw.proxy.map(|proxy| Secret::new(proxy.get_ref())),
-                mirrors: raw.mirrors.iter().map(|mirror| mirror.get_ref().clone()).collect(),
+                mirrors: raw
+                    .mirrors
+                    .iter()
+                    .map(|mirror| mirror.get_ref().clone())
+                    .collect(),
                 credentials,
             };
             self.check_registry_name(&name);
@@ -80,22 +86,47 @@ impl Conversion<'_> {
             concurrent_pulls: count(raw.concurrent_pulls, 4) as usize,
             ..Limits::default()
         };
-        let docker_config = raw.docker_credentials.unwrap_or(true).then(|| self.docker_config()).flatten();
-        let lock_file = self.context.file.as_ref().map(|_| self.context.folder.join(LOCK_FILE));
+        let docker_config = raw
+            .docker_credentials
+            .unwrap_or(true)
+            .then(|| self.docker_config())
+            .flatten();
+        let lock_file = self
+            .context
+            .file
+            .as_ref()
+            .map(|_| self.context.folder.join(LOCK_FILE));
         RegistrySettings {
-            access: Access { registries, namespaces, docker_config, limits },
-            store: raw.store.map(|store| self.context.folder.join(store.get_ref())),
+            access: Access {
+                registries,
+                namespaces,
+                docker_config,
+                limits,
+            },
+            store: raw
+                .store
+                .map(|store| self.context.folder.join(store.get_ref())),
             check_interval: time(raw.check_interval, 10 * 60),
             is_locked: overrides.locked,
-            lock: if overrides.locked { self.lock(lock_file.as_deref()) } else { None },
+            lock: if overrides.locked {
+                self.lock(lock_file.as_deref())
+            } else {
+                None
+            },
             lock_file,
         }
     }
 
     /// Returns the path of Docker's configuration.
     fn docker_config(&self) -> Option<PathBuf> {
-        let variable = |name: &str| self.env.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let folder = variable("DOCKER_CONFIG").or_else(|| Some(variable("HOME")?.join(".docker")))?;
+        let variable = |name: &str| {
+            self.env
+                .get(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        let folder =
+            variable("DOCKER_CONFIG").or_else(|| Some(variable("HOME")?.join(".docker")))?;
         Some(self.context.working_dir.join(folder).join("config.json"))
     }
 
@@ -172,9 +203,18 @@ impl Conversion<'_> {
         (team, providers): (Option<&TeamName>, &BTreeMap<ProviderName, ProviderConfig>),
         state_dir: &Path,
     ) -> RegistryConfig {
-        let sizes = providers.values().map(|provider| provider.grant.limits.component_size);
-        access.limits.component = sizes.chain([access.limits.component]).max().unwrap_or_default();
-        let file = self.context.file.as_ref().map(|file| self.context.working_dir.join(file));
+        let sizes = providers
+            .values()
+            .map(|provider| provider.grant.limits.component_size);
+        access.limits.component = sizes
+            .chain([access.limits.component])
+            .max()
+            .unwrap_or_default();
+        let file = self
+            .context
+            .file
+            .as_ref()
+            .map(|file| self.context.working_dir.join(file));
         RegistryConfig {
             components,
             access,
@@ -183,7 +223,9 @@ impl Conversion<'_> {
             lock_file: settings.lock_file.clone(),
             is_locked: settings.is_locked,
             check_interval: settings.check_interval,
-            server: file.map(|file| file.display().to_string()).unwrap_or_default(),
+            server: file
+                .map(|file| file.display().to_string())
+                .unwrap_or_default(),
             team: team.map_or_else(|| TeamName::default_team().to_string(), ToString::to_string),
             has_teams: team.is_some(),
         }
@@ -194,7 +236,8 @@ impl Conversion<'_> {
             || Err("there is no configuration file, next to which it would be".to_owned()),
             |path| LockFile::read(path).map_err(|error| error.to_string()),
         );
-        lock.map_err(|error| self.error_for_key("--locked", error)).ok()
+        lock.map_err(|error| self.error_for_key("--locked", error))
+            .ok()
     }
 
     fn require_locked(
@@ -205,7 +248,10 @@ impl Conversion<'_> {
     ) {
         let message = match lock.get(team.map(TeamName::as_str), provider.as_str()) {
             Some(locked) if locked.reference == reference.to_string() => return,
-            Some(locked) => format!("is {} in the lock file: run `larder lock`", locked.reference),
+            Some(locked) => format!(
+                "is {} in the lock file: run `larder lock`",
+                locked.reference
+            ),
             None => "is not in the lock file: run `larder lock`".to_owned(),
         };
         self.error(at, message);
@@ -215,7 +261,11 @@ impl Conversion<'_> {
     fn registry_credentials(
         &mut self,
         at: &Range<usize>,
-        fields: (Option<String>, Option<Spanned<String>>, Option<Spanned<String>>),
+        fields: (
+            Option<String>,
+            Option<Spanned<String>>,
+            Option<Spanned<String>>,
+        ),
         secrets: &Secrets,
     ) -> Option<Credentials> {
         match fields {
@@ -224,7 +274,9 @@ impl Conversion<'_> {
                 let password = self.named_secret(&password, secrets)?;
                 Some(Credentials::Basic { username, password })
             }
-            (None, None, Some(token)) => self.named_secret(&token, secrets).map(Credentials::Bearer),
+            (None, None, Some(token)) => {
+                self.named_secret(&token, secrets).map(Credentials::Bearer)
+            }
             _ => {
                 self.error(at, "write either `username` and `password`, or `token`");
                 None
@@ -233,17 +285,23 @@ impl Conversion<'_> {
     }
 
     fn named_secret(&mut self, name: &Spanned<String>, secrets: &Secrets) -> Option<Secret> {
-        self.select_secrets(secrets, std::slice::from_ref(name)).get(name.get_ref()).cloned()
+        self.select_secrets(secrets, std::slice::from_ref(name))
+            .get(name.get_ref())
+            .cloned()
     }
 
     fn certificates(&mut self, path: &Spanned<PathBuf>) -> Option<String> {
         let file = self.context.folder.join(path.get_ref());
         let mut text = String::new();
-        let read = std::fs::File::open(&file).and_then(|file| file.take(MAX_CA).read_to_string(&mut text));
+        let read =
+            std::fs::File::open(&file).and_then(|file| file.take(MAX_CA).read_to_string(&mut text));
         match read {
             Ok(_) => Some(text),
             Err(error) => {
-                self.error(&path.span(), format!("cannot read {}: {error}", file.display()));
+                self.error(
+                    &path.span(),
+                    format!("cannot read {}: {error}", file.display()),
+                );
                 None
             }
         }
@@ -252,7 +310,10 @@ impl Conversion<'_> {
     /// Reports settings that the client cannot use.
     fn check_registry(&mut self, name: &Spanned<String>, registry: &Registry) {
         let registries = BTreeMap::from([(name.get_ref().clone(), registry.clone())]);
-        if let Err(error) = larder_registry::Client::new(Access { registries, ..Access::default() }) {
+        if let Err(error) = larder_registry::Client::new(Access {
+            registries,
+            ..Access::default()
+        }) {
             self.error(&name.span(), error.to_string());
         }
     }
@@ -266,9 +327,17 @@ impl Conversion<'_> {
         }
     }
 
-    fn require_permitted(&mut self, at: &Range<usize>, host: &str, permitted: &BTreeMap<String, Registry>) {
+    fn require_permitted(
+        &mut self,
+        at: &Range<usize>,
+        host: &str,
+        permitted: &BTreeMap<String, Registry>,
+    ) {
         if !permitted.contains_key(host) {
-            self.error(at, larder_registry::Error::NotPermitted(host.to_owned()).to_string());
+            self.error(
+                at,
+                larder_registry::Error::NotPermitted(host.to_owned()).to_string(),
+            );
         }
     }
 }

@@ -21,7 +21,9 @@ impl Conversion<'_> {
         let mut all = Vec::new();
         for (name, secret) in raw {
             // A secret that cannot be loaded stays defined, so that references to it are not reported too.
-            let secret = self.load_secret(&name, secret).unwrap_or_else(|| Secret::new(""));
+            let secret = self
+                .load_secret(&name, secret)
+                .unwrap_or_else(|| Secret::new(""));
             all.push((name.into_inner(), secret));
         }
         all.into_iter().collect()
@@ -30,13 +32,23 @@ impl Conversion<'_> {
     fn load_secret(&mut self, name: &Spanned<String>, raw: file::Secret) -> Option<Secret> {
         let (at, found) = match (raw.env, raw.file) {
             (Some(variable), None) => {
-                let value = self.env.get(variable.get_ref()).filter(|value| !value.is_empty());
-                let missing =
-                    || format!("the environment variable {} is not set, or empty", variable.get_ref());
+                let value = self
+                    .env
+                    .get(variable.get_ref())
+                    .filter(|value| !value.is_empty());
+                let missing = || {
+                    format!(
+                        "the environment variable {} is not set, or empty",
+                        variable.get_ref()
+                    )
+                };
                 (variable.span(), value.cloned().ok_or_else(missing))
             }
             (None, Some(path)) => (path.span(), self.read_secret_file(path.get_ref())),
-            _ => (name.span(), Err("write either `env = \"VARIABLE\"` or `file = \"PATH\"`".into())),
+            _ => (
+                name.span(),
+                Err("write either `env = \"VARIABLE\"` or `file = \"PATH\"`".into()),
+            ),
         };
         match found {
             Ok(text) => {
@@ -85,13 +97,15 @@ impl Conversion<'_> {
 /// Reads a secret file, without the line break at its end, which editors add.
 fn read_secret_file(path: &Path) -> Result<String, String> {
     let mut text = String::new();
-    let result =
-        std::fs::File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text));
+    let result = std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text));
     match result {
         Err(error) => Err(format!("cannot read {}: {error}", path.display())),
-        Ok(size) if size as u64 > MAX_BYTES => {
-            Err(format!("{} is larger than {}", path.display(), size::show(MAX_BYTES)))
-        }
+        Ok(size) if size as u64 > MAX_BYTES => Err(format!(
+            "{} is larger than {}",
+            path.display(),
+            size::show(MAX_BYTES)
+        )),
         Ok(_) if text.trim().is_empty() => Err(format!("{} is empty", path.display())),
         Ok(_) => Ok(text
             .strip_suffix('\n')

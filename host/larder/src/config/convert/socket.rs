@@ -23,17 +23,29 @@ impl Conversion<'_> {
         mode: Option<SocketMode>,
         at: &WrittenAt,
     ) -> ListenAddress {
-        let ListenAddress::Unix { path, mode: default } = address else { return address };
+        let ListenAddress::Unix {
+            path,
+            mode: default,
+        } = address
+        else {
+            return address;
+        };
         let folder = match at {
             WrittenAt::File(_) => &self.context.folder,
             WrittenAt::Option(_) => &self.context.working_dir,
         };
         let path = folder.join(path);
         if let Err(error) = SocketAddr::from_pathname(&path) {
-            let message = format!("{} cannot be the path of a Unix socket: {error}", path.display());
+            let message = format!(
+                "{} cannot be the path of a Unix socket: {error}",
+                path.display()
+            );
             self.error_at(at, message);
         }
-        ListenAddress::Unix { path, mode: mode.map_or(default, |mode| mode.0) }
+        ListenAddress::Unix {
+            path,
+            mode: mode.map_or(default, |mode| mode.0),
+        }
     }
 
     /// Reports an error in an address.

@@ -23,7 +23,10 @@ impl Conversion<'_> {
         };
         let path = self.context.folder.join(raw.get_ref());
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if plugins.iter().any(|plugins| path.starts_with(plugins) || real(&path).starts_with(real(plugins))) {
+        if plugins
+            .iter()
+            .any(|plugins| path.starts_with(plugins) || real(&path).starts_with(real(plugins)))
+        {
             let message = "is inside a plugins folder, where the author of a component could change approvals: choose another folder";
             self.error(&raw.span(), format!("{} {message}", path.display()));
         }
@@ -32,7 +35,10 @@ impl Conversion<'_> {
 
     /// Returns the default: the `STATE_DIRECTORY` of systemd, or the first of the folders below.
     fn default_state_dir(&self, overrides: &Overrides) -> PathBuf {
-        let determined = overrides.state_dir.clone().or_else(|| self.env_folder("STATE_DIRECTORY"));
+        let determined = overrides
+            .state_dir
+            .clone()
+            .or_else(|| self.env_folder("STATE_DIRECTORY"));
         determined.unwrap_or_else(|| self.default_state_dirs().swap_remove(0))
     }
 
@@ -51,12 +57,22 @@ impl Conversion<'_> {
     }
 
     fn default_state_dirs(&self) -> Vec<PathBuf> {
-        let xdg = self.env_folder("XDG_STATE_HOME").map(|state| state.join("larder"));
-        let home = self.env_folder("HOME").map(|home| home.join(".local/state/larder"));
-        xdg.into_iter().chain(home).chain([SERVICE_FOLDER.into()]).collect()
+        let xdg = self
+            .env_folder("XDG_STATE_HOME")
+            .map(|state| state.join("larder"));
+        let home = self
+            .env_folder("HOME")
+            .map(|home| home.join(".local/state/larder"));
+        xdg.into_iter()
+            .chain(home)
+            .chain([SERVICE_FOLDER.into()])
+            .collect()
     }
 
     fn env_folder(&self, name: &str) -> Option<PathBuf> {
-        self.env.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
+        self.env
+            .get(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
     }
 }

@@ -18,7 +18,8 @@ use crate::config::{Overrides, Team};
 use larder_core::reconcile::{self, Approvals, ProviderConfig};
 use larder_model::name::{StateName, TeamName, Teams};
 use larder_model::policy::{
-    self, ApprovalMode, Bounds, Ceiling, Dir, Grant, Limits, OwnFile, Quota, Secrets, resolve_existing,
+    self, ApprovalMode, Bounds, Ceiling, Dir, Grant, Limits, OwnFile, Quota, Secrets,
+    resolve_existing,
 };
 use larder_model::state_key::StateKey;
 
@@ -70,9 +71,16 @@ impl Conversion<'_> {
         let folders: Vec<_> = settings.iter().map(|team| team.plugins.clone()).collect();
         let state = self.state_dir(global.state_dir.as_ref(), global.overrides, &folders);
         self.own_files.add(OwnFile::State, &state);
-        folders.iter().for_each(|folder| self.own_files.add(OwnFile::Plugins, folder));
+        folders
+            .iter()
+            .for_each(|folder| self.own_files.add(OwnFile::Plugins, folder));
         let teams = settings.into_iter();
-        (teams.map(|team| (team.name.clone(), self.build_team(global, team, &state))).collect(), state)
+        (
+            teams
+                .map(|team| (team.name.clone(), self.build_team(global, team, &state)))
+                .collect(),
+            state,
+        )
     }
 
     fn default_team_settings(
@@ -88,7 +96,10 @@ impl Conversion<'_> {
                 format!("there is no team {other}: the configuration has no [team.{other}]"),
             );
         }
-        let ceiling = Ceiling { bounds: None, secrets: global.secrets.clone() };
+        let ceiling = Ceiling {
+            bounds: None,
+            secrets: global.secrets.clone(),
+        };
         let plugins = self.plugins(plugins, overrides.plugins.as_deref(), "plugins");
         TeamSettings {
             name,
@@ -115,8 +126,10 @@ impl Conversion<'_> {
             self.error(&plugins.span(), message);
         }
         for name in provider.keys() {
-            let message =
-                format!("a provider belongs to a team: write [team.NAME.provider.{}]", name.get_ref());
+            let message = format!(
+                "a provider belongs to a team: write [team.NAME.provider.{}]",
+                name.get_ref()
+            );
             self.error(&name.span(), message);
         }
     }
@@ -147,8 +160,7 @@ impl Conversion<'_> {
                 );
             }
             None if global.overrides.plugins.is_some() => {
-                let message =
-                    "the configuration has teams: specify with `--team NAME` to which one the folder belongs";
+                let message = "the configuration has teams: specify with `--team NAME` to which one the folder belongs";
                 self.error_for_key("--team", message.into());
             }
             _ => {}
@@ -174,9 +186,9 @@ impl Conversion<'_> {
             approve: raw.approve,
             has_own_credentials: !raw.credentials.is_empty(),
             access: self.team_access(&global.registries.access, raw.credentials, &global.secrets),
-            trust: raw
-                .trust
-                .map(|raw| self.trust_rule(format!("[team.{name}.trust]"), &raw, Some(&global.trust))),
+            trust: raw.trust.map(|raw| {
+                self.trust_rule(format!("[team.{name}.trust]"), &raw, Some(&global.trust))
+            }),
             limits,
             ceiling: self.ceiling(global, raw.ceiling),
             provider: raw.provider,
@@ -187,7 +199,12 @@ impl Conversion<'_> {
 
     /// Requires that the plugins folders of teams do not overlap: no team may put components into another
     /// one's folder.
-    fn check_folder_overlap(&mut self, at: &Range<usize>, team: &TeamSettings, others: &[TeamSettings]) {
+    fn check_folder_overlap(
+        &mut self,
+        at: &Range<usize>,
+        team: &TeamSettings,
+        others: &[TeamSettings],
+    ) {
         let path = resolve_existing(&team.plugins);
         for other in others {
             let other_path = resolve_existing(&other.plugins);
@@ -202,13 +219,28 @@ impl Conversion<'_> {
     }
 
     fn ceiling(&mut self, global: &GlobalSettings<'_>, raw: file::Ceiling) -> Ceiling {
-        let dirs = raw.dirs.iter().filter_map(|dir| self.ceiling_dir(dir)).collect();
+        let dirs = raw
+            .dirs
+            .iter()
+            .filter_map(|dir| self.ceiling_dir(dir))
+            .collect();
         let hosts = raw.hosts.into_iter().map(|host| host.0).collect();
         let tcp = raw.tcp.into_iter().map(|rule| rule.0).collect();
         let secrets = self.select_secrets(&global.secrets, &raw.secrets);
         let (env, tools, prompts) = (raw.env.into_iter().collect(), raw.tools.0, raw.prompts);
         let key_value = raw.key_value.0;
-        Ceiling { bounds: Some(Bounds { dirs, hosts, tcp, key_value, env, tools, prompts }), secrets }
+        Ceiling {
+            bounds: Some(Bounds {
+                dirs,
+                hosts,
+                tcp,
+                key_value,
+                env,
+                tools,
+                prompts,
+            }),
+            secrets,
+        }
     }
 
     fn ceiling_dir(&mut self, raw: &Spanned<crate::config::value::Dir>) -> Option<Dir> {
@@ -225,12 +257,28 @@ impl Conversion<'_> {
             Access::Read => policy::Access::Read,
             Access::Write => policy::Access::Write,
         };
-        Some(Dir { host: resolve_existing(&host), guest: String::new(), access, is_canonical: true })
+        Some(Dir {
+            host: resolve_existing(&host),
+            guest: String::new(),
+            access,
+            is_canonical: true,
+        })
     }
 
-    fn build_team(&mut self, global: &GlobalSettings<'_>, team: TeamSettings, state: &Path) -> Team {
-        let grant = Grant { limits: team.limits.clone(), ..Grant::default() };
-        let approval_mode = team.approve.or(global.approve).map_or(ApprovalMode::Ask, ApprovalMode::from);
+    fn build_team(
+        &mut self,
+        global: &GlobalSettings<'_>,
+        team: TeamSettings,
+        state: &Path,
+    ) -> Team {
+        let grant = Grant {
+            limits: team.limits.clone(),
+            ..Grant::default()
+        };
+        let approval_mode = team
+            .approve
+            .or(global.approve)
+            .map_or(ApprovalMode::Ask, ApprovalMode::from);
         let (mut components, section) = (BTreeMap::new(), team.quota.as_ref().map(|_| &team.name));
         let provider = team.provider.into_iter();
         let terms = provider.filter_map(|(name, raw)| {
@@ -246,15 +294,24 @@ impl Conversion<'_> {
         });
         let providers: BTreeMap<_, _> = terms.collect();
         let access = (team.access, team.has_own_credentials);
-        let registry =
-            self.registry_config(&global.registries, access, components, (section, &providers), state);
+        let registry = self.registry_config(
+            &global.registries,
+            access,
+            components,
+            (section, &providers),
+            state,
+        );
         let key = match &global.state_name {
             Some(name) => StateKey::named(name, &team.name),
             None => StateKey::of_folder(&team.plugins),
         };
         let reconcile = reconcile::Config {
             providers,
-            default: ProviderConfig { grant: Arc::new(grant), priority: 0, approval_mode },
+            default: ProviderConfig {
+                grant: Arc::new(grant),
+                priority: 0,
+                approval_mode,
+            },
             ceiling: Arc::new(team.ceiling),
             scan_interval: global.scan_interval,
             missing_source_grace: global.missing_source_grace,
@@ -267,14 +324,24 @@ impl Conversion<'_> {
             resource_tools: global.resource_tools,
             team: team.name,
         };
-        Team { plugins: team.plugins, reconcile, registry, quota: team.quota }
+        Team {
+            plugins: team.plugins,
+            reconcile,
+            registry,
+            quota: team.quota,
+        }
     }
 
     /// Returns the configured teams, or the implied ones. If neither exist, returns the team `default`, which
     /// then is not configured, so that its view is empty.
-    pub(super) fn teams_or_implied(&mut self, raw: Option<&Spanned<Vec<Spanned<String>>>>) -> Teams {
+    pub(super) fn teams_or_implied(
+        &mut self,
+        raw: Option<&Spanned<Vec<Spanned<String>>>>,
+    ) -> Teams {
         let configured = raw.and_then(|raw| self.known_teams(&raw.span(), raw.get_ref()));
-        configured.or_else(|| self.implied_teams()).unwrap_or_else(Teams::default_team)
+        configured
+            .or_else(|| self.implied_teams())
+            .unwrap_or_else(Teams::default_team)
     }
 
     /// Returns the team `default` if it exists, or else the only team. `None` if there are several.
@@ -282,18 +349,30 @@ impl Conversion<'_> {
         let mut only = self.team_names.iter().take(2);
         match (only.next(), only.next()) {
             (Some(only), None) => Some(only.clone().into()),
-            _ => self.team_names.get(&TeamName::default_team()).cloned().map(Teams::from),
+            _ => self
+                .team_names
+                .get(&TeamName::default_team())
+                .cloned()
+                .map(Teams::from),
         }
     }
 
     /// Sets the order of teams that overrides those of all callers.
     pub(super) fn set_team_order(&mut self, raw: Option<&Spanned<Vec<Spanned<String>>>>) {
         let Some(raw) = raw else { return };
-        let teams: Option<Vec<_>> = raw.get_ref().iter().map(|name| self.known_team(name)).collect();
+        let teams: Option<Vec<_>> = raw
+            .get_ref()
+            .iter()
+            .map(|name| self.known_team(name))
+            .collect();
         self.team_order = teams.and_then(Teams::of);
     }
 
-    pub(super) fn known_teams(&mut self, at: &Range<usize>, raw: &[Spanned<String>]) -> Option<Teams> {
+    pub(super) fn known_teams(
+        &mut self,
+        at: &Range<usize>,
+        raw: &[Spanned<String>],
+    ) -> Option<Teams> {
         let teams: Option<Vec<_>> = raw.iter().map(|name| self.known_team(name)).collect();
         let Some(teams) = Teams::of(teams?) else {
             self.error(at, "is empty: a caller without a team has no access");
@@ -308,7 +387,8 @@ impl Conversion<'_> {
     pub(super) fn known_team(&mut self, raw: &Spanned<String>) -> Option<TeamName> {
         let team = self.parse_value(raw, TeamName::parse)?;
         if !self.team_names.contains(&team) {
-            let message = format!("there is no team `{team}`: the configuration has no [team.{team}]");
+            let message =
+                format!("there is no team `{team}`: the configuration has no [team.{team}]");
             self.error(&raw.span(), message);
             return None;
         }
@@ -318,9 +398,14 @@ impl Conversion<'_> {
 
 fn quota(raw: &file::Quota) -> Quota {
     let default = Quota::default();
-    let size = |raw: Option<crate::config::value::ByteSize<u64>>, default| raw.map_or(default, |size| size.0);
+    let size = |raw: Option<crate::config::value::ByteSize<u64>>, default| {
+        raw.map_or(default, |size| size.0)
+    };
     Quota {
-        memory: size(raw.memory.as_ref().map(|size| *size.get_ref()), default.memory),
+        memory: size(
+            raw.memory.as_ref().map(|size| *size.get_ref()),
+            default.memory,
+        ),
         cpu: raw.cpu.map_or(default.cpu, |time| time.0),
         calls: count(raw.calls, default.calls),
         requests: count(raw.requests, default.requests),

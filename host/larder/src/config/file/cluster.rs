@@ -44,7 +44,9 @@ impl<'de> Visitor<'de> for NatsServersVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<NatsServers, E> {
-        NatsServer::parse(text).map(|server| NatsServers(vec![server])).map_err(E::custom)
+        NatsServer::parse(text)
+            .map(|server| NatsServers(vec![server]))
+            .map_err(E::custom)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<NatsServers, A::Error> {

@@ -16,10 +16,21 @@ const DEPENDENCIES: [&str; 2] = ["dependencies", "build-dependencies"];
 pub(super) fn project(folder: &Path) -> Option<Project> {
     let manifest = manifest(folder)?;
     let package = manifest.get("package")?.get("name")?.as_str()?;
-    let lib = manifest.get("lib").and_then(|lib| lib.get("name")).and_then(toml::Value::as_str);
+    let lib = manifest
+        .get("lib")
+        .and_then(|lib| lib.get("name"))
+        .and_then(toml::Value::as_str);
     let file = lib.unwrap_or(package).replace('-', "_");
     // An explicit target folder overrides any that the workspace or the machine configures.
-    let build = ["cargo", "build", "--release", "--target", "wasm32-wasip2", "--target-dir", "target"];
+    let build = [
+        "cargo",
+        "build",
+        "--release",
+        "--target",
+        "wasm32-wasip2",
+        "--target-dir",
+        "target",
+    ];
     Some(Project {
         folder: folder.to_owned(),
         name: ProviderName::parse(package).ok()?,
@@ -42,20 +53,30 @@ pub(super) fn path_dependencies(folder: &Path) -> Vec<PathBuf> {
             }
         }
     }
-    found.into_iter().filter(|path| !path.starts_with(folder)).collect()
+    found
+        .into_iter()
+        .filter(|path| !path.starts_with(folder))
+        .collect()
 }
 
 /// The folders of the crates on which a crate depends by path.
 fn direct_dependencies(folder: &Path) -> Vec<PathBuf> {
-    let Some(manifest) = manifest(folder) else { return Vec::new() };
-    let tables = DEPENDENCIES.iter().filter_map(|table| manifest.get(*table)?.as_table());
+    let Some(manifest) = manifest(folder) else {
+        return Vec::new();
+    };
+    let tables = DEPENDENCIES
+        .iter()
+        .filter_map(|table| manifest.get(*table)?.as_table());
     let dependencies = tables.flatten().filter_map(|(name, dependency)| {
         let of_workspace = dependency.get("workspace").and_then(toml::Value::as_bool) == Some(true);
         let (folder, dependency) = match of_workspace {
             true => of_workspace_above(folder, name)?,
             false => (folder.to_owned(), dependency.clone()),
         };
-        folder.join(dependency.get("path")?.as_str()?).canonicalize().ok()
+        folder
+            .join(dependency.get("path")?.as_str()?)
+            .canonicalize()
+            .ok()
     });
     dependencies.collect()
 }
@@ -64,7 +85,10 @@ fn direct_dependencies(folder: &Path) -> Vec<PathBuf> {
 fn of_workspace_above(folder: &Path, dependency: &str) -> Option<(PathBuf, toml::Value)> {
     folder.ancestors().find_map(|folder| {
         let manifest = manifest(folder)?;
-        let specified = manifest.get("workspace")?.get("dependencies")?.get(dependency)?;
+        let specified = manifest
+            .get("workspace")?
+            .get("dependencies")?
+            .get(dependency)?;
         Some((folder.to_owned(), specified.clone()))
     })
 }
@@ -97,7 +121,10 @@ mod tests {
              missing = { path = '../missing' }\n[build-dependencies]\ntool = { path = '../tool' }\n\
              [dev-dependencies]\ntesting = { path = '../testing' }\n",
         );
-        write("app/inside", "[dependencies]\ndeep = { path = '../../deep' }\n");
+        write(
+            "app/inside",
+            "[dependencies]\ndeep = { path = '../../deep' }\n",
+        );
         // A cycle, which cargo permits for dependencies of tests only.
         write("libs/shared", "[dependencies]\nshared = { path = '.' }\n");
         for name in ["tool", "testing", "deep"] {

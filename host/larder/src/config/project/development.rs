@@ -44,19 +44,32 @@ impl DevelopmentSection {
         let before = diagnostics.len();
         let mut report = |key: &str, message: &str| {
             let key = format!("development.{key}");
-            diagnostics.push(Diagnostic { line: None, key, message: message.into() });
+            diagnostics.push(Diagnostic {
+                line: None,
+                key,
+                message: message.into(),
+            });
         };
         if self.build.is_empty() || self.build.iter().any(Vec::is_empty) {
-            report("build", "specify the commands that build the development component");
+            report(
+                "build",
+                "specify the commands that build the development component",
+            );
         }
         if self.prepare.iter().any(Vec::is_empty) {
             report("prepare", "a command has no words");
         }
         let component = self.component.map(|component| folder.join(component));
         match &component {
-            None => report("component", "specify the file that `development.build` creates"),
+            None => report(
+                "component",
+                "specify the file that `development.build` creates",
+            ),
             Some(component) if *component == folder.join(deployed) => {
-                report("component", "it must not be the file of `component`, which you deploy");
+                report(
+                    "component",
+                    "it must not be the file of `component`, which you deploy",
+                );
             }
             Some(_) => {}
         }
@@ -66,7 +79,9 @@ impl DevelopmentSection {
             component,
             base: self.base,
             prepare: self.prepare,
-            program: self.program.map_or_else(|| folder.to_owned(), |program| folder.join(program)),
+            program: self
+                .program
+                .map_or_else(|| folder.to_owned(), |program| folder.join(program)),
         })
     }
 }

@@ -22,20 +22,35 @@ pub struct AuthReload {
 pub(super) fn parse(path: &Path, bytes: &[u8], env: &Env, before: &auth::Config) -> AuthReload {
     let refused = |text: &str, diagnostics| AuthReload {
         auth: still_present(text, env, before),
-        error: Some(ConfigError::Invalid { file: Some(path.to_owned()), diagnostics }),
+        error: Some(ConfigError::Invalid {
+            file: Some(path.to_owned()),
+            diagnostics,
+        }),
     };
     let text = String::from_utf8_lossy(bytes);
     if std::str::from_utf8(bytes).is_err() {
         let message = "is not UTF-8".into();
-        return refused(&text, vec![Diagnostic { line: None, key: path.display().to_string(), message }]);
+        return refused(
+            &text,
+            vec![Diagnostic {
+                line: None,
+                key: path.display().to_string(),
+                message,
+            }],
+        );
     }
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let context =
-        ParseContext { file: Some(path.to_owned()), working_dir: folder.clone(), folder, auth_active: true };
+    let context = ParseContext {
+        file: Some(path.to_owned()),
+        working_dir: folder.clone(),
+        folder,
+        auth_active: true,
+    };
     let (auth, mut diagnostics) = match parser::parse(&text, Some(env)) {
-        Ok((raw, source, mut diagnostics)) => {
-            (credentials(raw, &context, env, &source, &mut diagnostics), diagnostics)
-        }
+        Ok((raw, source, mut diagnostics)) => (
+            credentials(raw, &context, env, &source, &mut diagnostics),
+            diagnostics,
+        ),
         Err(diagnostics) => return refused(&text, diagnostics),
     };
     diagnostics.retain(is_about_credentials);
@@ -47,7 +62,10 @@ pub(super) fn parse(path: &Path, bytes: &[u8], env: &Env, before: &auth::Config)
 
 /// A diagnostic without a key may concern the credentials too.
 fn is_about_credentials(diagnostic: &Diagnostic) -> bool {
-    matches!(diagnostic.key.split(['.', '[']).next(), None | Some("" | "auth"))
+    matches!(
+        diagnostic.key.split(['.', '[']).next(),
+        None | Some("" | "auth")
+    )
 }
 
 /// Returns the credentials whose digest or issuer still occurs in the text, outside comments.
@@ -61,7 +79,10 @@ fn still_present(text: &str, env: &Env, before: &auth::Config) -> auth::Config {
     let is_present = |token: &&auth::Token| digits.contains(&token.digest.to_string());
     auth::Config {
         tokens: before.tokens.iter().filter(is_present).cloned().collect(),
-        oauth: before.oauth.clone().filter(|oauth| text.contains(oauth.issuer.as_str())),
+        oauth: before
+            .oauth
+            .clone()
+            .filter(|oauth| text.contains(oauth.issuer.as_str())),
     }
 }
 
@@ -84,11 +105,13 @@ mod tests {
     use larder_model::name::Digest;
 
     fn token(name: &str) -> String {
-        format!("[[auth.tokens]]\nname = '{name}'\ndigest = 'sha256:{}'\n", Digest::of(name.as_bytes()))
+        format!(
+            "[[auth.tokens]]\nname = '{name}'\ndigest = 'sha256:{}'\n",
+            Digest::of(name.as_bytes())
+        )
     }
 
-    const OAUTH: &str =
-        "[auth.oauth]\nissuer = 'https://id.example.com'\naudience = 'https://docs.example.com/mcp'\n";
+    const OAUTH: &str = "[auth.oauth]\nissuer = 'https://id.example.com'\naudience = 'https://docs.example.com/mcp'\n";
 
     /// Checks which credentials remain when `text` replaces a file with the tokens of ann and bob and an
     /// issuer.
@@ -97,11 +120,18 @@ mod tests {
         let of = |text: &str, before: &auth::Config| {
             parse(Path::new("/x/larder.toml"), text.as_bytes(), &env, before)
         };
-        let before = of(&format!("{}{}{OAUTH}", token("ann"), token("bob")), &auth::Config::default());
+        let before = of(
+            &format!("{}{}{OAUTH}", token("ann"), token("bob")),
+            &auth::Config::default(),
+        );
         assert!(before.error.is_none(), "{:?}", before.error);
         let now = of(text, &before.auth);
-        let mut names: Vec<_> =
-            now.auth.tokens.iter().filter_map(|token| token.caller.subject.as_deref()).collect();
+        let mut names: Vec<_> = now
+            .auth
+            .tokens
+            .iter()
+            .filter_map(|token| token.caller.subject.as_deref())
+            .collect();
         names.extend(now.auth.oauth.iter().map(|_| "issuer"));
         names.extend(now.error.iter().map(|_| "and an error"));
         assert_eq!(names.join(" "), expected, "{text}");
@@ -113,22 +143,42 @@ mod tests {
         check(&ann, "ann");
         check("", "");
         // Errors in other sections are ignored.
-        check(&format!("plugins = 'nowhere'\ncolour = 1\n{bob}{new}"), "bob new");
+        check(
+            &format!("plugins = 'nowhere'\ncolour = 1\n{bob}{new}"),
+            "bob new",
+        );
         check(&format!("[team.a]\nplugins = 'nowhere'\n{bob}"), "bob");
         check("[server]\nlisten = '0.0.0.0:80'\n", "");
         // If credentials are invalid, none are added, but removed ones are still revoked.
         check(&format!("{ann}{new}color = 'red'\n"), "ann and an error");
-        check(&format!("{ann}{OAUTH}refresh = 'often'\n"), "ann issuer and an error");
+        check(
+            &format!("{ann}{OAUTH}refresh = 'often'\n"),
+            "ann issuer and an error",
+        );
         check(&format!("[[team.a\n{bob}{new}"), "bob and an error");
-        check(&format!("[[team.a\n{}{ann}", bob.replace('\n', "\n# ")), "ann and an error");
-        check("= [[\n[[auth.tokens]]\nname = 'b'\ndigest = 'sha256:${BOB}'\n", "bob and an error");
-        let inline = format!("auth.tokens = [{{ name = 'a # b', digest = 'sha256:{}' }}", Digest::of(b"ann"));
+        check(
+            &format!("[[team.a\n{}{ann}", bob.replace('\n', "\n# ")),
+            "ann and an error",
+        );
+        check(
+            "= [[\n[[auth.tokens]]\nname = 'b'\ndigest = 'sha256:${BOB}'\n",
+            "bob and an error",
+        );
+        let inline = format!(
+            "auth.tokens = [{{ name = 'a # b', digest = 'sha256:{}' }}",
+            Digest::of(b"ann")
+        );
         check(&inline, "ann and an error");
     }
 
     #[test]
     fn a_file_that_is_not_utf8_revokes_all_credentials() {
-        let before = parse(Path::new("x"), token("ann").as_bytes(), &Env::new(), &auth::Config::default());
+        let before = parse(
+            Path::new("x"),
+            token("ann").as_bytes(),
+            &Env::new(),
+            &auth::Config::default(),
+        );
         let now = parse(Path::new("x"), b"\xff", &Env::new(), &before.auth);
         assert!(before.auth.tokens.len() == 1 && now.auth.tokens.is_empty() && now.error.is_some());
     }

@@ -25,7 +25,11 @@ impl Config {
             state_dir: self.state_dir.clone(),
             default_state_dirs: self.default_state_dirs.clone(),
             registry_store: match self.state_dir == fresh.state_dir {
-                true => merge.keep("registries.store", &self.registry_store, fresh.registry_store),
+                true => merge.keep(
+                    "registries.store",
+                    &self.registry_store,
+                    fresh.registry_store,
+                ),
                 // The default is in the state folder, whose change is reported with the approvals.
                 false => self.registry_store.clone(),
             },
@@ -42,7 +46,11 @@ impl Config {
             admin: merge.admin(&self.admin, fresh.admin),
             endpoint: merge.endpoint(&self.endpoint, fresh.endpoint, self.is_over_stdio),
             gateway: merge_gateway(&self.gateway, fresh.gateway),
-            watched_uris: merge.keep("server.watched_uris", &self.watched_uris, fresh.watched_uris),
+            watched_uris: merge.keep(
+                "server.watched_uris",
+                &self.watched_uris,
+                fresh.watched_uris,
+            ),
             change_detector: merge.keep("watch", &self.change_detector, fresh.change_detector),
             sandbox: merge.sandbox(&self.sandbox, fresh.sandbox),
             shutdown_grace: fresh.shutdown_grace,
@@ -56,7 +64,10 @@ impl Config {
             overrides: fresh.overrides,
             is_over_stdio: self.is_over_stdio,
         };
-        ConfigReload { config, needs_restart: merge.0.into_iter().collect() }
+        ConfigReload {
+            config,
+            needs_restart: merge.0.into_iter().collect(),
+        }
     }
 }
 
@@ -74,7 +85,14 @@ impl Merge {
     fn admin(&mut self, running: &admin::Config, fresh: admin::Config) -> admin::Config {
         let key = "server.trusted_proxies";
         let trusted_proxies = self.keep(key, &running.trusted_proxies, fresh.trusted_proxies);
-        self.keep("admin", running, admin::Config { trusted_proxies, ..fresh })
+        self.keep(
+            "admin",
+            running,
+            admin::Config {
+                trusted_proxies,
+                ..fresh
+            },
+        )
     }
 
     /// The idle timeout of sessions is reported with the other keys of the endpoint.
@@ -93,10 +111,12 @@ impl Merge {
         running: &BTreeMap<TeamName, Team>,
         fresh: BTreeMap<TeamName, Team>,
     ) -> BTreeMap<TeamName, Team> {
-        let teams = fresh.into_iter().map(|(name, fresh)| match running.get(&name) {
-            Some(running) => (name, self.team(running, fresh)),
-            None => (name, fresh),
-        });
+        let teams = fresh
+            .into_iter()
+            .map(|(name, fresh)| match running.get(&name) {
+                Some(running) => (name, self.team(running, fresh)),
+                None => (name, fresh),
+            });
         teams.collect()
     }
 
@@ -138,7 +158,11 @@ impl Merge {
             approvals: match has_same_folder {
                 true => {
                     let has_same_key = running.approvals.key() == fresh.approvals.key();
-                    let changed = if has_same_key { "state_dir" } else { "state_name" };
+                    let changed = if has_same_key {
+                        "state_dir"
+                    } else {
+                        "state_name"
+                    };
                     self.keep(changed, &running.approvals, fresh.approvals)
                 }
                 false => running.approvals.clone(),
@@ -169,16 +193,32 @@ impl Merge {
                 fresh.session_idle_timeout,
             ),
             streams: self.keep("server.streams", &running.streams, fresh.streams),
-            connections: self.keep("server.connections", &running.connections, fresh.connections),
-            waiting_bytes: self.keep("server.waiting_bytes", &running.waiting_bytes, fresh.waiting_bytes),
+            connections: self.keep(
+                "server.connections",
+                &running.connections,
+                fresh.connections,
+            ),
+            waiting_bytes: self.keep(
+                "server.waiting_bytes",
+                &running.waiting_bytes,
+                fresh.waiting_bytes,
+            ),
             keep_alive: fresh.keep_alive,
             stall_timeout: fresh.stall_timeout,
             shutdown_grace: fresh.shutdown_grace,
             request_log: fresh.request_log,
             trusted_proxies: fresh.trusted_proxies,
             // Credentials have a reload of their own. What counts here is whether some were required before.
-            auth: if fresh.auth.is_empty() { running.auth.clone() } else { fresh.auth },
-            caller: if is_over_stdio { running.caller.clone() } else { fresh.caller },
+            auth: if fresh.auth.is_empty() {
+                running.auth.clone()
+            } else {
+                fresh.auth
+            },
+            caller: if is_over_stdio {
+                running.caller.clone()
+            } else {
+                fresh.caller
+            },
             title: fresh.title,
             extensions: fresh.extensions,
         }
@@ -186,7 +226,9 @@ impl Merge {
 
     fn listen(&mut self, running: &ListenAddress, fresh: ListenAddress) -> ListenAddress {
         let key = match (running, &fresh) {
-            (ListenAddress::Unix { path, .. }, ListenAddress::Unix { path: fresh, .. }) if path == fresh => {
+            (ListenAddress::Unix { path, .. }, ListenAddress::Unix { path: fresh, .. })
+                if path == fresh =>
+            {
                 "server.socket_mode"
             }
             _ => "server.listen",

@@ -13,7 +13,10 @@ fn credentials_allow_a_public_address_and_contradict_unauthenticated() {
             "larder.toml:1: server.unauthenticated: contradicts the credentials in `auth`: remove one of the two"
         ],
     );
-    check(&format!("server.unauthenticated = false\n{TOKEN}"), expect!["no error"]);
+    check(
+        &format!("server.unauthenticated = false\n{TOKEN}"),
+        expect!["no error"],
+    );
 }
 
 #[test]
@@ -21,12 +24,35 @@ fn a_unix_socket_needs_no_credentials_and_its_path_is_absolute() {
     let folder = Folder::new();
     let listen = |text: &str, option: Option<&str>| {
         let listen = option.map(|text| parse_listen_address(text).unwrap());
-        folder.read_with(text, &[], &Overrides { listen, ..Overrides::default() }).unwrap().endpoint.listen
+        folder
+            .read_with(
+                text,
+                &[],
+                &Overrides {
+                    listen,
+                    ..Overrides::default()
+                },
+            )
+            .unwrap()
+            .endpoint
+            .listen
     };
-    let socket = |path: &str, mode| ListenAddress::Unix { path: folder.0.path().join(path), mode };
-    assert_eq!(listen("server.listen = 'unix:larder.sock'", None), socket("larder.sock", 0o600));
-    assert_eq!(listen("server.listen = 'unix:/run/larder.sock'", None), socket("/run/larder.sock", 0o600));
-    assert_eq!(listen("server.socket_mode = '0660'", Some("unix:x/y")), socket("x/y", 0o660));
+    let socket = |path: &str, mode| ListenAddress::Unix {
+        path: folder.0.path().join(path),
+        mode,
+    };
+    assert_eq!(
+        listen("server.listen = 'unix:larder.sock'", None),
+        socket("larder.sock", 0o600)
+    );
+    assert_eq!(
+        listen("server.listen = 'unix:/run/larder.sock'", None),
+        socket("/run/larder.sock", 0o600)
+    );
+    assert_eq!(
+        listen("server.socket_mode = '0660'", Some("unix:x/y")),
+        socket("x/y", 0o660)
+    );
     check(
         "[server]\nlisten = 'unix:'\nsocket_mode = '0999'",
         expect![[r#"
@@ -34,17 +60,29 @@ fn a_unix_socket_needs_no_credentials_and_its_path_is_absolute() {
             larder.toml:3: server.socket_mode: `0999` is not a file mode: write it in octal, such as "0660""#]],
     );
     let long = format!("server.listen = 'unix:/{}'", "x".repeat(200));
-    let error = folder.read_with(&long, &[], &Overrides::default()).unwrap_err().to_string();
-    assert!(error.contains("cannot be the path of a Unix socket"), "{error}");
+    let error = folder
+        .read_with(&long, &[], &Overrides::default())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("cannot be the path of a Unix socket"),
+        "{error}"
+    );
 }
 
 #[test]
 fn the_admin_address_can_be_a_unix_socket() {
     let folder = Folder::new();
     let listen = |text: &str| folder.read(text).admin.listen.unwrap();
-    let socket = |mode| ListenAddress::Unix { path: folder.0.path().join("admin.sock"), mode };
+    let socket = |mode| ListenAddress::Unix {
+        path: folder.0.path().join("admin.sock"),
+        mode,
+    };
     assert_eq!(listen("admin.listen = 'unix:admin.sock'"), socket(0o600));
-    assert_eq!(listen("[admin]\nlisten = 'unix:admin.sock'\nsocket_mode = '0660'"), socket(0o660));
+    assert_eq!(
+        listen("[admin]\nlisten = 'unix:admin.sock'\nsocket_mode = '0660'"),
+        socket(0o660)
+    );
     check(
         "admin.listen = 'unix:'",
         expect![[
@@ -52,15 +90,28 @@ fn the_admin_address_can_be_a_unix_socket() {
         ]],
     );
     let long = format!("admin.listen = 'unix:/{}'", "x".repeat(200));
-    let error = folder.read_with(&long, &[], &Overrides::default()).unwrap_err().to_string();
-    assert!(error.contains("admin.listen: /x") && error.contains("cannot be the path"), "{error}");
+    let error = folder
+        .read_with(&long, &[], &Overrides::default())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("admin.listen: /x") && error.contains("cannot be the path"),
+        "{error}"
+    );
 }
 
 #[test]
 fn every_credential_key_has_an_effect() {
     let folder = Folder::new();
     for (section, keys) in [
-        (TOKEN, &["scopes = ['a']", "expires = 2036-01-31", "teams = ['default']"][..]),
+        (
+            TOKEN,
+            &[
+                "scopes = ['a']",
+                "expires = 2036-01-31",
+                "teams = ['default']",
+            ][..],
+        ),
         (
             OAUTH,
             &[
@@ -85,10 +136,19 @@ fn every_credential_key_has_an_effect() {
     };
     assert_eq!(timestamp("2036-01-31"), "2036-01-31T00:00:00Z");
     assert_eq!(timestamp("2036-01-31T12:00:00Z"), "2036-01-31T12:00:00Z");
-    assert_eq!(timestamp("2036-01-31T12:00:00+02:00"), "2036-01-31T10:00:00Z");
-    assert_eq!(timestamp("2036-01-31 12:00:00-00:30"), "2036-01-31T12:30:00Z");
+    assert_eq!(
+        timestamp("2036-01-31T12:00:00+02:00"),
+        "2036-01-31T10:00:00Z"
+    );
+    assert_eq!(
+        timestamp("2036-01-31 12:00:00-00:30"),
+        "2036-01-31T12:30:00Z"
+    );
     let teams = folder.read(OAUTH).endpoint.auth.oauth.unwrap().membership;
-    assert_eq!(teams, Membership::All(larder_model::name::Teams::default_team()));
+    assert_eq!(
+        teams,
+        Membership::All(larder_model::name::Teams::default_team())
+    );
 }
 
 #[test]

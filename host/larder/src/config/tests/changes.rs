@@ -8,20 +8,32 @@ fn reload_separates_immediate_changes_from_those_that_need_a_restart() {
     let reload = |before: &str, after: &str| folder.read(before).merge(folder.read(after));
     let same = reload("", "");
     assert!(same.needs_restart.is_empty());
-    let grants = reload("", "provider.a.dirs = ['docs']\nlimits.concurrency = 3\napprove = 'always'");
+    let grants = reload(
+        "",
+        "provider.a.dirs = ['docs']\nlimits.concurrency = 3\napprove = 'always'",
+    );
     assert!(grants.needs_restart.is_empty());
     let team = only_team(&grants.config);
     assert_eq!(team.providers.len(), 1);
     assert_eq!(
-        (team.default.grant.limits.concurrency, team.default.approval_mode),
+        (
+            team.default.grant.limits.concurrency,
+            team.default.approval_mode
+        ),
         (3, ApprovalMode::Always)
     );
     for (value, seconds) in [("'5s'", 5), ("0", 0)] {
         let grace = reload("", &format!("watch.missing_folder_grace = {value}"));
         assert!(grace.needs_restart.is_empty());
-        assert_eq!(only_team(&grace.config).missing_source_grace, Duration::from_secs(seconds));
+        assert_eq!(
+            only_team(&grace.config).missing_source_grace,
+            Duration::from_secs(seconds)
+        );
     }
-    let rest = reload("", "plugins = 'docs'\nwatch.scan_interval = '9s'\nserver.guests = 3");
+    let rest = reload(
+        "",
+        "plugins = 'docs'\nwatch.scan_interval = '9s'\nserver.guests = 3",
+    );
     assert_eq!(rest.needs_restart, ["plugins", "server.guests", "watch"]);
     let credentials = reload("", TOKEN);
     assert!(credentials.needs_restart.is_empty());
@@ -42,13 +54,26 @@ fn reload_separates_immediate_changes_from_those_that_need_a_restart() {
         let reloaded = reload("", text);
         assert_eq!(reloaded.needs_restart, [key], "{text}");
         let again = reloaded.config.merge(folder.read(text));
-        assert_eq!(again.needs_restart, [key], "it is not in effect, so it is reported again: {text}");
+        assert_eq!(
+            again.needs_restart,
+            [key],
+            "it is not in effect, so it is reported again: {text}"
+        );
         let back = reloaded.config.merge(folder.read(""));
         assert!(back.needs_restart.is_empty(), "{text}");
     }
-    let applied = reload("", "cache.entries = 3\nserver.page_size = 3\nserver.hosts = ['a.example']");
+    let applied = reload(
+        "",
+        "cache.entries = 3\nserver.page_size = 3\nserver.hosts = ['a.example']",
+    );
     assert!(applied.needs_restart.is_empty());
-    assert_eq!((applied.config.gateway.cache.entries, applied.config.endpoint.hosts.len()), (3, 1));
+    assert_eq!(
+        (
+            applied.config.gateway.cache.entries,
+            applied.config.endpoint.hosts.len()
+        ),
+        (3, 1)
+    );
     let teams = "[team.a]\nplugins = 'docs'\n";
     let added = reload(teams, &format!("{teams}[team.b]\nplugins = 'plugins'\n"));
     assert!(added.needs_restart.is_empty() && added.config.teams.len() == 2);

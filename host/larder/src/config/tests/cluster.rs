@@ -9,16 +9,22 @@ fn a_cluster_needs_only_a_server_and_a_key() {
     let folder = Folder::new();
     assert_eq!(folder.read("").cluster, None);
     let cluster = folder
-        .read(&format!("[cluster]\nnats = 'nats://127.0.0.1:4222'\nkey = ['k']\n{KEY}"))
+        .read(&format!(
+            "[cluster]\nnats = 'nats://127.0.0.1:4222'\nkey = ['k']\n{KEY}"
+        ))
         .cluster
         .unwrap();
     assert_eq!(
         (cluster.prefix.as_str(), cluster.lease, cluster.copies),
         ("larder", Duration::from_secs(10), 1)
     );
-    assert_eq!((cluster.keys.len(), cluster.session_idle_timeout), (1, Duration::from_secs(30 * 60)));
+    assert_eq!(
+        (cluster.keys.len(), cluster.session_idle_timeout),
+        (1, Duration::from_secs(30 * 60))
+    );
     assert_eq!((cluster.credentials, cluster.ca), (None, None));
-    let several = "[cluster]\nnats = ['tls://a.example', 'nats://u:pa55word@b.example:1']\nkey = ['k']\n";
+    let several =
+        "[cluster]\nnats = ['tls://a.example', 'nats://u:pa55word@b.example:1']\nkey = ['k']\n";
     let config = folder.read(&format!("{several}{KEY}"));
     let shown = format!("{config:?}");
     assert!(
@@ -66,12 +72,19 @@ fn what_cannot_work_is_an_error() {
 #[test]
 fn what_replicas_do_not_share_is_a_warning() {
     let folder = Folder::new();
-    let text =
-        format!("[cluster]\nnats = 'nats://a'\nkey = ['k']\n{KEY}[provider.notes]\nkey_value = ['shared']\n");
+    let text = format!(
+        "[cluster]\nnats = 'nats://a'\nkey = ['k']\n{KEY}[provider.notes]\nkey_value = ['shared']\n"
+    );
     let warnings = folder.read(&text).warnings;
-    let shown: Vec<_> = warnings.iter().map(|warning| warning.in_file(None)).collect();
+    let shown: Vec<_> = warnings
+        .iter()
+        .map(|warning| warning.in_file(None))
+        .collect();
     assert_eq!(shown.len(), 1);
-    assert!(shown[0].contains("provider.notes.key_value") && shown[0].contains("each replica"), "{shown:?}");
+    assert!(
+        shown[0].contains("provider.notes.key_value") && shown[0].contains("each replica"),
+        "{shown:?}"
+    );
 }
 
 #[test]
@@ -80,8 +93,16 @@ fn a_client_on_stdio_has_no_replicas() {
     let text = format!("[cluster]\nnats = 'nats://a'\nkey = ['k']\n{KEY}");
     let config = folder.read(&text).over_stdio().unwrap();
     assert_eq!(config.cluster, None);
-    assert!(config.warnings.iter().any(|warning| warning.key == "cluster"));
+    assert!(
+        config
+            .warnings
+            .iter()
+            .any(|warning| warning.key == "cluster")
+    );
     assert!(config.merge(folder.read(&text)).needs_restart.is_empty());
     let other = folder.read("").merge(folder.read(&text));
-    assert_eq!((other.needs_restart, other.config.cluster), (vec!["cluster".to_owned()], None));
+    assert_eq!(
+        (other.needs_restart, other.config.cluster),
+        (vec!["cluster".to_owned()], None)
+    );
 }

@@ -17,14 +17,20 @@ impl Folder {
             ("release.pub", &Signer::ecdsa().public_key()),
             ("cluster", "0123456789abcdef0123456789abcdef\n"),
             ("nats.creds", include_str!("nats-for-tests.creds")),
-            ("nats-ca.pem", include_str!("../../../../tests/integration/registry/tls/ca-for-tests.pem")),
+            (
+                "nats-ca.pem",
+                include_str!("../../../../tests/integration/registry/tls/ca-for-tests.pem"),
+            ),
             ("old.pub", &Signer::ed25519().public_key()),
             ("trusted_root.json", &Authority::new().trust_root()),
-            ("registry-ca.pem", include_str!("../../../../tests/integration/registry/tls/ca-for-tests.pem")),
+            (
+                "registry-ca.pem",
+                include_str!("../../../../tests/integration/registry/tls/ca-for-tests.pem"),
+            ),
         ];
-        files
-            .iter()
-            .for_each(|(name, text)| std::fs::write(folder.path().join("keys").join(name), text).unwrap());
+        files.iter().for_each(|(name, text)| {
+            std::fs::write(folder.path().join("keys").join(name), text).unwrap()
+        });
         Self(folder)
     }
 
@@ -36,13 +42,22 @@ impl Folder {
     ) -> Result<Config, ConfigError> {
         let folder = self.0.path().to_owned();
         let (file, working_dir) = (Some("larder.toml".into()), folder.clone());
-        let context = ParseContext { file, working_dir, folder, auth_active: false };
-        let env = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let context = ParseContext {
+            file,
+            working_dir,
+            folder,
+            auth_active: false,
+        };
+        let env = env
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
         parse(text, &context, &env, overrides)
     }
 
     pub(super) fn read(&self, text: &str) -> Config {
-        self.read_with(text, &[("HOME", "/home/me")], &Overrides::default()).unwrap()
+        self.read_with(text, &[("HOME", "/home/me")], &Overrides::default())
+            .unwrap()
     }
 
     /// Returns the whole configuration as text, for comparisons.

@@ -44,8 +44,13 @@ fn warns_of_read_access_to_the_configuration() {
     let folder = Folder::new();
     let text = "[audit]\nfile = 'audit.jsonl'\n[provider.wiki]\ndirs = ['plugins', { host = '.', guest = '/all' }]\n";
     let warnings = folder.read(text).warnings;
-    let shown: Vec<_> = warnings.iter().map(|warning| warning.in_file(None)).collect();
-    let shown = shown.join("\n").replace(&folder.0.path().display().to_string(), "FOLDER");
+    let shown: Vec<_> = warnings
+        .iter()
+        .map(|warning| warning.in_file(None))
+        .collect();
+    let shown = shown
+        .join("\n")
+        .replace(&folder.0.path().display().to_string(), "FOLDER");
     let expected = expect![
         "configuration:4: provider.wiki.dirs[1]: gives access to the configuration file (FOLDER/larder.toml), which the provider could read: grant another folder"
     ];

@@ -11,7 +11,10 @@ const TWO: &str = "[team.a]\nplugins = 'plugins'\n[team.b]\nplugins = 'cache'\n"
 
 #[test]
 fn the_team_keys_of_the_example_are_valid() {
-    let code = |line: &'static str| line.strip_prefix("#  ").filter(|code| !code.starts_with("  "));
+    let code = |line: &'static str| {
+        line.strip_prefix("#  ")
+            .filter(|code| !code.starts_with("  "))
+    };
     let text: Vec<_> = EXAMPLE.lines().filter_map(code).collect();
     let folder = Folder::new();
     let config = folder.read(&text.join("\n"));
@@ -19,8 +22,19 @@ fn the_team_keys_of_the_example_are_valid() {
     assert_eq!(team.quota, Some(Quota::default()));
     let (ceiling, terms) = (&team.reconcile.ceiling, &team.reconcile.providers);
     let bounds = ceiling.bounds.as_ref().unwrap();
-    assert_eq!((bounds.dirs.len(), bounds.hosts.len(), bounds.tcp.len(), bounds.env.len()), (2, 1, 1, 1));
-    assert_eq!((bounds.dirs[0].access, bounds.dirs[1].access), (Access::Read, Access::Write));
+    assert_eq!(
+        (
+            bounds.dirs.len(),
+            bounds.hosts.len(),
+            bounds.tcp.len(),
+            bounds.env.len()
+        ),
+        (2, 1, 1, 1)
+    );
+    assert_eq!(
+        (bounds.dirs[0].access, bounds.dirs[1].access),
+        (Access::Read, Access::Write)
+    );
     let grant = &terms[&ProviderName::parse("pages").unwrap()].grant;
     assert_eq!((grant.dirs.len(), grant.limits.memory), (1, 64 << 20));
     assert_eq!(ceiling.secrets, grant.secrets);
@@ -31,7 +45,14 @@ fn the_team_keys_of_the_example_are_valid() {
 fn a_file_without_teams_has_one_team_without_bounds_or_quota() {
     let config = Folder::new().read("");
     let team = &config.teams[&TeamName::default_team()];
-    assert_eq!((config.teams.len(), &team.quota, &team.reconcile.ceiling.bounds), (1, &None, &None));
+    assert_eq!(
+        (
+            config.teams.len(),
+            &team.quota,
+            &team.reconcile.ceiling.bounds
+        ),
+        (1, &None, &None)
+    );
     assert!(!config.gateway.private);
 }
 
@@ -41,7 +62,10 @@ fn the_team_quota_caps_component_sizes() {
         [team.a.provider.large]\nlimits.component_size = '4KiB'\n[team.a.provider.small]\nlimits.component_size = '1KiB'\n";
     let reconcile = &Folder::new().read(text).teams[&name("a")].reconcile;
     let size = |provider: &str| {
-        reconcile.providers[&ProviderName::parse(provider).unwrap()].grant.limits.component_size
+        reconcile.providers[&ProviderName::parse(provider).unwrap()]
+            .grant
+            .limits
+            .component_size
     };
     assert_eq!((size("large"), size("small")), (2 << 10, 1 << 10));
     assert_eq!(reconcile.default.grant.limits.component_size, 2 << 10);
@@ -77,7 +101,14 @@ fn every_team_key_has_an_effect() {
 #[test]
 fn callers_belong_to_the_configured_else_the_default_else_the_only_team() {
     let folder = Folder::new();
-    let teams = |caller: &Caller| caller.teams.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let teams = |caller: &Caller| {
+        caller
+            .teams
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     let of = |text: &str| {
         let both = folder.read(text);
         (
@@ -87,13 +118,26 @@ fn callers_belong_to_the_configured_else_the_default_else_the_only_team() {
     };
     let check = |text: &str, http: &str, stdio: &str| {
         let (over_http, over_stdio) = of(text);
-        let shown = |said: Result<String, ConfigError>| said.unwrap_or_else(|error| error.to_string());
-        assert_eq!((shown(over_http).as_str(), shown(over_stdio).as_str()), (http, stdio), "{text}");
+        let shown =
+            |said: Result<String, ConfigError>| said.unwrap_or_else(|error| error.to_string());
+        assert_eq!(
+            (shown(over_http).as_str(), shown(over_stdio).as_str()),
+            (http, stdio),
+            "{text}"
+        );
     };
     check("", "default", "default");
     check("[team.a]\nplugins = 'plugins'", "a", "a");
-    check("[team.a]\nplugins = 'plugins'\n[team.default]\nplugins = 'cache'", "default", "default");
-    check(&format!("{TWO}[server]\nteams = ['b', 'a', 'b']\n[stdio]\nteams = ['b']"), "b a", "b");
+    check(
+        "[team.a]\nplugins = 'plugins'\n[team.default]\nplugins = 'cache'",
+        "default",
+        "default",
+    );
+    check(
+        &format!("{TWO}[server]\nteams = ['b', 'a', 'b']\n[stdio]\nteams = ['b']"),
+        "b a",
+        "b",
+    );
     check(
         &format!("{TWO}[server]\nteams = ['b', 'a']\nteam_order = ['a']"),
         "a b",
@@ -104,8 +148,15 @@ fn callers_belong_to_the_configured_else_the_default_else_the_only_team() {
         "server.teams: there are several teams (a, b): specify to which of them requests without credentials belong",
         "stdio.teams: there are several teams (a, b): specify to which of them this client belongs, or use `--team NAME`",
     );
-    let overrides = Overrides { team: Some(name("b")), ..Overrides::default() };
-    let named = folder.read_with(TWO, &[], &overrides).unwrap().over_stdio().unwrap();
+    let overrides = Overrides {
+        team: Some(name("b")),
+        ..Overrides::default()
+    };
+    let named = folder
+        .read_with(TWO, &[], &overrides)
+        .unwrap()
+        .over_stdio()
+        .unwrap();
     assert_eq!(teams(&named.endpoint.caller), "b");
 }
 
@@ -122,16 +173,35 @@ fn the_order_in_the_file_decides_which_team_is_the_first() {
             digest(1)
         );
         let auth = folder.read(&text).endpoint.auth;
-        let Membership::Claim { teams, .. } = auth.oauth.unwrap().membership else { panic!("no claim") };
-        let claimed: Vec<_> = teams.iter().map(|(value, team)| format!("{value}={team}")).collect();
-        let own: Vec<_> = auth.tokens[0].caller.teams.iter().map(ToString::to_string).collect();
+        let Membership::Claim { teams, .. } = auth.oauth.unwrap().membership else {
+            panic!("no claim")
+        };
+        let claimed: Vec<_> = teams
+            .iter()
+            .map(|(value, team)| format!("{value}={team}"))
+            .collect();
+        let own: Vec<_> = auth.tokens[0]
+            .caller
+            .teams
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         (own.join(" "), claimed.join(" "))
     };
     assert_eq!(tokens(""), ("b a".into(), "z=b y=a x=b".into()));
-    assert_eq!(tokens("team_order = ['a', 'b']"), ("a b".into(), "y=a z=b x=b".into()));
+    assert_eq!(
+        tokens("team_order = ['a', 'b']"),
+        ("a b".into(), "y=a z=b x=b".into())
+    );
     let unknown = format!("{TWO}[server]\nteam_order = ['c']");
-    let unknown = folder.read_with(&unknown, &[], &Overrides::default()).unwrap_err().to_string();
-    assert!(unknown.contains("server.team_order[0]: there is no team `c`"), "{unknown}");
+    let unknown = folder
+        .read_with(&unknown, &[], &Overrides::default())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        unknown.contains("server.team_order[0]: there is no team `c`"),
+        "{unknown}"
+    );
 }
 
 #[test]
@@ -146,8 +216,14 @@ fn rejects_overlapping_team_folders() {
     for other in ["plugins", "link", "plugins/b", "link/not/there", "."] {
         let text = format!("[team.a]\nplugins = 'plugins'\n[team.b]\nplugins = '{other}'");
         let error = error_of(&text);
-        assert!(error.starts_with("larder.toml:4: team.b.plugins: "), "{other}: {error}");
-        assert!(error.contains("overlaps with the folder of team a"), "{other}: {error}");
+        assert!(
+            error.starts_with("larder.toml:4: team.b.plugins: "),
+            "{other}: {error}"
+        );
+        assert!(
+            error.contains("overlaps with the folder of team a"),
+            "{other}: {error}"
+        );
     }
     let inside = error_of(&format!("state_dir = 'cache/state'\n{TWO}"));
     assert!(inside.contains("is inside a plugins folder"), "{inside}");
@@ -174,8 +250,16 @@ fn the_team_option_selects_a_team() {
             expect!["--team: there is no team c: the configuration has no [team.c]"],
         );
     }
-    let config = Folder::new().read_with(TWO, &[], &overrides(Some("docs"), Some("b"))).unwrap();
-    let ends = |team: &str| config.teams[&name(team)].plugins.file_name().unwrap().to_owned();
+    let config = Folder::new()
+        .read_with(TWO, &[], &overrides(Some("docs"), Some("b")))
+        .unwrap();
+    let ends = |team: &str| {
+        config.teams[&name(team)]
+            .plugins
+            .file_name()
+            .unwrap()
+            .to_owned()
+    };
     assert_eq!((ends("a"), ends("b")), ("plugins".into(), "docs".into()));
 }
 
@@ -227,20 +311,34 @@ both = { file = "keys/wiki", env = "UNSET" }
 #[test]
 fn debug_output_contains_no_secrets() {
     let folder = Folder::new();
-    let text = "[secret.a]\nenv = 'A'\n[secret.b]\nfile = 'keys/wiki'\n[provider.p]\nsecrets = ['a', 'b']";
-    let config = folder.read_with(text, &[("A", "from-the-variable")], &Overrides::default()).unwrap();
+    let text =
+        "[secret.a]\nenv = 'A'\n[secret.b]\nfile = 'keys/wiki'\n[provider.p]\nsecrets = ['a', 'b']";
+    let config = folder
+        .read_with(text, &[("A", "from-the-variable")], &Overrides::default())
+        .unwrap();
     let shown = format!("{config:#?}");
-    assert!(!shown.contains("from-the-variable") && !shown.contains("hush-hush"), "{shown}");
+    assert!(
+        !shown.contains("from-the-variable") && !shown.contains("hush-hush"),
+        "{shown}"
+    );
     let grant = &only_team(&config).providers[&ProviderName::parse("p").unwrap()].grant;
     let text = |name| grant.secrets.get(name).map(Secret::reveal);
-    assert_eq!((text("a"), text("b")), (Some("from-the-variable"), Some("hush-hush")));
-    assert_eq!(grant_lines(grant).into_iter().collect::<Vec<_>>(), ["secret a", "secret b"]);
+    assert_eq!(
+        (text("a"), text("b")),
+        (Some("from-the-variable"), Some("hush-hush"))
+    );
+    assert_eq!(
+        grant_lines(grant).into_iter().collect::<Vec<_>>(),
+        ["secret a", "secret b"]
+    );
 }
 
 #[test]
 fn a_team_with_credentials_of_its_own_has_a_store_of_its_own() {
     let with = |credentials: &str| {
-        format!("secret.s.file = 'keys/wiki'\nregistries.permitted.'r.example' = {{}}\n{TWO}{credentials}")
+        format!(
+            "secret.s.file = 'keys/wiki'\nregistries.permitted.'r.example' = {{}}\n{TWO}{credentials}"
+        )
     };
     let own = with("[team.a.credentials.'r.example']\ntoken = 's'\n");
     let store = |config: &Config, team: &str| {
@@ -253,27 +351,55 @@ fn a_team_with_credentials_of_its_own_has_a_store_of_its_own() {
     assert_eq!(store(&config, "b"), config.registry_store);
     // A reload of the configuration applies it at once.
     let reloaded = folder.read(&with("")).merge(config).config;
-    assert_eq!(store(&reloaded, "a"), reloaded.registry_store.join("teams/a"));
+    assert_eq!(
+        store(&reloaded, "a"),
+        reloaded.registry_store.join("teams/a")
+    );
 }
 
 #[test]
 fn a_reload_updates_adds_and_removes_teams() {
     let folder = Folder::new();
     let reload = |before: &str, after: &str| folder.read(before).merge(folder.read(after));
-    let raised = reload(TWO, &format!("{TWO}ceiling.env = ['X']\nprovider.x.priority = 3"));
-    assert!(raised.needs_restart.is_empty(), "{:?}", raised.needs_restart);
+    let raised = reload(
+        TWO,
+        &format!("{TWO}ceiling.env = ['X']\nprovider.x.priority = 3"),
+    );
+    assert!(
+        raised.needs_restart.is_empty(),
+        "{:?}",
+        raised.needs_restart
+    );
     let team = |team: &str| &raised.config.teams[&name(team)].reconcile;
     assert_eq!(team("b").ceiling.bounds.as_ref().unwrap().env.len(), 1);
-    assert_eq!((team("a").providers.len(), team("b").providers.len()), (0, 1));
-    let gone = reload(TWO, "[team.a]\nplugins = 'plugins'\n[server]\nteams = ['a']");
+    assert_eq!(
+        (team("a").providers.len(), team("b").providers.len()),
+        (0, 1)
+    );
+    let gone = reload(
+        TWO,
+        "[team.a]\nplugins = 'plugins'\n[server]\nteams = ['a']",
+    );
     assert!(gone.needs_restart.is_empty(), "{:?}", gone.needs_restart);
-    assert_eq!((gone.config.teams.len(), gone.config.endpoint.caller.teams.iter().count()), (1, 1));
+    assert_eq!(
+        (
+            gone.config.teams.len(),
+            gone.config.endpoint.caller.teams.iter().count()
+        ),
+        (1, 1)
+    );
     let (two, three) = (TWO, format!("{TWO}[team.c]\nplugins = 'docs'\n"));
     let count = |before: &str, after: &str| {
         let reloaded = reload(before, after);
         (reloaded.config.teams.len(), reloaded.needs_restart)
     };
-    assert_eq!((count(two, &three), count(&three, two)), ((3, vec![]), (2, vec![])));
-    let moved = reload(TWO, "[team.a]\nplugins = 'docs'\nquota.calls = 3\n[team.b]\nplugins = 'cache'\n");
+    assert_eq!(
+        (count(two, &three), count(&three, two)),
+        ((3, vec![]), (2, vec![]))
+    );
+    let moved = reload(
+        TWO,
+        "[team.a]\nplugins = 'docs'\nquota.calls = 3\n[team.b]\nplugins = 'cache'\n",
+    );
     assert_eq!(moved.needs_restart, ["team.a.plugins", "team.a.quota"]);
 }

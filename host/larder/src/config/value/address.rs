@@ -15,7 +15,9 @@ pub(in crate::config) struct Listen(pub(in crate::config) ListenAddress);
 impl<'de> Deserialize<'de> for Listen {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Scalar::deserialize(deserializer)?.0;
-        parse_listen_address(&text).map(Self).map_err(D::Error::custom)
+        parse_listen_address(&text)
+            .map(Self)
+            .map_err(D::Error::custom)
     }
 }
 
@@ -27,9 +29,13 @@ impl<'de> Deserialize<'de> for SocketMode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // A TOML number without quotes would be decimal.
         let text = String::deserialize(deserializer)?;
-        let mode = u32::from_str_radix(&text, 8).ok().filter(|mode| *mode <= 0o777);
+        let mode = u32::from_str_radix(&text, 8)
+            .ok()
+            .filter(|mode| *mode <= 0o777);
         mode.map(Self).ok_or_else(|| {
-            D::Error::custom(format!("`{text}` is not a file mode: write it in octal, such as \"0660\""))
+            D::Error::custom(format!(
+                "`{text}` is not a file mode: write it in octal, such as \"0660\""
+            ))
         })
     }
 }
@@ -51,7 +57,10 @@ pub(in crate::config) struct ServerUrl(pub(in crate::config) String);
 impl<'de> Deserialize<'de> for ServerUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Scalar::deserialize(deserializer)?.0;
-        let after = |scheme| text.strip_prefix(scheme).filter(|rest: &&str| !rest.is_empty());
+        let after = |scheme| {
+            text.strip_prefix(scheme)
+                .filter(|rest: &&str| !rest.is_empty())
+        };
         let authority = after("http://").or_else(|| after("https://"));
         match authority.is_some_and(|rest| !rest.starts_with('/')) || after("unix:").is_some() {
             true => Ok(Self(text)),
@@ -72,8 +81,13 @@ impl<'de> Deserialize<'de> for ServerName {
         if is_server_name(&text) {
             return Ok(Self(text));
         }
-        let authority = text.split_once("://").map_or(text.as_str(), |(_, rest)| rest);
-        let name = authority.split(['/', '?', '#']).next().filter(|name| is_server_name(name));
+        let authority = text
+            .split_once("://")
+            .map_or(text.as_str(), |(_, rest)| rest);
+        let name = authority
+            .split(['/', '?', '#'])
+            .next()
+            .filter(|name| is_server_name(name));
         Err(D::Error::custom(format!(
             "`{text}` never equals a Host header: write a name without a scheme, a path or `*`, such as \"{}\"",
             name.unwrap_or("docs.example.com")
@@ -87,9 +101,13 @@ fn is_server_name(text: &str) -> bool {
         return ip.parse::<Ipv6Addr>().is_ok()
             && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port));
     }
-    let (name, port) = text.split_once(':').map_or((text, None), |(name, port)| (name, Some(port)));
+    let (name, port) = text
+        .split_once(':')
+        .map_or((text, None), |(name, port)| (name, Some(port)));
     !name.is_empty()
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
         && port.is_none_or(is_port)
 }
 
@@ -100,9 +118,14 @@ pub(in crate::config) struct Origin(pub(in crate::config) String);
 impl<'de> Deserialize<'de> for Origin {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Scalar::deserialize(deserializer)?.0;
-        let authority = text.split_once("://").map(|(_, rest)| rest.strip_suffix('/').unwrap_or(rest));
+        let authority = text
+            .split_once("://")
+            .map(|(_, rest)| rest.strip_suffix('/').unwrap_or(rest));
         let is_origin = authority.is_some_and(|authority| {
-            !authority.is_empty() && authority.chars().all(|c| c.is_ascii_graphic() && !"/?#@*".contains(c))
+            !authority.is_empty()
+                && authority
+                    .chars()
+                    .all(|c| c.is_ascii_graphic() && !"/?#@*".contains(c))
         });
         match is_origin || text == "null" {
             true => Ok(Self(text)),
@@ -120,11 +143,18 @@ const DEFAULT_SOCKET_MODE: u32 = 0o600;
 /// Parses an address to listen on: an IP address and a port, or `unix:` and a path.
 pub(crate) fn parse_listen_address(text: &str) -> Result<ListenAddress, String> {
     match text.strip_prefix("unix:") {
-        Some("") => Err("the path of the Unix socket is missing: write \"unix:/run/larder.sock\"".into()),
-        Some(path) => Ok(ListenAddress::Unix { path: path.into(), mode: DEFAULT_SOCKET_MODE }),
+        Some("") => {
+            Err("the path of the Unix socket is missing: write \"unix:/run/larder.sock\"".into())
+        }
+        Some(path) => Ok(ListenAddress::Unix {
+            path: path.into(),
+            mode: DEFAULT_SOCKET_MODE,
+        }),
         None => parse_socket_address(text)
             .map(ListenAddress::Tcp)
-            .map_err(|error| format!("{error}, or a Unix socket, such as \"unix:/run/larder.sock\"")),
+            .map_err(|error| {
+                format!("{error}, or a Unix socket, such as \"unix:/run/larder.sock\"")
+            }),
     }
 }
 
@@ -140,7 +170,9 @@ pub(crate) fn parse_admin_address(text: &str) -> Result<AdminAddress, String> {
 
 /// Parses an IP address and a port. `localhost` means 127.0.0.1.
 fn parse_socket_address(text: &str) -> Result<SocketAddr, String> {
-    let local = text.strip_prefix("localhost:").and_then(|port| port.parse::<u16>().ok());
+    let local = text
+        .strip_prefix("localhost:")
+        .and_then(|port| port.parse::<u16>().ok());
     match local {
         Some(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
         None => text.parse().map_err(|_| {
@@ -158,16 +190,33 @@ mod tests {
         let parse = |text| parse_listen_address(text).map(|address| address.to_string());
         assert_eq!(parse("localhost:80").as_deref(), Ok("127.0.0.1:80"));
         assert_eq!(parse("[::1]:80").as_deref(), Ok("[::1]:80"));
-        assert_eq!(parse("unix:/run/larder.sock").as_deref(), Ok("unix:/run/larder.sock"));
-        for bad in ["", "7878", "localhost", "example.com:80", "127.0.0.1:70000", "unix:", "/run/larder.sock"]
-        {
+        assert_eq!(
+            parse("unix:/run/larder.sock").as_deref(),
+            Ok("unix:/run/larder.sock")
+        );
+        for bad in [
+            "",
+            "7878",
+            "localhost",
+            "example.com:80",
+            "127.0.0.1:70000",
+            "unix:",
+            "/run/larder.sock",
+        ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn accepts_only_names_that_a_host_header_can_have() {
-        for good in ["docs.example.com", "docs:8080", "10.0.0.1", "[::1]", "[::1]:80", "my_host"] {
+        for good in [
+            "docs.example.com",
+            "docs:8080",
+            "10.0.0.1",
+            "[::1]",
+            "[::1]:80",
+            "my_host",
+        ] {
             assert!(is_server_name(good), "{good}");
         }
         for bad in [

@@ -19,6 +19,9 @@ enum Bucket {
 impl From<Vec<Bucket>> for KeyValue {
     fn from(buckets: Vec<Bucket>) -> Self {
         let has = |bucket| buckets.contains(&bucket);
-        Self(KeyValueGrant { shared: has(Bucket::Shared), caller: has(Bucket::Caller) })
+        Self(KeyValueGrant {
+            shared: has(Bucket::Shared),
+            caller: has(Bucket::Caller),
+        })
     }
 }

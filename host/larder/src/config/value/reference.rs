@@ -11,6 +11,10 @@ pub(in crate::config) struct ComponentReference(pub(in crate::config) Reference)
 
 impl<'de> Deserialize<'de> for ComponentReference {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Scalar::deserialize(deserializer)?.0.parse().map(Self).map_err(serde::de::Error::custom)
+        Scalar::deserialize(deserializer)?
+            .0
+            .parse()
+            .map(Self)
+            .map_err(serde::de::Error::custom)
     }
 }

@@ -30,14 +30,23 @@ impl<'de> Deserialize<'de> for Tcp {
 
 impl Shorthand for Tcp {
     type Table = TcpTable;
-    const EXPECTED: &'static str =
-        "a host and a port such as \"db.internal:5432\", or a table with `host`, `port` and `private`";
+    const EXPECTED: &'static str = "a host and a port such as \"db.internal:5432\", or a table with `host`, `port` and `private`";
 
     fn from_text(text: &str) -> Result<Self, String> {
-        Self::from_table(TcpTable { host: text.to_owned(), port: None, private: None })
+        Self::from_table(TcpTable {
+            host: text.to_owned(),
+            port: None,
+            private: None,
+        })
     }
 
-    fn from_table(TcpTable { host: text, port, private }: TcpTable) -> Result<Self, String> {
+    fn from_table(
+        TcpTable {
+            host: text,
+            port,
+            private,
+        }: TcpTable,
+    ) -> Result<Self, String> {
         if text.contains(['/', '?', '#', '@']) {
             return Err(format!(
                 "`{text}`: a TCP grant names a host and a port, without a scheme, a path or a user"
@@ -50,16 +59,28 @@ impl Shorthand for Tcp {
         };
         let port = match (own_port, port) {
             (Some(0), _) | (_, Some(0)) => {
-                return Err(format!("`{text}`: the port is not a number from 1 to 65535"));
+                return Err(format!(
+                    "`{text}`: the port is not a number from 1 to 65535"
+                ));
             }
             (Some(one), None) | (None, Some(one)) => one,
             (Some(_), Some(_)) => {
-                return Err(format!("`{text}`: the port is in `host` and in `port`: remove one"));
+                return Err(format!(
+                    "`{text}`: the port is in `host` and in `port`: remove one"
+                ));
             }
-            (None, None) => return Err(format!("`{text}`: write the port as well, such as \"{text}:5432\"")),
+            (None, None) => {
+                return Err(format!(
+                    "`{text}`: write the port as well, such as \"{text}:5432\""
+                ));
+            }
         };
         let host = parse_host(&text, host)?;
-        let rule = TcpRule { host, port, private: private.unwrap_or(false) };
+        let rule = TcpRule {
+            host,
+            port,
+            private: private.unwrap_or(false),
+        };
         if is_inside(&rule) && !rule.private {
             return Err(format!(
                 "`{text}` is inside this network or machine: write {{ host = \"{}\", port = {port}, private = true }}",
@@ -83,7 +104,9 @@ fn parse_host(text: &str, host: &str) -> Result<String, String> {
     }
     match is_host_name(host.strip_prefix("*.").unwrap_or(&host)) {
         true => Ok(host),
-        false => Err(format!("`{text}` is not a host: write a name, `*.` and a name, or an IP address")),
+        false => Err(format!(
+            "`{text}` is not a host: write a name, `*.` and a name, or an IP address"
+        )),
     }
 }
 
@@ -94,7 +117,11 @@ mod tests {
     use super::*;
 
     fn check(host: &str, port: Option<u16>, private: Option<bool>, expected: Expect) {
-        let shown = match Tcp::from_table(TcpTable { host: host.into(), port, private }) {
+        let shown = match Tcp::from_table(TcpTable {
+            host: host.into(),
+            port,
+            private,
+        }) {
             Ok(Tcp(rule)) => format!("{rule} {}", rule.private),
             Err(message) => message,
         };
@@ -103,26 +130,68 @@ mod tests {
 
     #[test]
     fn accepts_names_wildcards_and_addresses() {
-        check("DB.internal:5432", None, None, expect!["db.internal:5432 false"]);
-        check("*.example.org", Some(6379), None, expect!["*.example.org:6379 false"]);
-        check("10.0.0.5", Some(6379), Some(true), expect!["10.0.0.5:6379 true"]);
+        check(
+            "DB.internal:5432",
+            None,
+            None,
+            expect!["db.internal:5432 false"],
+        );
+        check(
+            "*.example.org",
+            Some(6379),
+            None,
+            expect!["*.example.org:6379 false"],
+        );
+        check(
+            "10.0.0.5",
+            Some(6379),
+            Some(true),
+            expect!["10.0.0.5:6379 true"],
+        );
         check("1.1.1.1:53", None, None, expect!["1.1.1.1:53 false"]);
-        check("[2606:4700::1111]:53", None, None, expect!["[2606:4700::1111]:53 false"]);
+        check(
+            "[2606:4700::1111]:53",
+            None,
+            None,
+            expect!["[2606:4700::1111]:53 false"],
+        );
         check("::1", Some(80), Some(true), expect!["[::1]:80 true"]);
         check("db", Some(1), Some(true), expect!["db:1 true"]);
     }
 
     #[test]
     fn rejects_other_texts_with_a_hint() {
-        check("db", None, None, expect![[r#"`db`: write the port as well, such as "db:5432""#]]);
-        check("db:1", Some(1), None, expect!["`db:1`: the port is in `host` and in `port`: remove one"]);
-        check("db:0", None, None, expect!["`db:0`: the port is not a number from 1 to 65535"]);
-        check("db:99999", None, None, expect!["`db:99999`: the port is not a number from 1 to 65535"]);
+        check(
+            "db",
+            None,
+            None,
+            expect![[r#"`db`: write the port as well, such as "db:5432""#]],
+        );
+        check(
+            "db:1",
+            Some(1),
+            None,
+            expect!["`db:1`: the port is in `host` and in `port`: remove one"],
+        );
+        check(
+            "db:0",
+            None,
+            None,
+            expect!["`db:0`: the port is not a number from 1 to 65535"],
+        );
+        check(
+            "db:99999",
+            None,
+            None,
+            expect!["`db:99999`: the port is not a number from 1 to 65535"],
+        );
         check(
             "tcp://db:1",
             None,
             None,
-            expect!["`tcp://db:1`: a TCP grant names a host and a port, without a scheme, a path or a user"],
+            expect![
+                "`tcp://db:1`: a TCP grant names a host and a port, without a scheme, a path or a user"
+            ],
         );
         check(
             "*:1",

@@ -32,7 +32,8 @@ impl<'de> Visitor<'de> for ToolsVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tools, A::Error> {
         let mut names = std::collections::BTreeSet::new();
         while let Some(name) = list.next_element::<String>()? {
-            ToolName::parse(&name).map_err(|error| de::Error::custom(format!("`{name}`: {error}")))?;
+            ToolName::parse(&name)
+                .map_err(|error| de::Error::custom(format!("`{name}`: {error}")))?;
             names.insert(name);
         }
         Ok(Tools(ToolGrant::Names(names)))

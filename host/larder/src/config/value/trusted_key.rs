@@ -41,25 +41,43 @@ impl Shorthand for TrustedKey {
 
     fn from_text(text: &str) -> Result<Self, String> {
         let file = PathBuf::from(text);
-        Ok(Self { name: file_stem(&file), source: KeySource::File(file) })
+        Ok(Self {
+            name: file_stem(&file),
+            source: KeySource::File(file),
+        })
     }
 
     fn from_table(table: TrustedKeyTable) -> Result<Self, String> {
         match table {
-            TrustedKeyTable { name, file: Some(file), pem: None } => {
-                Ok(Self { name: name.unwrap_or_else(|| file_stem(&file)), source: KeySource::File(file) })
-            }
-            TrustedKeyTable { name: Some(name), file: None, pem: Some(pem) } => {
-                Ok(Self { name, source: KeySource::Pem(pem) })
-            }
-            TrustedKeyTable { name: None, file: None, pem: Some(_) } => {
-                Err("a key that is not in a file needs a `name`".into())
-            }
+            TrustedKeyTable {
+                name,
+                file: Some(file),
+                pem: None,
+            } => Ok(Self {
+                name: name.unwrap_or_else(|| file_stem(&file)),
+                source: KeySource::File(file),
+            }),
+            TrustedKeyTable {
+                name: Some(name),
+                file: None,
+                pem: Some(pem),
+            } => Ok(Self {
+                name,
+                source: KeySource::Pem(pem),
+            }),
+            TrustedKeyTable {
+                name: None,
+                file: None,
+                pem: Some(_),
+            } => Err("a key that is not in a file needs a `name`".into()),
             _ => Err("write either `file = \"PATH\"` or `pem = \"\"\"KEY\"\"\"`".into()),
         }
     }
 }
 
 fn file_stem(file: &Path) -> String {
-    file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
+    file.file_stem()
+        .unwrap_or(file.as_os_str())
+        .to_string_lossy()
+        .into_owned()
 }
