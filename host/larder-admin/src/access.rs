@@ -34,21 +34,34 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 /// Returns what authentication needs of a request.
 pub(super) fn head(request: &Request) -> Head<'_> {
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
-    Head { peer, uri: request.uri(), headers: request.headers() }
+    Head {
+        peer,
+        uri: request.uri(),
+        headers: request.headers(),
+    }
 }
 
 /// Rejects requests for other hosts, and of web pages of other origins.
-pub(super) async fn require_own_host(State(admin): State<Admin>, request: Request, next: Next) -> Response {
+pub(super) async fn require_own_host(
+    State(admin): State<Admin>,
+    request: Request,
+    next: Next,
+) -> Response {
     let message = match admin.0.host_policy.check(request.uri(), request.headers()) {
         Ok(_) => return next.run(request).await,
         Err(Forbidden::NoHost) => {
             let message = "the request has no header `host`";
-            return refuse(&request, Denial::new(StatusCode::BAD_REQUEST, "host", message));
+            return refuse(
+                &request,
+                Denial::new(StatusCode::BAD_REQUEST, "host", message),
+            );
         }
         Err(Forbidden::Host(_) | Forbidden::RepeatedHost) => {
             "the host is not allowed: add it to `admin.hosts`"
         }
-        Err(Forbidden::Origin | Forbidden::RepeatedOrigin) => "the origin of the request is not allowed here",
+        Err(Forbidden::Origin | Forbidden::RepeatedOrigin) => {
+            "the origin of the request is not allowed here"
+        }
     };
     refuse(&request, Denial::forbidden("host", message))
 }
@@ -60,11 +73,15 @@ pub(super) async fn require_same_origin(
     request: Request,
     next: Next,
 ) -> Response {
-    let is_guarded = is_api(request.uri()) || !matches!(*request.method(), Method::GET | Method::HEAD);
+    let is_guarded =
+        is_api(request.uri()) || !matches!(*request.method(), Method::GET | Method::HEAD);
     if !is_guarded || is_same_origin(request.headers(), request.uri(), &admin.0.hosts) {
         return next.run(request).await;
     }
-    refuse(&request, Denial::forbidden("cross-site", "the request comes from another web page"))
+    refuse(
+        &request,
+        Denial::forbidden("cross-site", "the request comes from another web page"),
+    )
 }
 
 /// Rejects methods that no path has, except those of the API, whose paths have methods of their own.
@@ -73,17 +90,29 @@ pub(super) async fn require_method(request: Request, next: Next) -> Response {
     let is_post = request.method() == Method::POST;
     let (is_allowed, allow, advice) = match request.uri().path() {
         reload::PATH | forget::PATH => (is_post, "POST", "use POST"),
-        path if path.starts_with(API) => (is_read || is_post, "GET, HEAD, POST", "use GET, HEAD or POST"),
+        path if path.starts_with(API) => (
+            is_read || is_post,
+            "GET, HEAD, POST",
+            "use GET, HEAD or POST",
+        ),
         _ => (is_read, "GET, HEAD", "use GET or HEAD"),
     };
     if is_allowed {
         return next.run(request).await;
     }
-    ([(ALLOW, allow)], text(StatusCode::METHOD_NOT_ALLOWED, advice.into())).into_response()
+    (
+        [(ALLOW, allow)],
+        text(StatusCode::METHOD_NOT_ALLOWED, advice.into()),
+    )
+        .into_response()
 }
 
 /// Rejects requests without a credential, if one is configured.
-pub(super) async fn require_credential(State(admin): State<Admin>, request: Request, next: Next) -> Response {
+pub(super) async fn require_credential(
+    State(admin): State<Admin>,
+    request: Request,
+    next: Next,
+) -> Response {
     let authentication = &admin.0.authentication;
     if !authentication.requires_credential() {
         return next.run(request).await;
@@ -120,7 +149,11 @@ pub(super) async fn require_operator(
 }
 
 /// Rejects requests of operators that may not see the catalog and read resources.
-pub(super) async fn require_reader(State(admin): State<Admin>, request: Request, next: Next) -> Response {
+pub(super) async fn require_reader(
+    State(admin): State<Admin>,
+    request: Request,
+    next: Next,
+) -> Response {
     let operator = request.extensions().get::<Operator>();
     if operator.is_some_and(|operator| admin.0.authentication.may_read(operator)) {
         return next.run(request).await;
@@ -132,7 +165,11 @@ pub(super) async fn require_reader(State(admin): State<Admin>, request: Request,
 
 /// Rejects requests of operators that may not approve.
 pub(super) async fn require_approver(request: Request, next: Next) -> Response {
-    if request.extensions().get::<Operator>().is_some_and(Operator::may_approve) {
+    if request
+        .extensions()
+        .get::<Operator>()
+        .is_some_and(Operator::may_approve)
+    {
         return next.run(request).await;
     }
     let message = "any process of this machine can send requests without a credential, so they cannot approve: \
@@ -157,24 +194,37 @@ fn is_api(uri: &Uri) -> bool {
 }
 
 fn refuse(request: &Request, denial: Denial) -> Response {
-    if is_api(request.uri()) { denial.json(&[]) } else { denial.text() }
+    if is_api(request.uri()) {
+        denial.json(&[])
+    } else {
+        denial.text()
+    }
 }
 
 /// Whether the headers of a browser show that a page of this server sent the request. Other clients send none of them.
 /// Behind a proxy, the page has another origin than the server: then that is one of the configured `hosts`.
 fn is_same_origin(headers: &HeaderMap, uri: &Uri, hosts: &[String]) -> bool {
-    let is_own_site = headers.get_all(FETCH_SITE).iter().all(|site| site == "same-origin" || site == "none");
+    let is_own_site = headers
+        .get_all(FETCH_SITE)
+        .iter()
+        .all(|site| site == "same-origin" || site == "none");
     let host = uri.authority().map(|authority| authority.as_str());
     let host = host.or_else(|| headers.get(http::header::HOST)?.to_str().ok());
     let is_own = |origin: &str| {
-        let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        let authority = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"));
         authority.is_some_and(|authority| {
             host.into_iter()
                 .chain(hosts.iter().map(String::as_str))
                 .any(|own| own.eq_ignore_ascii_case(authority))
         })
     };
-    is_own_site && headers.get_all(ORIGIN).iter().all(|origin| origin.to_str().is_ok_and(is_own))
+    is_own_site
+        && headers
+            .get_all(ORIGIN)
+            .iter()
+            .all(|origin| origin.to_str().is_ok_and(is_own))
 }
 
 #[cfg(test)]
@@ -184,14 +234,26 @@ mod tests {
     #[test]
     fn recognizes_requests_of_its_own_page() {
         let check = |pairs: &[(&'static str, &str)]| {
-            let headers =
-                pairs.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
-            is_same_origin(&headers.collect(), &Uri::from_static("/api/x"), &["admin.example".to_owned()])
+            let headers = pairs
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+            is_same_origin(
+                &headers.collect(),
+                &Uri::from_static("/api/x"),
+                &["admin.example".to_owned()],
+            )
         };
         let host = ("host", "localhost:7879");
         assert!(check(&[host]), "not a browser");
-        assert!(check(&[host, ("origin", "http://localhost:7879"), ("sec-fetch-site", "same-origin")]));
-        assert!(check(&[host, ("origin", "https://Admin.example")]), "behind a proxy");
+        assert!(check(&[
+            host,
+            ("origin", "http://localhost:7879"),
+            ("sec-fetch-site", "same-origin")
+        ]));
+        assert!(
+            check(&[host, ("origin", "https://Admin.example")]),
+            "behind a proxy"
+        );
         for (origin, site) in [
             ("http://localhost:3000", "same-site"),
             ("http://localhost:7879", "same-site"),
@@ -202,7 +264,10 @@ mod tests {
             ("localhost:7879", "none"),
             ("http://admin.example.evil.example", "none"),
         ] {
-            assert!(!check(&[host, ("origin", origin), ("sec-fetch-site", site)]), "{origin} {site}");
+            assert!(
+                !check(&[host, ("origin", origin), ("sec-fetch-site", site)]),
+                "{origin} {site}"
+            );
         }
         assert!(!check(&[host, ("sec-fetch-site", "cross-site")]));
     }

@@ -45,7 +45,11 @@ struct Inner {
 
 impl Connection {
     pub(super) fn new(slot: ConnectionSlot, permits: ReportPermits) -> Self {
-        Self(Arc::new(Inner { slot, permits, permit: OnceLock::new() }))
+        Self(Arc::new(Inner {
+            slot,
+            permits,
+            permit: OnceLock::new(),
+        }))
     }
 
     /// Returns whether there was a permit.
@@ -65,8 +69,15 @@ pub(super) async fn prove_connection(request: Request, next: Next) -> Response {
 
 /// Takes a permit for a large response.
 pub(super) async fn take_permit(request: Request, next: Next) -> Response {
-    let has_permit = request.extensions().get::<Connection>().is_some_and(Connection::take_permit);
-    if has_permit { next.run(request).await } else { overloaded() }
+    let has_permit = request
+        .extensions()
+        .get::<Connection>()
+        .is_some_and(Connection::take_permit);
+    if has_permit {
+        next.run(request).await
+    } else {
+        overloaded()
+    }
 }
 
 /// Reads the whole body, so that nothing after this waits for the client.
@@ -77,7 +88,10 @@ pub(super) async fn read_body(request: Request, next: Next) -> Response {
         Ok(Ok(body)) => next.run(Request::from_parts(parts, Body::from(body))).await,
         Ok(Err(rejection)) => rejection.into_response(),
         Err(_) => {
-            let message = format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
+            let message = format!(
+                "the body did not arrive within {} s",
+                BODY_TIMEOUT.as_secs()
+            );
             Denial::new(StatusCode::REQUEST_TIMEOUT, "timeout", message).json(&[])
         }
     }

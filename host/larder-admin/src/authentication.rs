@@ -97,7 +97,10 @@ impl Authentication {
 
     /// The kinds of credentials that are accepted.
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
-        let (token, scope) = (self.token.map(|_| "token"), self.scope.as_ref().map(|_| "oauth"));
+        let (token, scope) = (
+            self.token.map(|_| "token"),
+            self.scope.as_ref().map(|_| "oauth"),
+        );
         token.into_iter().chain(scope).collect()
     }
 
@@ -112,10 +115,16 @@ impl Authentication {
         let bearer = value.and_then(|value| value.split_once(' '));
         let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         let Some((_, token)) = bearer else {
-            return Err(Denied::Invalid("send the token as `Authorization: Bearer …`".into()));
+            return Err(Denied::Invalid(
+                "send the token as `Authorization: Bearer …`".into(),
+            ));
         };
         let credential = self.verify(token.trim(), head.peer).await?;
-        Ok(Operator { credential, peer: head.peer, session: None })
+        Ok(Operator {
+            credential,
+            peer: head.peer,
+            session: None,
+        })
     }
 
     /// Returns the sender of a request to the API.
@@ -123,7 +132,11 @@ impl Authentication {
         if !self.requires_credential() {
             let (credential, peer) = (Credential::Loopback, head.peer);
             return match self.is_of_this_machine(head) {
-                true => Ok(Operator { credential, peer, session: None }),
+                true => Ok(Operator {
+                    credential,
+                    peer,
+                    session: None,
+                }),
                 false => Err(Denied::NotLocal),
             };
         }
@@ -131,20 +144,36 @@ impl Authentication {
             return self.by_header(head).await;
         }
         let found = self.session(head.headers).ok_or(Denied::NoCredential)?;
-        let operator = Operator { credential: found.1, peer: head.peer, session: Some(found.0) };
-        if operator.is_current() { Ok(operator) } else { Err(Denied::NoCredential) }
+        let operator = Operator {
+            credential: found.1,
+            peer: head.peer,
+            session: Some(found.0),
+        };
+        if operator.is_current() {
+            Ok(operator)
+        } else {
+            Err(Denied::NoCredential)
+        }
     }
 
     /// Checks a token.
-    pub(crate) async fn verify(&self, token: &str, peer: Option<IpAddr>) -> Result<Credential, Denied> {
+    pub(crate) async fn verify(
+        &self,
+        token: &str,
+        peer: Option<IpAddr>,
+    ) -> Result<Credential, Denied> {
         let client = peer.map_or(Source::UNIX_SOCKET, Source::from);
         let is_issued = self.scope.is_some() && token.contains('.');
         let is_own = || {
             let given = Digest::of(token.as_bytes());
-            self.token.is_some_and(|own| bool::from(own.bytes().ct_eq(given.bytes())))
+            self.token
+                .is_some_and(|own| bool::from(own.bytes().ct_eq(given.bytes())))
         };
         // A token of the issuer uses up an attempt only after it was verified, which takes time.
-        match self.attempts.check(client, Instant::now(), || is_issued || is_own()) {
+        match self
+            .attempts
+            .check(client, Instant::now(), || is_issued || is_own())
+        {
             Ok(true) if !is_issued || is_own() => return Ok(Credential::Token),
             Ok(true) => {}
             Ok(false) => return Err(Denied::Invalid("the token is wrong".into())),
@@ -172,15 +201,23 @@ impl Authentication {
     /// (DNS rebinding), and no proxy.
     fn is_of_this_machine(&self, head: Head<'_>) -> bool {
         self.is_local
-            && head.peer.is_none_or(|peer| peer.to_canonical().is_loopback())
-            && self.loopback_hosts.check_host(head.uri, head.headers).is_ok()
+            && head
+                .peer
+                .is_none_or(|peer| peer.to_canonical().is_loopback())
+            && self
+                .loopback_hosts
+                .check_host(head.uri, head.headers)
+                .is_ok()
             && !head.headers.keys().any(is_of_proxy)
     }
 
     fn session(&self, headers: &HeaderMap) -> Option<(PageSession, Credential)> {
         let now = SystemTime::now();
         // Servers on other ports of this host can set a cookie of the same name.
-        let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let values = headers
+            .get_all(COOKIE)
+            .iter()
+            .filter_map(|value| value.to_str().ok());
         let mut pairs = values.flat_map(|value| value.split(';')).map(str::trim);
         pairs.find_map(|pair| {
             let id = pair.strip_prefix(COOKIE_NAME)?.strip_prefix('=')?;
@@ -189,15 +226,31 @@ impl Authentication {
     }
 
     /// Checks the secret of the session, if a cookie authenticates the request.
-    pub(crate) fn check_csrf(&self, operator: &Operator, headers: &HeaderMap) -> Result<(), Denied> {
-        let Some(session) = &operator.session else { return Ok(()) };
-        let given = headers.get(CSRF_HEADER).map(|value| Digest::of(value.as_bytes()));
-        let is_right = given.is_some_and(|given| bool::from(session.csrf.bytes().ct_eq(given.bytes())));
-        if is_right { Ok(()) } else { Err(Denied::BadCsrf) }
+    pub(crate) fn check_csrf(
+        &self,
+        operator: &Operator,
+        headers: &HeaderMap,
+    ) -> Result<(), Denied> {
+        let Some(session) = &operator.session else {
+            return Ok(());
+        };
+        let given = headers
+            .get(CSRF_HEADER)
+            .map(|value| Digest::of(value.as_bytes()));
+        let is_right =
+            given.is_some_and(|given| bool::from(session.csrf.bytes().ct_eq(given.bytes())));
+        if is_right {
+            Ok(())
+        } else {
+            Err(Denied::BadCsrf)
+        }
     }
 
     /// Opens a session for the owner of a credential.
-    pub(crate) fn open_session(&self, credential: Credential) -> Result<NewSession, getrandom::Error> {
+    pub(crate) fn open_session(
+        &self,
+        credential: Credential,
+    ) -> Result<NewSession, getrandom::Error> {
         let limit = match &credential {
             Credential::Issued(token) => Some(token.expires()),
             Credential::Token | Credential::Loopback => None,
@@ -213,7 +266,10 @@ impl Authentication {
     /// Whether the operator may still use what was opened with the credential.
     pub(crate) fn is_current(&self, operator: &Operator) -> bool {
         operator.is_current()
-            && operator.session.as_ref().is_none_or(|session| self.sessions.is_open(session))
+            && operator
+                .session
+                .as_ref()
+                .is_none_or(|session| self.sessions.is_open(session))
     }
 
     /// Returns the only caller on whose behalf an operator without a credential may read. `None` if it may not read at

@@ -42,13 +42,20 @@ pub struct Forgotten {
 /// machine can reach.
 pub(super) async fn post(State(admin): State<Admin>, Query(query): Query<ForgetQuery>) -> Response {
     if !admin.0.may_reload {
-        let message = "other machines can reach this address, so `admin.token` has to be configured for this";
+        let message =
+            "other machines can reach this address, so `admin.token` has to be configured for this";
         return text(StatusCode::FORBIDDEN, message.into());
     }
     let forgotten = admin.forget(&query).await;
-    let forgotten =
-        forgotten.unwrap_or_else(|error| Forgotten { error: Some(error), ..Forgotten::default() });
-    let status = if forgotten.ok { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+    let forgotten = forgotten.unwrap_or_else(|error| Forgotten {
+        error: Some(error),
+        ..Forgotten::default()
+    });
+    let status = if forgotten.ok {
+        StatusCode::OK
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
+    };
     json(status, &forgotten)
 }
 
@@ -57,21 +64,39 @@ impl Admin {
         let sources = &self.0.sources;
         let stored = {
             let teams = sources.teams.borrow();
-            let team = teams.iter().find(|team| team.catalog.team().as_str() == query.team);
+            let team = teams
+                .iter()
+                .find(|team| team.catalog.team().as_str() == query.team);
             team.map(|team| (team.key_value.clone(), team.index.clone()))
         };
         let (store, index) = stored.ok_or_else(|| format!("there is no team {:?}", query.team))?;
         let provider = ProviderName::parse(&query.provider).map_err(|error| error.to_string())?;
-        let usage = store.forget(&provider).await.map_err(|error| error.to_string())?;
-        let indexed = index.forget(&provider).await.map_err(|error| error.to_string())?;
+        let usage = store
+            .forget(&provider)
+            .await
+            .map_err(|error| error.to_string())?;
+        let indexed = index
+            .forget(&provider)
+            .await
+            .map_err(|error| error.to_string())?;
         let (team, provider) = (Some(query.team.as_str()), Some(provider.as_str()));
-        sources.audit.record(&AuditEvent { team, provider, ..AuditEvent::new("forget", "ok") });
-        let event = Event::new(EventKind::Removal, format!("deleted what {} stored", query.provider));
-        let event = event.of_provider(&query.provider);
-        sources.metrics.events().record(match team.map(TeamName::parse) {
-            Some(Ok(team)) => event.of_team(&team),
-            _ => event,
+        sources.audit.record(&AuditEvent {
+            team,
+            provider,
+            ..AuditEvent::new("forget", "ok")
         });
+        let event = Event::new(
+            EventKind::Removal,
+            format!("deleted what {} stored", query.provider),
+        );
+        let event = event.of_provider(&query.provider);
+        sources
+            .metrics
+            .events()
+            .record(match team.map(TeamName::parse) {
+                Some(Ok(team)) => event.of_team(&team),
+                _ => event,
+            });
         Ok(Forgotten {
             ok: true,
             error: None,

@@ -19,7 +19,17 @@ pub struct IndexStatus {
 
 impl IndexStatus {
     pub(super) fn of(progress: &ProviderProgress) -> Self {
-        let ProviderProgress { documents, bytes, pending, error } = progress.clone();
-        Self { documents, bytes, pending, error }
+        let ProviderProgress {
+            documents,
+            bytes,
+            pending,
+            error,
+        } = progress.clone();
+        Self {
+            documents,
+            bytes,
+            pending,
+            error,
+        }
     }
 }

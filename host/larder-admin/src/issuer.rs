@@ -29,7 +29,13 @@ pub struct FetchError {
 impl Issuer {
     /// Returns what is wrong, in a sentence, and whether all requests are refused because of it.
     pub(super) fn problem(&self) -> Option<(String, bool)> {
-        let Self { issuer, keys, fetched, error, is_only_credential } = self;
+        let Self {
+            issuer,
+            keys,
+            fetched,
+            error,
+            is_only_credential,
+        } = self;
         let error = error.as_ref().map(|error| &error.message);
         let problem = match (keys, error, fetched) {
             (0, Some(error), _) => {
@@ -38,7 +44,9 @@ impl Issuer {
                 )
             }
             (0, None, Some(_)) => {
-                format!("the issuer {issuer} has no key of a supported type, so its tokens are refused")
+                format!(
+                    "the issuer {issuer} has no key of a supported type, so its tokens are refused"
+                )
             }
             (0, None, None) => format!("the keys of the issuer {issuer} have not been fetched yet"),
             (_, Some(error), fetched) => {
@@ -63,15 +71,26 @@ mod tests {
             issuer: "https://id".into(),
             keys,
             fetched: fetched.then(|| "2026-01-02T03:04:05Z".into()),
-            error: failed.then(|| FetchError { at: String::new(), message: "timed out".into() }),
+            error: failed.then(|| FetchError {
+                at: String::new(),
+                message: "timed out".into(),
+            }),
             is_only_credential,
         };
         let is_unready = |state: Issuer| state.problem().map(|(_, is_unready)| is_unready);
         assert_eq!(is_unready(state(2, true, false, true)), None);
-        assert_eq!(is_unready(state(2, true, true, true)), Some(false), "the last keys are still used");
+        assert_eq!(
+            is_unready(state(2, true, true, true)),
+            Some(false),
+            "the last keys are still used"
+        );
         assert_eq!(is_unready(state(0, false, true, true)), Some(true));
         assert_eq!(is_unready(state(0, false, false, true)), Some(true));
         assert_eq!(is_unready(state(0, true, false, true)), Some(true));
-        assert_eq!(is_unready(state(0, false, true, false)), Some(false), "static tokens are accepted");
+        assert_eq!(
+            is_unready(state(0, false, true, false)),
+            Some(false),
+            "static tokens are accepted"
+        );
     }
 }

@@ -180,10 +180,13 @@ impl Admin {
     /// Creates the service without a listener. Its tasks run in a drain of their own, so that it can still
     /// report while the rest of the server stops.
     pub fn new(config: &Config, sources: Sources, drain: Drain) -> Self {
-        let host_policy = HostPolicy::new(&config.hosts, &[]).with_addresses().with_own_origins();
+        let host_policy = HostPolicy::new(&config.hosts, &[])
+            .with_addresses()
+            .with_own_origins();
         let is_local = config.listen.as_ref().is_none_or(ListenAddress::is_local);
         let (token, scope) = (config.token, config.scope.clone());
-        let authentication = Authentication::new(token, scope, is_local, sources.credentials.clone());
+        let authentication =
+            Authentication::new(token, scope, is_local, sources.credentials.clone());
         let may_reload = is_local || authentication.requires_credential();
         let catalog_metrics = metrics::of_catalogs(&sources.teams);
         Self(Arc::new(Inner {
@@ -210,7 +213,9 @@ impl Admin {
     async fn serve_connections(self, listener: impl Accept) {
         let admin = self.clone();
         let task = SupervisedTask::new("history of the metrics", Impact::OperatorOnly);
-        self.0.drain.supervise_restarting(task, move || admin.clone().sample_metrics());
+        self.0
+            .drain
+            .supervise_restarting(task, move || admin.clone().sample_metrics());
         let router = routes::router(self.clone());
         let connection_slots = ConnectionSlots::new(MAX_CONNECTIONS, Default::default());
         let report_permits = ReportPermits::default();
@@ -222,11 +227,16 @@ impl Admin {
             match accepted {
                 Ok((stream, client)) => {
                     // Surplus connections are closed.
-                    let Some(slot) = connection_slots.take(client.source()) else { continue };
-                    let (admin, router, permits) = (self.clone(), router.clone(), report_permits.clone());
+                    let Some(slot) = connection_slots.take(client.source()) else {
+                        continue;
+                    };
+                    let (admin, router, permits) =
+                        (self.clone(), router.clone(), report_permits.clone());
                     slot.serve(&self.0.drain, |slot| async move {
                         let connection = Connection::new(slot, permits);
-                        admin.serve_connection(stream, client.ip(), router, connection).await;
+                        admin
+                            .serve_connection(stream, client.ip(), router, connection)
+                            .await;
                     });
                 }
                 Err(error) => {
@@ -239,7 +249,9 @@ impl Admin {
 
     /// Keeps the history of the last hour.
     async fn sample_metrics(self) {
-        let Sources { metrics, memory, .. } = &self.0.sources;
+        let Sources {
+            metrics, memory, ..
+        } = &self.0.sources;
         let used = || memory.report().uses.iter().map(|(_, used, _)| used).sum();
         metrics.sample(used, &self.0.drain).await;
     }

@@ -16,7 +16,10 @@ const VALIDITY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The credentials of the MCP endpoint, as far as the admin address uses them.
 pub trait EndpointCredentials: Send + Sync {
     /// Verifies a token of the OAuth issuer, whatever the teams of its subject.
-    fn verify<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Box<dyn IssuedToken>, TokenError>>;
+    fn verify<'a>(
+        &'a self,
+        token: &'a str,
+    ) -> BoxFuture<'a, Result<Box<dyn IssuedToken>, TokenError>>;
 
     /// Returns the caller of requests without a credential; `None` if the endpoint accepts no such requests from any
     /// process of this machine.
@@ -82,7 +85,9 @@ pub(crate) struct Operator {
 
 impl fmt::Debug for Operator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Operator").field("name", &self.name()).finish_non_exhaustive()
+        f.debug_struct("Operator")
+            .field("name", &self.name())
+            .finish_non_exhaustive()
     }
 }
 
@@ -159,7 +164,10 @@ impl Operator {
 
     /// Whether the credential is still accepted and has not expired.
     pub(crate) fn is_current(&self) -> bool {
-        self.credential.is_current() && self.expires().is_none_or(|expires| SystemTime::now() < expires)
+        self.credential.is_current()
+            && self
+                .expires()
+                .is_none_or(|expires| SystemTime::now() < expires)
     }
 }
 

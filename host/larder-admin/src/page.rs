@@ -51,7 +51,10 @@ struct Asset {
 }
 
 static ASSETS_BY_PATH: LazyLock<BTreeMap<&str, Asset>> = LazyLock::new(|| {
-    FILES.iter().filter_map(|(path, content)| Some((*path, Asset::new(path, content)?))).collect()
+    FILES
+        .iter()
+        .filter_map(|(path, content)| Some((*path, Asset::new(path, content)?)))
+        .collect()
 });
 
 /// Returns the page.
@@ -66,7 +69,10 @@ pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Respo
 
 fn response(path: &str, headers: &HeaderMap) -> Response {
     let Some(asset) = ASSETS_BY_PATH.get(path) else {
-        return text(StatusCode::NOT_FOUND, "the page has no such file: open `/`".into());
+        return text(
+            StatusCode::NOT_FOUND,
+            "the page has no such file: open `/`".into(),
+        );
     };
     let common = [(CACHE_CONTROL, REVALIDATE), (ETAG, asset.etag.clone())];
     match is_known(&asset.etag, headers) {
@@ -77,8 +83,13 @@ fn response(path: &str, headers: &HeaderMap) -> Response {
 
 /// Whether the browser has this version of the file.
 fn is_known(etag: &HeaderValue, headers: &HeaderMap) -> bool {
-    let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let mut tags = known.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
+    let known = headers
+        .get_all(IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let mut tags = known
+        .flat_map(|value| value.split(','))
+        .map(|tag| tag.trim().trim_start_matches("W/"));
     tags.any(|tag| tag == "*" || tag.as_bytes() == etag.as_bytes())
 }
 
@@ -94,7 +105,11 @@ impl Asset {
             _ => return None,
         };
         let etag = HeaderValue::try_from(format!("\"{}\"", Digest::of(content))).ok()?;
-        Some(Self { content, content_type, etag })
+        Some(Self {
+            content,
+            content_type,
+            etag,
+        })
     }
 }
 
@@ -109,14 +124,30 @@ mod tests {
     }
 
     fn files_in(folder: &FilePath) -> Vec<PathBuf> {
-        let items = std::fs::read_dir(folder).unwrap().map(|item| item.unwrap().path());
-        items.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
+        let items = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|item| item.unwrap().path());
+        items
+            .flat_map(|path| {
+                if path.is_dir() {
+                    files_in(&path)
+                } else {
+                    vec![path]
+                }
+            })
+            .collect()
     }
 
     #[test]
     fn every_file_of_the_folder_is_served() {
         let root = folder();
-        let relative = |path: PathBuf| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        let relative = |path: PathBuf| {
+            path.strip_prefix(&root)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned()
+        };
         let mut found: Vec<_> = files_in(&root).into_iter().map(relative).collect();
         found.sort();
         let served: Vec<_> = ASSETS_BY_PATH.keys().copied().collect();
@@ -127,9 +158,13 @@ mod tests {
     fn files_are_short_and_say_their_purpose() {
         for (path, content) in FILES {
             let text = std::str::from_utf8(content).unwrap();
-            assert!(text.lines().count() <= 400, "{path} has more than 400 lines");
-            let is_commented =
-                ["// ", "/* ", "<!doctype html>\n<!-- ", "<!-- "].iter().any(|start| text.starts_with(start));
+            assert!(
+                text.lines().count() <= 400,
+                "{path} has more than 400 lines"
+            );
+            let is_commented = ["// ", "/* ", "<!doctype html>\n<!-- ", "<!-- "]
+                .iter()
+                .any(|start| text.starts_with(start));
             assert!(is_commented, "{path} does not begin with a comment");
         }
     }
@@ -138,27 +173,44 @@ mod tests {
     fn every_import_exists() {
         for (path, content) in FILES.iter().filter(|(path, _)| path.ends_with(".js")) {
             let text = std::str::from_utf8(content).unwrap();
-            let imported = text.lines().filter_map(|line| line.strip_suffix("\";")?.split_once(" from \""));
+            let imported = text
+                .lines()
+                .filter_map(|line| line.strip_suffix("\";")?.split_once(" from \""));
             for (_, target) in imported {
                 let folder = FilePath::new(path).parent().unwrap().to_str().unwrap();
                 let name = match target.strip_prefix("../") {
                     Some(name) => name.to_owned(),
                     None => format!("{folder}/{}", target.strip_prefix("./").unwrap()),
                 };
-                assert!(ASSETS_BY_PATH.contains_key(name.as_str()), "{path} imports {target}");
+                assert!(
+                    ASSETS_BY_PATH.contains_key(name.as_str()),
+                    "{path} imports {target}"
+                );
             }
         }
     }
 
     #[test]
     fn text_cannot_become_markup() {
-        let forbidden =
-            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("];
+        let forbidden = [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "Function(",
+        ];
         for (path, content) in FILES {
             let text = std::str::from_utf8(content).unwrap();
-            let found: Vec<_> = forbidden.iter().filter(|name| text.contains(**name)).collect();
+            let found: Vec<_> = forbidden
+                .iter()
+                .filter(|name| text.contains(**name))
+                .collect();
             assert!(found.is_empty(), "{path} uses {found:?}");
-            assert!(!text.contains("https://") || path.ends_with(".js"), "{path} names another server");
+            assert!(
+                !text.contains("https://") || path.ends_with(".js"),
+                "{path} names another server"
+            );
         }
     }
 
@@ -166,12 +218,19 @@ mod tests {
     fn a_known_version_is_not_sent_again() {
         let etag = ASSETS_BY_PATH["icon.svg"].etag.clone();
         let status = |value: &str| {
-            let headers = HeaderMap::from_iter([(IF_NONE_MATCH, HeaderValue::from_str(value).unwrap())]);
+            let headers =
+                HeaderMap::from_iter([(IF_NONE_MATCH, HeaderValue::from_str(value).unwrap())]);
             response("icon.svg", &headers).status().as_u16()
         };
         let tag = etag.to_str().unwrap();
         assert_eq!([tag, "*", &format!("\"a\", W/{tag}")].map(status), [304; 3]);
-        assert_eq!(["\"other\"", "", tag.trim_matches('"')].map(status), [200; 3]);
-        assert_eq!(response("../Cargo.toml", &HeaderMap::new()).status(), StatusCode::NOT_FOUND);
+        assert_eq!(
+            ["\"other\"", "", tag.trim_matches('"')].map(status),
+            [200; 3]
+        );
+        assert_eq!(
+            response("../Cargo.toml", &HeaderMap::new()).status(),
+            StatusCode::NOT_FOUND
+        );
     }
 }

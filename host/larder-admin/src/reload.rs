@@ -47,10 +47,15 @@ impl fmt::Debug for ReloadTrigger {
 /// machine can reach, because each reload costs CPU time.
 pub(super) async fn post(State(admin): State<Admin>) -> Response {
     if !admin.0.may_reload {
-        let message = "other machines can reach this address, so `admin.token` has to be configured for this";
+        let message =
+            "other machines can reach this address, so `admin.token` has to be configured for this";
         return text(StatusCode::FORBIDDEN, message.into());
     }
     let reloaded = (admin.0.sources.reload.0)().await;
-    let status = if reloaded.ok { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+    let status = if reloaded.ok {
+        StatusCode::OK
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
+    };
     json(status, &reloaded)
 }

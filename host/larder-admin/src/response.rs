@@ -7,15 +7,24 @@ use serde::Serialize;
 
 /// The response if too many clients wait for the metrics or the status.
 pub(super) fn overloaded() -> Response {
-    let mut response =
-        text(StatusCode::SERVICE_UNAVAILABLE, "too many clients: try again in a second".into());
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    let mut response = text(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "too many clients: try again in a second".into(),
+    );
+    response
+        .headers_mut()
+        .insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 
 /// A response in plain text.
 pub(super) fn text(status: StatusCode, text: String) -> Response {
-    (status, [(CONTENT_TYPE, "text/plain; charset=utf-8")], text + "\n").into_response()
+    (
+        status,
+        [(CONTENT_TYPE, "text/plain; charset=utf-8")],
+        text + "\n",
+    )
+        .into_response()
 }
 
 /// A response in JSON.

@@ -18,7 +18,8 @@ use super::{Admin, Sources, api, security_headers};
 use super::{forget, metrics, page, reload, status};
 use larder_runtime::health::{HealthProblem, Impact};
 
-const PATHS: &str = "/ for the page, /livez, /readyz, /metrics and /status, or POST /reload and /forget";
+const PATHS: &str =
+    "/ for the page, /livez, /readyz, /metrics and /status, or POST /reload and /forget";
 
 /// Returns the service of all connections.
 pub(super) fn router(admin: Admin) -> Router {
@@ -51,7 +52,10 @@ pub(super) fn router(admin: Admin) -> Router {
 
 /// Nothing is kept by browsers, except what says that it may.
 async fn forbid_caching(mut response: Response) -> Response {
-    response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+        .headers_mut()
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
@@ -62,7 +66,11 @@ async fn live() -> Response {
 /// Load balancers have no token: without one, the response gives no reasons, and names no problems.
 async fn ready(State(admin): State<Admin>, request: Request) -> Response {
     let (reasons, problems) = admin.problems();
-    let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status = if reasons.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
     #[derive(Serialize)]
     struct Ready {
         ready: bool,
@@ -74,8 +82,19 @@ async fn ready(State(admin): State<Admin>, request: Request) -> Response {
     }
     let is_authorized = is_authorized(&admin, head(&request)).await;
     let ready = reasons.is_empty();
-    let (reasons, problems) = if is_authorized { (Some(reasons), problems) } else { (None, Vec::new()) };
-    json(status, &Ready { ready, reasons, problems })
+    let (reasons, problems) = if is_authorized {
+        (Some(reasons), problems)
+    } else {
+        (None, Vec::new())
+    };
+    json(
+        status,
+        &Ready {
+            ready,
+            reasons,
+            problems,
+        },
+    )
 }
 
 async fn not_found() -> Response {
@@ -86,23 +105,45 @@ impl Admin {
     /// Returns what is not a problem, and what an operator may not expect.
     pub(super) fn notices(&self) -> Vec<String> {
         let all = self.0.sources.health.problems().into_iter();
-        all.filter(|found| found.impact == Impact::Notice).map(|found| found.message).collect()
+        all.filter(|found| found.impact == Impact::Notice)
+            .map(|found| found.message)
+            .collect()
     }
 
     /// Returns the reasons why the server is not ready, and all other problems.
     pub(super) fn problems(&self) -> (Vec<String>, Vec<String>) {
-        let Sources { teams, health, server_drain, issuer, .. } = &self.0.sources;
-        let serves_nothing = || teams.borrow().iter().all(|team| team.catalog.snapshot().offers().is_empty());
-        let problems = health.problems().into_iter().filter(|problem| problem.impact != Impact::Notice);
-        let (reasons, others): (Vec<_>, Vec<_>) = problems.partition(|problem| match problem.impact {
-            Impact::AllTeams => true,
-            Impact::OneTeam => serves_nothing(),
-            Impact::OperatorOnly | Impact::Notice => false,
-        });
-        let stopping = server_drain.is_stopping().then(|| "the server is stopping".to_owned());
-        let messages = |problems: Vec<HealthProblem>| problems.into_iter().map(|problem| problem.message);
-        let (mut reasons, mut others): (Vec<_>, Vec<_>) =
-            (stopping.into_iter().chain(messages(reasons)).collect(), messages(others).collect());
+        let Sources {
+            teams,
+            health,
+            server_drain,
+            issuer,
+            ..
+        } = &self.0.sources;
+        let serves_nothing = || {
+            teams
+                .borrow()
+                .iter()
+                .all(|team| team.catalog.snapshot().offers().is_empty())
+        };
+        let problems = health
+            .problems()
+            .into_iter()
+            .filter(|problem| problem.impact != Impact::Notice);
+        let (reasons, others): (Vec<_>, Vec<_>) =
+            problems.partition(|problem| match problem.impact {
+                Impact::AllTeams => true,
+                Impact::OneTeam => serves_nothing(),
+                Impact::OperatorOnly | Impact::Notice => false,
+            });
+        let stopping = server_drain
+            .is_stopping()
+            .then(|| "the server is stopping".to_owned());
+        let messages =
+            |problems: Vec<HealthProblem>| problems.into_iter().map(|problem| problem.message);
+        let (mut reasons, mut others): (Vec<_>, Vec<_>) = (
+            stopping.into_iter().chain(messages(reasons)).collect(),
+            messages(others).collect(),
+        );
         match issuer().and_then(|issuer| issuer.problem()) {
             Some((problem, true)) => reasons.push(problem),
             Some((problem, false)) => others.push(problem),

@@ -253,7 +253,11 @@ impl Memory {
     fn of(report: &MemoryReport) -> Self {
         Self {
             limit: report.limit,
-            used: report.uses.iter().map(|(what, used, _)| ((*what).to_owned(), *used)).collect(),
+            used: report
+                .uses
+                .iter()
+                .map(|(what, used, _)| ((*what).to_owned(), *used))
+                .collect(),
             refused: report.uses.iter().map(|(.., refused)| refused).sum(),
         }
     }
@@ -271,28 +275,54 @@ impl Team {
             plugins: team.plugins.display().to_string(),
             state_key: team.approvals.key().to_string(),
             providers: catalog.offers().iter().map(provider).collect(),
-            rejected: catalog.rejected().iter().take(MAX_REJECTED).map(Rejected::of).collect(),
+            rejected: catalog
+                .rejected()
+                .iter()
+                .take(MAX_REJECTED)
+                .map(Rejected::of)
+                .collect(),
             more_rejected: catalog.rejected().len().saturating_sub(MAX_REJECTED),
-            pending_approval: catalog.pending_approvals().iter().map(PendingApproval::of).collect(),
+            pending_approval: catalog
+                .pending_approvals()
+                .iter()
+                .map(PendingApproval::of)
+                .collect(),
             collisions: Collision::summarize(catalog.collisions()),
-            stored: team.key_value.usage().into_iter().map(StoredValues::of).collect(),
+            stored: team
+                .key_value
+                .usage()
+                .into_iter()
+                .map(StoredValues::of)
+                .collect(),
         }
     }
 }
 
 impl StoredValues {
     fn of((provider, usage): (ProviderName, Usage)) -> Self {
-        let Usage { keys, bytes, callers } = usage;
-        Self { provider: provider.to_string(), keys, bytes, callers }
+        let Usage {
+            keys,
+            bytes,
+            callers,
+        } = usage;
+        Self {
+            provider: provider.to_string(),
+            keys,
+            bytes,
+            callers,
+        }
     }
 }
 
 impl Provider {
     fn of(offer: &Offer) -> Self {
         let provider = &offer.provider;
-        let calls = Outcome::ALL
-            .iter()
-            .map(|outcome| (outcome.label().to_owned(), provider.metrics().calls(*outcome)));
+        let calls = Outcome::ALL.iter().map(|outcome| {
+            (
+                outcome.label().to_owned(),
+                provider.metrics().calls(*outcome),
+            )
+        });
         Self {
             name: offer.name().to_string(),
             digest: provider.digest().to_string(),
@@ -306,12 +336,19 @@ impl Provider {
             prompts: offer.definitions.prompts.len(),
             claims: offer.claims.clone(),
             omitted: offer.omitted.clone(),
-            setting_problems: offer.setting_problems.iter().map(ToString::to_string).collect(),
+            setting_problems: offer
+                .setting_problems
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             requested: provider.grant_sources().requested.iter().cloned().collect(),
             allowed: provider.grant_sources().allowed.iter().cloned().collect(),
             grants: Grants::of(provider.grant()),
             calls: calls.filter(|(_, count)| *count > 0).collect(),
-            last_error: provider.metrics().last_error().map(|error| LastError::of(&error)),
+            last_error: provider
+                .metrics()
+                .last_error()
+                .map(|error| LastError::of(&error)),
             circuit_open_ms: provider.circuit_open_for().map(milliseconds),
             list_circuit_open_ms: provider.list_circuit_open_for().map(milliseconds),
             search_circuit_open_ms: provider.search_circuit_open_for().map(milliseconds),
@@ -350,7 +387,11 @@ fn host(rule: &HostRule) -> String {
         Some(some) => some.join(","),
     };
     let private = if rule.private { " (private)" } else { "" };
-    format!("{}://{}{port} {methods}{private}", rule.scheme.as_deref().unwrap_or("https"), rule.host)
+    format!(
+        "{}://{}{port} {methods}{private}",
+        rule.scheme.as_deref().unwrap_or("https"),
+        rule.host
+    )
 }
 
 fn tcp(rule: &TcpRule) -> String {

@@ -19,7 +19,12 @@ pub(crate) struct Denial {
 impl Denial {
     /// Creates a denial that is not about the credential.
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), retry: None }
+        Self {
+            status,
+            code,
+            message: message.into(),
+            retry: None,
+        }
     }
 
     /// Creates a denial of what the sender may not do.
@@ -81,7 +86,8 @@ impl From<Denied> for Denial {
             Denied::TooManyAttempts(TooManyAttempts(wait)) => Self {
                 status: StatusCode::TOO_MANY_REQUESTS,
                 code: "too-many-attempts",
-                message: "too many wrong tokens were sent from this address: try again later".into(),
+                message: "too many wrong tokens were sent from this address: try again later"
+                    .into(),
                 retry: Some(wait.as_secs() + 1),
             },
             Denied::NotLocal => Self::forbidden(
@@ -90,7 +96,9 @@ impl From<Denied> for Denial {
             ),
             Denied::BadCsrf => Self::forbidden(
                 "csrf",
-                format!("the header {CSRF_HEADER} does not have the secret of this session: log in again"),
+                format!(
+                    "the header {CSRF_HEADER} does not have the secret of this session: log in again"
+                ),
             ),
         }
     }

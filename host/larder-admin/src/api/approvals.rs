@@ -133,7 +133,11 @@ pub(super) async fn decide(
     let decide: Decide = body::parse(&headers, &body)?;
     let request = admin.find_request(&name, &decide).await?;
     let approvals = admin.approvals_of(&request.record.team)?;
-    let scope = if decide.only_this_digest { ApprovalScope::Digest } else { ApprovalScope::Name };
+    let scope = if decide.only_this_digest {
+        ApprovalScope::Digest
+    } else {
+        ApprovalScope::Name
+    };
     // What cannot be recorded does not take effect.
     let (operation, mut details) = match decide.decision {
         Decision::Approve => ("approve", Vec::new()),
@@ -151,18 +155,36 @@ pub(super) async fn decide(
         details: &details,
         ..operator_event(operation, "ok", &operator)
     };
-    audit.record_first(&event).await.map_err(|error| unavailable("not-recorded", error.to_string()))?;
+    audit
+        .record_first(&event)
+        .await
+        .map_err(|error| unavailable("not-recorded", error.to_string()))?;
     let (record, by) = (request.record.clone(), operator.name());
     let change = admin.0.drain.spawn_blocking(move || match decide.decision {
         Decision::Approve => approvals.approve_for(scope, &record, &by),
         Decision::Reject => approvals.reject(&record, &by),
     });
-    let changed = change.await.map_err(|error| unavailable("failed", error.to_string()))?;
+    let changed = change
+        .await
+        .map_err(|error| unavailable("failed", error.to_string()))?;
     changed.map_err(|error| unavailable("failed", error.to_string()))?;
     tracing::info!(provider = name, operator = %operator.name(), operation, "decided at the admin address");
     admin.record_decision(&request, &operator, &decide);
-    let Request { provider, team, digest, .. } = request;
-    Ok(json(StatusCode::OK, &Decided { provider, team, digest, decision: decide.decision }))
+    let Request {
+        provider,
+        team,
+        digest,
+        ..
+    } = request;
+    Ok(json(
+        StatusCode::OK,
+        &Decided {
+            provider,
+            team,
+            digest,
+            decision: decide.decision,
+        },
+    ))
 }
 
 fn unavailable(code: &'static str, message: String) -> ApiError {
@@ -176,7 +198,9 @@ impl Admin {
         let catalogs = teams.iter().map(|team| team.catalog.snapshot());
         let of_catalog = |catalog: Arc<larder_core::catalog::Catalog>| {
             let pending = catalog.pending_approvals().iter();
-            pending.map(|pending| Request::pending(pending, json)).collect::<Vec<_>>()
+            pending
+                .map(|pending| Request::pending(pending, json))
+                .collect::<Vec<_>>()
         };
         catalogs.flat_map(of_catalog).collect()
     }
@@ -184,18 +208,26 @@ impl Admin {
     async fn rejected_requests(&self) -> Result<Vec<Request>, ApiError> {
         let all: Vec<(TeamName, Approvals)> = {
             let teams = self.0.sources.teams.borrow();
-            teams.iter().map(|team| (team.catalog.team().clone(), team.approvals.clone())).collect()
+            teams
+                .iter()
+                .map(|team| (team.catalog.team().clone(), team.approvals.clone()))
+                .collect()
         };
         let read = self.0.drain.spawn_blocking(move || {
             let mut requests = Vec::new();
             for (team, approvals) in all {
                 let rejected = approvals.rejected()?.into_iter();
-                requests
-                    .extend(rejected.filter(|one| one.record.team == team.as_str()).map(Request::rejected));
+                requests.extend(
+                    rejected
+                        .filter(|one| one.record.team == team.as_str())
+                        .map(Request::rejected),
+                );
             }
             Ok::<_, larder_core::reconcile::ApprovalsError>(requests)
         });
-        let read = read.await.map_err(|error| unavailable("failed", error.to_string()))?;
+        let read = read
+            .await
+            .map_err(|error| unavailable("failed", error.to_string()))?;
         read.map_err(|error| unavailable("failed", error.to_string()))
     }
 
@@ -210,38 +242,81 @@ impl Admin {
             let message = format!("nothing is pending approval for {name:?}");
             return Err(ApiError::not_found(message));
         }
-        let found = of_provider.iter().position(|one| one.digest == decide.digest && one.id == decide.id);
+        let found = of_provider
+            .iter()
+            .position(|one| one.digest == decide.digest && one.id == decide.id);
         found.map(|at| of_provider.swap_remove(at)).ok_or_else(|| {
-            let message = "the component or what it requests was replaced since you saw it: look at it again";
+            let message =
+                "the component or what it requests was replaced since you saw it: look at it again";
             ApiError::new(StatusCode::CONFLICT, "conflict", message)
         })
     }
 
     fn record_decision(&self, request: &Request, operator: &Operator, decide: &Decide) {
-        let done = if decide.decision == Decision::Approve { "approved" } else { "rejected" };
-        let lines = request.record.lines.iter().cloned().collect::<Vec<_>>().join("\n");
-        let text = format!("{} {done} what {} requests", operator.name(), request.provider);
+        let done = if decide.decision == Decision::Approve {
+            "approved"
+        } else {
+            "rejected"
+        };
+        let lines = request
+            .record
+            .lines
+            .iter()
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n");
+        let text = format!(
+            "{} {done} what {} requests",
+            operator.name(),
+            request.provider
+        );
         let mut event = Event::new(EventKind::Approval, text).of_provider(&request.record.provider);
         event.team = TeamName::parse(&request.record.team).ok();
-        self.0.sources.metrics.events().record(event.with("digest", &*request.digest).with("lines", lines));
+        self.0
+            .sources
+            .metrics
+            .events()
+            .record(event.with("digest", &*request.digest).with("lines", lines));
     }
 
     fn approvals_of(&self, team: &str) -> Result<Approvals, ApiError> {
         let teams = self.0.sources.teams.borrow();
         let is_team = |view: &&TeamView| view.catalog.team().as_str() == team;
-        let approvals = teams.iter().find(is_team).map(|view| view.approvals.clone());
+        let approvals = teams
+            .iter()
+            .find(is_team)
+            .map(|view| view.approvals.clone());
         approvals.ok_or_else(|| ApiError::not_found(format!("there is no team {team:?}")))
     }
 }
 
 impl Request {
     fn pending(pending: &PendingApproval, json: fn(&OfferedTool) -> &[u8]) -> Self {
-        let PendingApproval { team, provider, digest, lines, unchanged, dropped, tools, since } = pending;
+        let PendingApproval {
+            team,
+            provider,
+            digest,
+            lines,
+            unchanged,
+            dropped,
+            tools,
+            since,
+        } = pending;
         let changes = |kind, lines: &BTreeSet<String>| {
-            lines.iter().map(|line| Change { kind, line: line.clone() }).collect::<Vec<_>>()
+            lines
+                .iter()
+                .map(|line| Change {
+                    kind,
+                    line: line.clone(),
+                })
+                .collect::<Vec<_>>()
         };
         let record = PendingApprovalRecord::new(team, provider, *digest, lines.clone());
-        let changes = [changes("added", lines), changes("removed", dropped), changes("same", unchanged)];
+        let changes = [
+            changes("added", lines),
+            changes("removed", dropped),
+            changes("same", unchanged),
+        ];
         Self {
             provider: full_name(team, provider.as_str()),
             team: team.non_default().map(ToOwned::to_owned),
@@ -249,7 +324,10 @@ impl Request {
             id: record.id().to_string(),
             requested_at: Some(timestamp(*since)),
             changes: changes.into_iter().flatten().collect(),
-            tools: tools.iter().map(|tool| ToolChange::of(tool, json)).collect(),
+            tools: tools
+                .iter()
+                .map(|tool| ToolChange::of(tool, json))
+                .collect(),
             rejected: None,
             record,
         }
@@ -257,7 +335,10 @@ impl Request {
 
     fn rejected(rejected: RejectedRequest) -> Self {
         let RejectedRequest { record, at, by } = rejected;
-        let added = |line: &String| Change { kind: "added", line: line.clone() };
+        let added = |line: &String| Change {
+            kind: "added",
+            line: line.clone(),
+        };
         let team = TeamName::parse(&record.team).unwrap_or_else(|_| TeamName::default_team());
         Self {
             provider: full_name(&team, &record.provider),
@@ -283,7 +364,11 @@ impl ToolChange {
         let definition = |tool: &OfferedTool| serde_json::from_slice(json(tool)).ok();
         Self {
             name: withheld.tool.name.to_string(),
-            change: if withheld.before.is_some() { "changed" } else { "added" },
+            change: if withheld.before.is_some() {
+                "changed"
+            } else {
+                "added"
+            },
             before: withheld.before.as_ref().and_then(|tool| definition(tool)),
             after: definition(&withheld.tool),
         }

@@ -24,7 +24,11 @@ pub(super) struct ChosenCaller {
 impl ChosenCaller {
     /// Creates the call of an operator on behalf of this caller.
     pub(super) fn call(self, admin: &Admin, operator: &Operator) -> Result<Arc<Call>, ApiError> {
-        let caller = if operator.may_approve() { self.caller(admin)? } else { self.anonymous(admin)? };
+        let caller = if operator.may_approve() {
+            self.caller(admin)?
+        } else {
+            self.anonymous(admin)?
+        };
         let mut call = Call::from_caller(caller);
         call.origin.peer = operator.peer;
         call.origin.operator = Some(operator.name().into());
@@ -34,9 +38,13 @@ impl ChosenCaller {
     /// Returns the caller of requests without a credential, the only one that an operator without a credential can choose.
     fn anonymous(&self, admin: &Admin) -> Result<Caller, ApiError> {
         let anonymous = admin.0.authentication.anonymous_caller();
-        let is_own_team = |caller: &Caller, team: &str| caller.teams.iter().any(|own| own.as_str() == team);
+        let is_own_team =
+            |caller: &Caller, team: &str| caller.teams.iter().any(|own| own.as_str() == team);
         let is_chosen = |caller: &Caller| {
-            let has_team = self.team.as_ref().is_none_or(|team| is_own_team(caller, team));
+            let has_team = self
+                .team
+                .as_ref()
+                .is_none_or(|team| is_own_team(caller, team));
             has_team && self.subject.is_none() && self.claims.is_empty()
         };
         anonymous.filter(is_chosen).ok_or_else(|| {
@@ -54,10 +62,16 @@ impl ChosenCaller {
                 ("iss", Value::String(text)) => issuer = Some(text.into()),
                 ("scope", Value::String(text)) => scopes = words(&text),
                 ("scope", Value::Array(list)) => {
-                    scopes = list.iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect();
+                    scopes = list
+                        .iter()
+                        .filter_map(Value::as_str)
+                        .map(ToOwned::to_owned)
+                        .collect();
                 }
                 ("iss" | "scope", _) => {
-                    return Err(ApiError::bad_request(format!("the claim `{name}` must be a text")));
+                    return Err(ApiError::bad_request(format!(
+                        "the claim `{name}` must be a text"
+                    )));
                 }
                 _ => {
                     let message = format!(
@@ -70,7 +84,12 @@ impl ChosenCaller {
         // In the order in which tokens have them, because cached responses are looked up by scopes.
         scopes.sort_unstable();
         scopes.dedup();
-        Ok(Caller { subject: self.subject.filter(|subject| !subject.is_empty()), issuer, teams, scopes })
+        Ok(Caller {
+            subject: self.subject.filter(|subject| !subject.is_empty()),
+            issuer,
+            teams,
+            scopes,
+        })
     }
 
     fn teams(&self, admin: &Admin) -> Result<Teams, ApiError> {
@@ -83,13 +102,14 @@ impl ChosenCaller {
                 Ok(Teams::from((**found.ok_or_else(not_found)?).clone()))
             }
             // Like a token of all teams.
-            None => {
-                Teams::of(names.into_iter().cloned()).ok_or_else(|| ApiError::not_found("there are no teams"))
-            }
+            None => Teams::of(names.into_iter().cloned())
+                .ok_or_else(|| ApiError::not_found("there are no teams")),
         }
     }
 }
 
 fn words(text: &str) -> Vec<String> {
-    text.split_ascii_whitespace().map(ToOwned::to_owned).collect()
+    text.split_ascii_whitespace()
+        .map(ToOwned::to_owned)
+        .collect()
 }

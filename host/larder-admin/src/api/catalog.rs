@@ -59,7 +59,9 @@ pub(super) async fn resources(
             for entry in &offer.entries {
                 let (title, description) = (text(&entry.title), text(&entry.description));
                 let searched = [entry.uri.as_str(), &entry.name, title, description];
-                each(entry.uri.as_str(), &searched, &|| (render.entry)(entry).to_vec());
+                each(entry.uri.as_str(), &searched, &|| {
+                    (render.entry)(entry).to_vec()
+                });
             }
         })
         .await
@@ -73,8 +75,15 @@ pub(super) async fn templates(
         .list(query, |offer, render, each| {
             for template in &offer.templates {
                 let (title, description) = (text(&template.title), text(&template.description));
-                let searched = [template.uri_template.as_str(), &template.name, title, description];
-                each(template.uri_template.as_str(), &searched, &|| (render.template)(template).to_vec());
+                let searched = [
+                    template.uri_template.as_str(),
+                    &template.name,
+                    title,
+                    description,
+                ];
+                each(template.uri_template.as_str(), &searched, &|| {
+                    (render.template)(template).to_vec()
+                });
             }
         })
         .await
@@ -87,9 +96,12 @@ pub(super) async fn tools(
     admin
         .list(query, |offer, render, each| {
             for offered in &offer.definitions.tools {
-                let (title, description) = (text(&offered.tool.title), text(&offered.tool.description));
+                let (title, description) =
+                    (text(&offered.tool.title), text(&offered.tool.description));
                 let searched = [offered.name.as_str(), title, description];
-                each(offered.name.as_str(), &searched, &|| (render.tool)(offered).to_vec());
+                each(offered.name.as_str(), &searched, &|| {
+                    (render.tool)(offered).to_vec()
+                });
             }
         })
         .await
@@ -102,9 +114,14 @@ pub(super) async fn prompts(
     admin
         .list(query, |offer, render, each| {
             for offered in &offer.definitions.prompts {
-                let (title, description) = (text(&offered.prompt.title), text(&offered.prompt.description));
+                let (title, description) = (
+                    text(&offered.prompt.title),
+                    text(&offered.prompt.description),
+                );
                 let searched = [offered.name.as_str(), title, description];
-                each(&offered.name, &searched, &|| (render.prompt)(offered).to_vec());
+                each(&offered.name, &searched, &|| {
+                    (render.prompt)(offered).to_vec()
+                });
             }
         })
         .await
@@ -119,7 +136,10 @@ impl Admin {
     async fn list(&self, query: CatalogQuery, items: EachItem) -> Result<Response, ApiError> {
         let catalogs: Vec<(TeamName, Arc<Catalog>)> = {
             let teams = self.0.sources.teams.borrow();
-            teams.iter().map(|team| (team.catalog.team().clone(), team.catalog.snapshot())).collect()
+            teams
+                .iter()
+                .map(|team| (team.catalog.team().clone(), team.catalog.snapshot()))
+                .collect()
         };
         let render = self.0.sources.catalog_json;
         let list = self.0.drain.spawn_blocking(move || {
@@ -127,7 +147,11 @@ impl Admin {
             Ok(json(StatusCode::OK, &page))
         });
         list.await.unwrap_or_else(|error| {
-            Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "failed", error.to_string()))
+            Err(ApiError::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "failed",
+                error.to_string(),
+            ))
         })
     }
 }
@@ -139,8 +163,15 @@ fn list_page(
     items: EachItem,
 ) -> Result<Page<Item>, ApiError> {
     let limit = query.page.limit()?;
-    let after = query.page.cursor().map_or(Bound::Unbounded, Bound::Excluded);
-    let needle = query.q.as_ref().map(|q| q.to_lowercase()).unwrap_or_default();
+    let after = query
+        .page
+        .cursor()
+        .map_or(Bound::Unbounded, Bound::Excluded);
+    let needle = query
+        .q
+        .as_ref()
+        .map(|q| q.to_lowercase())
+        .unwrap_or_default();
     let (mut found, mut has_more) = (Vec::new(), false);
     for (team, offer) in offers(catalogs, query) {
         items(offer, render, &mut |id, searched, item_json| {
@@ -162,7 +193,10 @@ fn list_page(
             break;
         }
     }
-    let next = found.last().filter(|_| has_more).map(|item| item.key.clone());
+    let next = found
+        .last()
+        .filter(|_| has_more)
+        .map(|item| item.key.clone());
     Ok(Page { items: found, next })
 }
 
@@ -178,11 +212,16 @@ fn offers<'a>(
         wanted.is_none_or(|wanted| full_name(team, offer.name().as_str()) == *wanted)
     };
     let teams = catalogs.iter().filter(move |(team, _)| fits_team(team));
-    teams.flat_map(|(team, catalog)| catalog.offers().iter().map(move |offer| (team, offer))).filter(fits)
+    teams
+        .flat_map(|(team, catalog)| catalog.offers().iter().map(move |offer| (team, offer)))
+        .filter(fits)
 }
 
 fn has_text(searched: &[&str], needle: &str) -> bool {
-    needle.is_empty() || searched.iter().any(|text| text.to_lowercase().contains(needle))
+    needle.is_empty()
+        || searched
+            .iter()
+            .any(|text| text.to_lowercase().contains(needle))
 }
 
 impl Item {
@@ -194,7 +233,12 @@ impl Item {
             .filter(|(key, _)| !WHOLE.contains(&key.as_str()))
             .for_each(|(_, value)| truncate(value));
         let provider = full_name(team, offer.name().as_str());
-        Some(Self { fields, provider, team: team.non_default().map(ToOwned::to_owned), key })
+        Some(Self {
+            fields,
+            provider,
+            team: team.non_default().map(ToOwned::to_owned),
+            key,
+        })
     }
 }
 
@@ -218,10 +262,18 @@ mod tests {
 
     #[test]
     fn truncates_long_texts_between_characters() {
-        let mut value = json!({ "a": ["ä".repeat(MAX_TEXT), "short"], "b": { "c": "x".repeat(MAX_TEXT) } });
+        let mut value =
+            json!({ "a": ["ä".repeat(MAX_TEXT), "short"], "b": { "c": "x".repeat(MAX_TEXT) } });
         truncate(&mut value);
         let text = value["a"][0].as_str().unwrap();
-        assert!(text.len() <= MAX_TEXT && text.ends_with("ä…"), "{}", text.len());
-        assert_eq!((&value["a"][1], value["b"]["c"].as_str().unwrap().len()), (&json!("short"), MAX_TEXT));
+        assert!(
+            text.len() <= MAX_TEXT && text.ends_with("ä…"),
+            "{}",
+            text.len()
+        );
+        assert_eq!(
+            (&value["a"][1], value["b"]["c"].as_str().unwrap().len()),
+            (&json!("short"), MAX_TEXT)
+        );
     }
 }

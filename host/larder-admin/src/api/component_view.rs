@@ -42,8 +42,13 @@ pub(super) enum ComponentState {
 }
 
 impl ComponentState {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Ready, Self::Degraded, Self::Loading, Self::Pending, Self::Rejected];
+    pub(super) const ALL: [Self; 5] = [
+        Self::Ready,
+        Self::Degraded,
+        Self::Loading,
+        Self::Pending,
+        Self::Rejected,
+    ];
 
     pub(super) fn label(self) -> &'static str {
         ["ready", "degraded", "loading", "pending", "rejected"][self as usize]
@@ -53,17 +58,36 @@ impl ComponentState {
 impl ComponentView {
     /// Returns all components of a team, by name.
     pub(super) fn of_team(team: &TeamView) -> Vec<Self> {
-        let (catalog, index, reports) =
-            (team.catalog.snapshot(), team.index.providers(), team.components.reports());
-        let offers: BTreeMap<_, _> =
-            catalog.offers().iter().map(|offer| (offer.name().as_str(), offer)).collect();
-        let reports: BTreeMap<_, _> = reports.iter().map(|report| (report.name.as_str(), report)).collect();
-        let rejected: BTreeMap<_, _> =
-            catalog.rejected().iter().map(|one| (one.name.as_str(), one)).collect();
-        let pending: BTreeMap<_, _> =
-            catalog.pending_approvals().iter().map(|one| (one.provider.as_str(), one)).collect();
-        let names: BTreeSet<&str> =
-            offers.keys().chain(reports.keys()).chain(pending.keys()).copied().collect();
+        let (catalog, index, reports) = (
+            team.catalog.snapshot(),
+            team.index.providers(),
+            team.components.reports(),
+        );
+        let offers: BTreeMap<_, _> = catalog
+            .offers()
+            .iter()
+            .map(|offer| (offer.name().as_str(), offer))
+            .collect();
+        let reports: BTreeMap<_, _> = reports
+            .iter()
+            .map(|report| (report.name.as_str(), report))
+            .collect();
+        let rejected: BTreeMap<_, _> = catalog
+            .rejected()
+            .iter()
+            .map(|one| (one.name.as_str(), one))
+            .collect();
+        let pending: BTreeMap<_, _> = catalog
+            .pending_approvals()
+            .iter()
+            .map(|one| (one.provider.as_str(), one))
+            .collect();
+        let names: BTreeSet<&str> = offers
+            .keys()
+            .chain(reports.keys())
+            .chain(pending.keys())
+            .copied()
+            .collect();
         let view = |name: &str| Self {
             team: team.catalog.team().clone(),
             name: name.to_owned(),
@@ -71,7 +95,9 @@ impl ComponentView {
             report: reports.get(name).copied().cloned(),
             rejected: rejected.get(name).copied().cloned(),
             pending: pending.get(name).copied().cloned(),
-            index: offers.get(name).and_then(|offer| index.get(offer.name()).cloned()),
+            index: offers
+                .get(name)
+                .and_then(|offer| index.get(offer.name()).cloned()),
         };
         names.into_iter().map(view).collect()
     }
@@ -85,10 +111,14 @@ impl ComponentView {
 
     /// Returns the component with this full name.
     pub(super) fn find(teams: &[TeamView], full_name: &str) -> Option<Self> {
-        let (team, _) =
-            full_name.split_once('/').map_or((None, full_name), |(team, name)| (Some(team), name));
-        let own = teams.iter().filter(|view| view.catalog.team().non_default() == team);
-        own.flat_map(Self::of_team).find(|view| view.full_name() == full_name)
+        let (team, _) = full_name
+            .split_once('/')
+            .map_or((None, full_name), |(team, name)| (Some(team), name));
+        let own = teams
+            .iter()
+            .filter(|view| view.catalog.team().non_default() == team);
+        own.flat_map(Self::of_team)
+            .find(|view| view.full_name() == full_name)
     }
 
     /// Its name, after that of its team where there are teams.
@@ -123,5 +153,6 @@ impl ComponentView {
 
 /// Returns the name of a provider, after that of its team where there are teams.
 pub(super) fn full_name(team: &TeamName, name: &str) -> String {
-    team.non_default().map_or_else(|| name.to_owned(), |team| format!("{team}/{name}"))
+    team.non_default()
+        .map_or_else(|| name.to_owned(), |team| format!("{team}/{name}"))
 }

@@ -53,7 +53,9 @@ pub(super) async fn get(
 ) -> Result<Response, ApiError> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let after = query::id("after", last.or(query.after.as_deref()))?;
-    let Ok(permit) = admin.0.streams.clone().try_acquire_owned() else { return Ok(too_many()) };
+    let Ok(permit) = admin.0.streams.clone().try_acquire_owned() else {
+        return Ok(too_many());
+    };
     let mut last_id = admin.0.sources.metrics.events().subscribe();
     let newest = *last_id.borrow_and_update();
     // A client that names an event of the future knew the server before it was restarted.
@@ -61,26 +63,41 @@ pub(super) async fn get(
     last_id.mark_changed();
     let mut overviews = interval(OVERVIEW_INTERVAL);
     overviews.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let state = EventStream { admin, last_id, after, queued: Vec::new(), overviews, _permit: permit };
+    let state = EventStream {
+        admin,
+        last_id,
+        after,
+        queued: Vec::new(),
+        overviews,
+        _permit: permit,
+    };
     let events = stream::unfold(state, |mut state| async move {
         let event = state.next().await?;
         Some((Ok::<_, Infallible>(event), state))
     });
-    Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
+    Ok(Sse::new(events)
+        .keep_alive(KeepAlive::default())
+        .into_response())
 }
 
 fn too_many() -> Response {
-    let message = format!("there are {STREAMS} streams already, which is the maximum: close one of them");
+    let message =
+        format!("there are {STREAMS} streams already, which is the maximum: close one of them");
     let mut response =
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too-many-streams", message).into_response();
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+    response
+        .headers_mut()
+        .insert(RETRY_AFTER, HeaderValue::from_static("5"));
     response
 }
 
 impl EventStream {
     /// Returns the next event of the stream; none when the server stops.
     async fn next(&mut self) -> Option<SseEvent> {
-        let (own, server) = (self.admin.0.drain.clone(), self.admin.0.sources.server_drain.clone());
+        let (own, server) = (
+            self.admin.0.drain.clone(),
+            self.admin.0.sources.server_drain.clone(),
+        );
         loop {
             if let Some(event) = self.queued.pop() {
                 return Some(event);
@@ -103,14 +120,25 @@ impl EventStream {
 
     fn queue_events(&mut self) {
         let after = self.after;
-        let events = self.admin.0.sources.metrics.events().newest(MAX_EVENTS, |id, _| id > after);
+        let events = self
+            .admin
+            .0
+            .sources
+            .metrics
+            .events()
+            .newest(MAX_EVENTS, |id, _| id > after);
         self.after = events.first().map_or(after, |(id, _)| *id);
         let event = |id: u64, item: &EventItem| message("event", item).id(id.to_string());
-        self.queued = events.iter().map(|(id, found)| event(*id, &EventItem::of(*id, found))).collect();
+        self.queued = events
+            .iter()
+            .map(|(id, found)| event(*id, &EventItem::of(*id, found)))
+            .collect();
     }
 }
 
 fn message(name: &str, data: &impl Serialize) -> SseEvent {
     // What the API returns always serializes.
-    SseEvent::default().event(name).data(serde_json::to_string(data).unwrap_or_default())
+    SseEvent::default()
+        .event(name)
+        .data(serde_json::to_string(data).unwrap_or_default())
 }

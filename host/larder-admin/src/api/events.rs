@@ -50,7 +50,11 @@ impl EventItem {
             id,
             at: timestamp(event.at),
             kind: event.kind.label(),
-            team: event.team.as_ref().and_then(TeamName::non_default).map(ToOwned::to_owned),
+            team: event
+                .team
+                .as_ref()
+                .and_then(TeamName::non_default)
+                .map(ToOwned::to_owned),
             provider: provider(event),
             text: event.text.clone(),
             details: event.details.clone(),
@@ -60,7 +64,12 @@ impl EventItem {
 
 fn provider(event: &Event) -> Option<String> {
     let name = event.provider.as_ref()?;
-    Some(event.team.as_ref().map_or_else(|| name.clone(), |team| full_name(team, name)))
+    Some(
+        event
+            .team
+            .as_ref()
+            .map_or_else(|| name.clone(), |team| full_name(team, name)),
+    )
 }
 
 /// Returns the newest events that match, the newest first. The cursor is the id of the last one.
@@ -73,8 +82,14 @@ pub(super) async fn get(
     let mut found = events.newest(limit + 1, |id, event| filter.matches(id, event));
     let has_more = found.len() > limit;
     found.truncate(limit);
-    let next = found.last().filter(|_| has_more).map(|(id, _)| id.to_string());
-    let items = found.iter().map(|(id, event): &(u64, Arc<Event>)| EventItem::of(*id, event)).collect();
+    let next = found
+        .last()
+        .filter(|_| has_more)
+        .map(|(id, _)| id.to_string());
+    let items = found
+        .iter()
+        .map(|(id, event): &(u64, Arc<Event>)| EventItem::of(*id, event))
+        .collect();
     Ok(json(StatusCode::OK, &Page { items, next }))
 }
 
@@ -110,21 +125,42 @@ impl Filter {
                 .team
                 .as_ref()
                 .is_none_or(|team| event.team.as_ref().is_some_and(|own| own.as_str() == team))
-            && self.provider.as_ref().is_none_or(|wanted| provider(event).as_ref() == Some(wanted))
+            && self
+                .provider
+                .as_ref()
+                .is_none_or(|wanted| provider(event).as_ref() == Some(wanted))
             && self.has_text(event)
     }
 
     fn has_text(&self, event: &Event) -> bool {
-        let texts = [Some(&event.text), event.provider.as_ref()].into_iter().flatten();
-        self.needle.is_empty() || texts.chain(event.details.values()).any(|text| contains(text, &self.needle))
+        let texts = [Some(&event.text), event.provider.as_ref()]
+            .into_iter()
+            .flatten();
+        self.needle.is_empty()
+            || texts
+                .chain(event.details.values())
+                .any(|text| contains(text, &self.needle))
     }
 }
 
 fn kinds(text: &str) -> Result<Vec<EventKind>, ApiError> {
-    let labels = || EventKind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
+    let labels = || {
+        EventKind::ALL
+            .iter()
+            .map(|kind| kind.label())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let kind = |label: &str| {
-        let kind = EventKind::ALL.iter().copied().find(|kind| kind.label() == label);
+        let kind = EventKind::ALL
+            .iter()
+            .copied()
+            .find(|kind| kind.label() == label);
         kind.ok_or_else(|| ApiError::bad_request(format!("`kind` must be one of {}", labels())))
     };
-    text.split(',').map(str::trim).filter(|label| !label.is_empty()).map(kind).collect()
+    text.split(',')
+        .map(str::trim)
+        .filter(|label| !label.is_empty())
+        .map(kind)
+        .collect()
 }

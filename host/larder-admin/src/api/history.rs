@@ -53,26 +53,47 @@ pub(super) async fn get(
         Some(name) => {
             let view = ComponentView::find(&admin.0.sources.teams.borrow(), &name);
             let view = view.ok_or_else(|| ApiError::unknown_provider(&name))?;
-            let calls = view.offer.map(|offer| offer.provider.metrics().history.calls(numbers.clone()));
+            let calls = view
+                .offer
+                .map(|offer| offer.provider.metrics().history.calls(numbers.clone()));
             Series::of_provider(&process, &calls.unwrap_or_default())
         }
     };
-    Ok(json(StatusCode::OK, &History::new(metrics, *numbers.start(), series)))
+    Ok(json(
+        StatusCode::OK,
+        &History::new(metrics, *numbers.start(), series),
+    ))
 }
 
 impl History {
     fn new(metrics: &Metrics, first: u32, series: Series) -> Self {
         let from = timestamp(metrics.timeline().time(first));
-        Self { step_seconds: SAMPLE_INTERVAL.as_secs_f64(), from, series }
+        Self {
+            step_seconds: SAMPLE_INTERVAL.as_secs_f64(),
+            from,
+            series,
+        }
     }
 }
 
 impl Series {
     fn of_process(samples: &[Option<ProcessSample>]) -> Self {
         let mut series = Self::default();
-        samples.iter().for_each(|sample| series.push(sample.map(|sample| sample.calls)));
-        series.memory = Some(samples.iter().map(|sample| sample.map(|sample| sample.memory)).collect());
-        series.streams = Some(samples.iter().map(|sample| sample.map(|sample| sample.streams)).collect());
+        samples
+            .iter()
+            .for_each(|sample| series.push(sample.map(|sample| sample.calls)));
+        series.memory = Some(
+            samples
+                .iter()
+                .map(|sample| sample.map(|sample| sample.memory))
+                .collect(),
+        );
+        series.streams = Some(
+            samples
+                .iter()
+                .map(|sample| sample.map(|sample| sample.streams))
+                .collect(),
+        );
         series
     }
 
@@ -80,7 +101,12 @@ impl Series {
     fn of_provider(process: &[Option<ProcessSample>], calls: &[Option<CallSample>]) -> Self {
         let mut series = Self::default();
         for (at, sample) in process.iter().enumerate() {
-            let none = CallSample { calls: 0, errors: 0, p50: f32::NAN, p99: f32::NAN };
+            let none = CallSample {
+                calls: 0,
+                errors: 0,
+                p50: f32::NAN,
+                p99: f32::NAN,
+            };
             series.push(sample.and(calls.get(at)).map(|own| own.unwrap_or(none)));
         }
         series
@@ -91,7 +117,9 @@ impl Series {
         let duration = |seconds: f32| (!seconds.is_nan()).then_some(seconds);
         self.calls.push(sample.map(|sample| rate(sample.calls)));
         self.errors.push(sample.map(|sample| rate(sample.errors)));
-        self.p50.push(sample.and_then(|sample| duration(sample.p50)));
-        self.p99.push(sample.and_then(|sample| duration(sample.p99)));
+        self.p50
+            .push(sample.and_then(|sample| duration(sample.p50)));
+        self.p99
+            .push(sample.and_then(|sample| duration(sample.p99)));
     }
 }

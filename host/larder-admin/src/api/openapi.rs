@@ -20,16 +20,24 @@ mod tests {
     #[test]
     fn describes_every_route() {
         let source = include_str!("../api.rs");
-        let routes =
-            source.match_indices(".route(").map(|(at, found)| source[at + found.len()..].trim_start());
+        let routes = source
+            .match_indices(".route(")
+            .map(|(at, found)| source[at + found.len()..].trim_start());
         let path = |rest: &'static str| match rest.strip_prefix('"') {
             Some(literal) => literal.split('"').next().unwrap(),
             None => STREAM,
         };
-        let routes: BTreeSet<_> = routes.map(path).filter(|path| !path.contains('*')).collect();
+        let routes: BTreeSet<_> = routes
+            .map(path)
+            .filter(|path| !path.contains('*'))
+            .collect();
         let document: serde_json::Value = serde_json::from_str(DOCUMENT).unwrap();
-        let described: BTreeSet<_> =
-            document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+        let described: BTreeSet<_> = document["paths"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
         assert_eq!(routes, described);
     }
 }

@@ -75,14 +75,18 @@ impl Overview {
         let Sources { teams, metrics, .. } = &admin.0.sources;
         let (teams, started) = (teams.borrow().clone(), metrics.started());
         let views = ComponentView::all(&teams);
-        let mut providers: BTreeMap<_, _> = ComponentState::ALL.map(|state| (state.label(), 0)).into();
+        let mut providers: BTreeMap<_, _> =
+            ComponentState::ALL.map(|state| (state.label(), 0)).into();
         for view in &views {
             *providers.entry(view.state().label()).or_default() += 1;
         }
         Self {
             version: env!("CARGO_PKG_VERSION"),
             started: timestamp(started),
-            uptime_seconds: SystemTime::now().duration_since(started).unwrap_or_default().as_secs_f64(),
+            uptime_seconds: SystemTime::now()
+                .duration_since(started)
+                .unwrap_or_default()
+                .as_secs_f64(),
             ready: admin.problems().0.is_empty(),
             teams: teams.len(),
             providers,
@@ -101,35 +105,63 @@ impl Overview {
 impl Rates {
     fn of(metrics: &Metrics) -> Self {
         let (last, seconds) = (metrics.last_calls(), SAMPLE_INTERVAL.as_secs_f64());
-        Self { calls: last.calls as f64 / seconds, errors: last.errors as f64 / seconds }
+        Self {
+            calls: last.calls as f64 / seconds,
+            errors: last.errors as f64 / seconds,
+        }
     }
 }
 
 impl Latency {
     fn of(metrics: &Metrics) -> Self {
         let recent = metrics.recent_calls().durations;
-        Self { p50_seconds: recent.quantile(0.5), p99_seconds: recent.quantile(0.99) }
+        Self {
+            p50_seconds: recent.quantile(0.5),
+            p99_seconds: recent.quantile(0.99),
+        }
     }
 }
 
 impl Memory {
     fn of(admin: &Admin) -> Self {
         let report = admin.0.sources.memory.report();
-        let uses: BTreeMap<_, _> = report.uses.iter().map(|(what, used, _)| (*what, *used)).collect();
+        let uses: BTreeMap<_, _> = report
+            .uses
+            .iter()
+            .map(|(what, used, _)| (*what, *used))
+            .collect();
         let rss = process::resident_memory().map(|bytes| bytes as u64);
-        Self { used: uses.values().sum(), limit: report.limit, rss, uses }
+        Self {
+            used: uses.values().sum(),
+            limit: report.limit,
+            rss,
+            uses,
+        }
     }
 }
 
 impl Caches {
     fn of(admin: &Admin, views: &[ComponentView]) -> Self {
-        let Sources { gateway, metrics, .. } = &admin.0.sources;
-        let (bytes, responses) = gateway.get().map(|gateway| gateway.cache_size()).unwrap_or_default();
+        let Sources {
+            gateway, metrics, ..
+        } = &admin.0.sources;
+        let (bytes, responses) = gateway
+            .get()
+            .map(|gateway| gateway.cache_size())
+            .unwrap_or_default();
         let sum = |result| {
             let offers = views.iter().filter_map(|view| view.offer.as_ref());
-            offers.map(|offer| offer.provider.metrics().reads(result)).sum()
+            offers
+                .map(|offer| offer.provider.metrics().reads(result))
+                .sum()
         };
         let idle_guests = metrics.gauge("larder_guests_waiting");
-        Self { responses, bytes, hits: sum(CacheResult::Hit), misses: sum(CacheResult::Miss), idle_guests }
+        Self {
+            responses,
+            bytes,
+            hits: sum(CacheResult::Hit),
+            misses: sum(CacheResult::Miss),
+            idle_guests,
+        }
     }
 }

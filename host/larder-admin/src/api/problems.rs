@@ -35,7 +35,13 @@ pub(super) enum Severity {
 
 impl Problem {
     fn new(severity: Severity, text: &str, advice: impl Into<String>) -> Self {
-        Self { severity, team: None, provider: None, text: cut(text), advice: advice.into() }
+        Self {
+            severity,
+            team: None,
+            provider: None,
+            text: cut(text),
+            advice: advice.into(),
+        }
     }
 
     fn of_team(mut self, team: &TeamView) -> Self {
@@ -65,7 +71,11 @@ pub(super) fn all(admin: &Admin, views: &[ComponentView]) -> Vec<Problem> {
     all.truncate(MAX_PROBLEMS);
     if others > 0 {
         let text = format!("and {others} more problems");
-        all.push(Problem::new(Severity::Warning, &text, "the list of providers shows all of them"));
+        all.push(Problem::new(
+            Severity::Warning,
+            &text,
+            "the list of providers shows all of them",
+        ));
     }
     all
 }
@@ -73,13 +83,22 @@ pub(super) fn all(admin: &Admin, views: &[ComponentView]) -> Vec<Problem> {
 fn of_server(admin: &Admin) -> Vec<Problem> {
     let (reasons, others) = admin.problems();
     let advice = "the log of the server says more; `/readyz` shows when it is solved";
-    let mut all: Vec<_> = reasons.iter().map(|text| Problem::new(Severity::Error, text, advice)).collect();
+    let mut all: Vec<_> = reasons
+        .iter()
+        .map(|text| Problem::new(Severity::Error, text, advice))
+        .collect();
     all.extend(
-        others.iter().map(|text| Problem::new(Severity::Warning, text, "the log of the server says more")),
+        others
+            .iter()
+            .map(|text| Problem::new(Severity::Warning, text, "the log of the server says more")),
     );
-    let advice =
-        "a caller gets what its first team has; `[server] team_order` changes the order of the teams";
-    all.extend(admin.notices().iter().map(|text| Problem::new(Severity::Warning, text, advice)));
+    let advice = "a caller gets what its first team has; `[server] team_order` changes the order of the teams";
+    all.extend(
+        admin
+            .notices()
+            .iter()
+            .map(|text| Problem::new(Severity::Warning, text, advice)),
+    );
     for key in admin.0.sources.needs_restart.borrow().iter() {
         let text = format!("`{key}` was changed in the configuration file and is not in effect");
         all.push(Problem::new(Severity::Warning, &text, "restart the server"));
@@ -95,21 +114,37 @@ pub(super) fn of_component(view: &ComponentView) -> Vec<Problem> {
             Some(_) => (Severity::Warning, "the previous revision is still served"),
             None => (Severity::Error, "it is not served"),
         };
-        let text = format!("{} was rejected, and {consequence}: {}", rejected.origin, rejected.reason);
+        let text = format!(
+            "{} was rejected, and {consequence}: {}",
+            rejected.origin, rejected.reason
+        );
         let advice = "replace the component, or change its configuration; `larder inspect` says more about a component";
         all.push(Problem::new(severity, &text, advice));
     }
     if let Some(pending) = &view.pending {
-        let team = view.team.non_default().map(|team| format!(" --team {team}")).unwrap_or_default();
-        let text = format!("a revision waits for approval: it requests {} more", pending.lines.len());
-        let advice =
-            format!("compare and decide under Approvals, or with `larder approve {}{team}`", view.name);
+        let team = view
+            .team
+            .non_default()
+            .map(|team| format!(" --team {team}"))
+            .unwrap_or_default();
+        let text = format!(
+            "a revision waits for approval: it requests {} more",
+            pending.lines.len()
+        );
+        let advice = format!(
+            "compare and decide under Approvals, or with `larder approve {}{team}`",
+            view.name
+        );
         all.push(Problem::new(Severity::Warning, &text, advice));
     }
     all.extend(view.offer.iter().flat_map(|offer| of_offer(offer)));
     if let Some(error) = view.index.as_ref().and_then(|index| index.error.as_ref()) {
         let text = format!("its part of the full-text index is not complete: {error}");
-        all.push(Problem::new(Severity::Warning, &text, "it is tried again; see the log of the provider"));
+        all.push(Problem::new(
+            Severity::Warning,
+            &text,
+            "it is tried again; see the log of the provider",
+        ));
     }
     all.truncate(MAX_OF_PROVIDER);
     all.into_iter().map(|problem| problem.of(view)).collect()
@@ -124,7 +159,10 @@ fn of_offer(offer: &Offer) -> Vec<Problem> {
         ("its search", provider.search_circuit_open_for()),
     ] {
         let Some(time) = time else { continue };
-        let text = format!("{calls} is not called for {} s after repeated faults", time.as_secs() + 1);
+        let text = format!(
+            "{calls} is not called for {} s after repeated faults",
+            time.as_secs() + 1
+        );
         all.push(Problem::new(
             Severity::Error,
             &text,
@@ -140,8 +178,15 @@ fn of_offer(offer: &Offer) -> Vec<Problem> {
             1 => String::new(),
             all => format!(" (and {} more)", all - 1),
         };
-        let text = format!("omitted or changed in its lists: {}{more}", secrets.redact(first));
-        all.push(Problem::new(Severity::Warning, &text, "tell the author of the provider"));
+        let text = format!(
+            "omitted or changed in its lists: {}{more}",
+            secrets.redact(first)
+        );
+        all.push(Problem::new(
+            Severity::Warning,
+            &text,
+            "tell the author of the provider",
+        ));
     }
     all
 }

@@ -130,7 +130,9 @@ impl Provider {
     fn of(view: &ComponentView, may_read: bool) -> Self {
         let (offer, report) = (view.offer.as_deref(), view.report.as_ref());
         let provider = offer.map(|offer| &*offer.provider);
-        let sources = provider.map(|provider| provider.grant_sources().clone()).unwrap_or_default();
+        let sources = provider
+            .map(|provider| provider.grant_sources().clone())
+            .unwrap_or_default();
         let metrics = provider.map(|provider| provider.metrics());
         Self {
             item: ProviderItem::of(view),
@@ -150,7 +152,11 @@ impl Provider {
             outcomes: offer.map(outcomes).unwrap_or_default(),
             latency: metrics.map(|metrics| Latency::of(&metrics.totals().durations)),
             breaker: offer.map(Breaker::of),
-            faults: metrics.into_iter().flat_map(|metrics| metrics.history.faults()).map(Fault::of).collect(),
+            faults: metrics
+                .into_iter()
+                .flat_map(|metrics| metrics.history.faults())
+                .map(Fault::of)
+                .collect(),
         }
     }
 }
@@ -160,8 +166,16 @@ impl Origin {
         let origin = report.map_or_else(|| view.name.clone(), |report| cut(&report.origin));
         // Only the name of a file has no slash.
         match !origin.contains('/') {
-            true => Self { kind: "folder", file: Some(origin), reference: None },
-            false => Self { kind: "registry", file: None, reference: Some(origin) },
+            true => Self {
+                kind: "folder",
+                file: Some(origin),
+                reference: None,
+            },
+            false => Self {
+                kind: "registry",
+                file: None,
+                reference: Some(origin),
+            },
         }
     }
 }
@@ -188,7 +202,10 @@ impl Revision {
 
 impl Latency {
     fn of(durations: &HistogramCounts) -> Self {
-        let bucket = |(le, count): &(f64, u64)| Bucket { le: le.is_finite().then_some(*le), count: *count };
+        let bucket = |(le, count): &(f64, u64)| Bucket {
+            le: le.is_finite().then_some(*le),
+            count: *count,
+        };
         Self {
             buckets: durations.buckets().iter().map(bucket).collect(),
             sum_seconds: durations.sum_seconds(),
@@ -227,6 +244,8 @@ impl Fault {
 /// The number of calls by outcome; outcomes that did not occur are omitted.
 fn outcomes(offer: &Offer) -> BTreeMap<&'static str, u64> {
     let metrics = offer.provider.metrics();
-    let counts = Outcome::ALL.iter().map(|outcome| (outcome.label(), metrics.calls(*outcome)));
+    let counts = Outcome::ALL
+        .iter()
+        .map(|outcome| (outcome.label(), metrics.calls(*outcome)));
     counts.filter(|(_, count)| *count > 0).collect()
 }

@@ -35,12 +35,18 @@ pub(super) async fn get(
     NameInPath(name): NameInPath,
     ApiQuery(query): ApiQuery<LogQuery>,
 ) -> Result<Response, ApiError> {
-    let (after, limit) = (query::id("after", query.after.as_deref())?, query.page.limit()?);
+    let (after, limit) = (
+        query::id("after", query.after.as_deref())?,
+        query.page.limit()?,
+    );
     let needle = lower(query.q.as_ref());
     let view = ComponentView::find(&admin.0.sources.teams.borrow(), &name);
     let view = view.ok_or_else(|| ApiError::unknown_provider(&name))?;
-    let matches = |id, line: &LogLine| after.is_none_or(|after| id > after) && contains(&line.text, &needle);
-    let lines = view.offer.map(|offer| offer.provider.metrics().history.log(limit, matches));
+    let matches =
+        |id, line: &LogLine| after.is_none_or(|after| id > after) && contains(&line.text, &needle);
+    let lines = view
+        .offer
+        .map(|offer| offer.provider.metrics().history.log(limit, matches));
     let item = |(id, line): (u64, LogLine)| LogItem {
         id,
         at: timestamp(line.at),

@@ -54,7 +54,11 @@ impl Offers {
     /// Returns the offer of a provider. Its lists are empty for an operator who may not read them.
     pub(super) fn of(offer: &Offer, may_read: bool) -> Self {
         let offers = Self::of_reader(offer);
-        if may_read { offers } else { offers.without_lists() }
+        if may_read {
+            offers
+        } else {
+            offers.without_lists()
+        }
     }
 
     fn without_lists(self) -> Self {
@@ -76,11 +80,33 @@ impl Offers {
             version: text(&offer.version),
             summary: text(&offer.summary),
             has_more: offer.next_cursor.is_some(),
-            templates: names(offer.templates.iter().map(|template| template.uri_template.as_str())),
-            tools: names(offer.definitions.tools.iter().map(|tool| tool.name.as_str())),
-            prompts: names(offer.definitions.prompts.iter().map(|prompt| prompt.name.as_str())),
+            templates: names(
+                offer
+                    .templates
+                    .iter()
+                    .map(|template| template.uri_template.as_str()),
+            ),
+            tools: names(
+                offer
+                    .definitions
+                    .tools
+                    .iter()
+                    .map(|tool| tool.name.as_str()),
+            ),
+            prompts: names(
+                offer
+                    .definitions
+                    .prompts
+                    .iter()
+                    .map(|prompt| prompt.name.as_str()),
+            ),
             claims: names(offer.claims.iter().map(String::as_str)),
-            omitted: offer.omitted.iter().take(MAX_NAMES).map(|note| cut(&secrets.redact(note))).collect(),
+            omitted: offer
+                .omitted
+                .iter()
+                .take(MAX_NAMES)
+                .map(|note| cut(&secrets.redact(note)))
+                .collect(),
         }
     }
 }

@@ -46,10 +46,15 @@ pub(super) struct ProviderItem {
 impl ProviderItem {
     pub(super) fn of(view: &ComponentView) -> Self {
         let offer = view.offer.as_deref();
-        let totals = offer.map(|offer| offer.provider.metrics().totals()).unwrap_or_default();
+        let totals = offer
+            .map(|offer| offer.provider.metrics().totals())
+            .unwrap_or_default();
         let rejected = || view.rejected.as_ref().and_then(|rejected| rejected.digest);
         let pending = || view.pending.as_ref().map(|pending| pending.digest);
-        let digest = offer.map(|offer| offer.provider.digest()).or_else(pending).or_else(rejected);
+        let digest = offer
+            .map(|offer| offer.provider.digest())
+            .or_else(pending)
+            .or_else(rejected);
         Self {
             name: view.full_name(),
             team: view.team.non_default().map(ToOwned::to_owned),
@@ -74,8 +79,14 @@ pub(super) async fn get(
     ApiQuery(query): ApiQuery<ProvidersQuery>,
 ) -> Result<Response, ApiError> {
     let teams = admin.0.sources.teams.borrow().clone();
-    let page = query.page.page(query.select(ComponentView::all(&teams))?, ComponentView::full_name)?;
-    Ok(json(StatusCode::OK, &page.map(|view| ProviderItem::of(&view))))
+    let page = query.page.page(
+        query.select(ComponentView::all(&teams))?,
+        ComponentView::full_name,
+    )?;
+    Ok(json(
+        StatusCode::OK,
+        &page.map(|view| ProviderItem::of(&view)),
+    ))
 }
 
 impl ProvidersQuery {
@@ -92,9 +103,15 @@ impl ProvidersQuery {
     }
 
     fn state(&self) -> Result<Option<ComponentState>, ApiError> {
-        let Some(text) = self.state.as_ref().filter(|text| !text.is_empty()) else { return Ok(None) };
-        let state = ComponentState::ALL.into_iter().find(|state| state.label() == text);
+        let Some(text) = self.state.as_ref().filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
+        let state = ComponentState::ALL
+            .into_iter()
+            .find(|state| state.label() == text);
         let labels = ComponentState::ALL.map(ComponentState::label).join(", ");
-        state.map(Some).ok_or_else(|| ApiError::bad_request(format!("`state` must be one of {labels}")))
+        state
+            .map(Some)
+            .ok_or_else(|| ApiError::bad_request(format!("`state` must be one of {labels}")))
     }
 }

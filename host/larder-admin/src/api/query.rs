@@ -14,7 +14,9 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for ApiQuery<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let query = Query::try_from_uri(&parts.uri);
-        query.map(|Query(query)| Self(query)).map_err(|error| ApiError::bad_request(error.body_text()))
+        query
+            .map(|Query(query)| Self(query))
+            .map_err(|error| ApiError::bad_request(error.body_text()))
     }
 }
 
@@ -26,13 +28,16 @@ impl<S: Send + Sync> FromRequestParts<S> for NameInPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let path = Path::<String>::from_request_parts(parts, state).await;
-        path.map(|Path(name)| Self(name)).map_err(|error| ApiError::bad_request(error.body_text()))
+        path.map(|Path(name)| Self(name))
+            .map_err(|error| ApiError::bad_request(error.body_text()))
     }
 }
 
 /// Parses an optional number of an item.
 pub(super) fn id(name: &str, text: Option<&str>) -> Result<Option<u64>, ApiError> {
-    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
     let bad = |_| ApiError::bad_request(format!("`{name}` must be the id of an item"));
     text.parse().map(Some).map_err(bad)
 }

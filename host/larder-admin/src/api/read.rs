@@ -106,13 +106,20 @@ pub(super) async fn read(
     let call = caller.call(&admin, &operator)?;
     let started = Instant::now();
     // Boxed: the future of a read is large, and those of the other paths would have room for it.
-    let result = Box::pin(admin.gateway()?.read(&call, &uri, None)).await.map_err(api_error)?;
+    let result = Box::pin(admin.gateway()?.read(&call, &uri, None))
+        .await
+        .map_err(api_error)?;
     let (took, charge) = (started.elapsed(), admin.charge(&call, &result)?);
     if charge.bytes() < LARGE {
         return answer(&result, took, charge);
     }
-    let write = admin.0.drain.spawn_blocking(move || answer(&result, took, charge));
-    write.await.unwrap_or_else(|error| Err(failed(error.to_string())))
+    let write = admin
+        .0
+        .drain
+        .spawn_blocking(move || answer(&result, took, charge));
+    write
+        .await
+        .unwrap_or_else(|error| Err(failed(error.to_string())))
 }
 
 pub(super) async fn complete(
@@ -121,22 +128,53 @@ pub(super) async fn complete(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ApiError> {
-    let Complete { template, variable, value, context, caller } = body::parse(&headers, &body)?;
+    let Complete {
+        template,
+        variable,
+        value,
+        context,
+        caller,
+    } = body::parse(&headers, &body)?;
     let call = caller.call(&admin, &operator)?;
     let text = |(name, value): (String, serde_json::Value)| match value {
         serde_json::Value::String(value) => Ok((name, value)),
-        _ => Err(ApiError::bad_request(format!("the value of `{name}` in `context` must be a text"))),
+        _ => Err(ApiError::bad_request(format!(
+            "the value of `{name}` in `context` must be a text"
+        ))),
     };
     let filled = context.into_iter().map(text).collect::<Result<_, _>>()?;
-    let request = CompletionRequest { template, variable, prefix: value, filled };
-    let resource::Completion { values, total, has_more } =
-        Box::pin(admin.gateway()?.complete(&call, request)).await.map_err(api_error)?;
-    Ok(json(StatusCode::OK, &Completed { values, total, has_more }))
+    let request = CompletionRequest {
+        template,
+        variable,
+        prefix: value,
+        filled,
+    };
+    let resource::Completion {
+        values,
+        total,
+        has_more,
+    } = Box::pin(admin.gateway()?.complete(&call, request))
+        .await
+        .map_err(api_error)?;
+    Ok(json(
+        StatusCode::OK,
+        &Completed {
+            values,
+            total,
+            has_more,
+        },
+    ))
 }
 
-fn answer(result: &ReadResult, took: Duration, mut charge: MemoryCharge) -> Result<Response, ApiError> {
+fn answer(
+    result: &ReadResult,
+    took: Duration,
+    mut charge: MemoryCharge,
+) -> Result<Response, ApiError> {
     let ttl = Some(result.freshness.ttl).filter(|ttl| !ttl.is_zero());
-    let expires = ttl.and_then(|ttl| SystemTime::now().checked_add(ttl)).map(timestamp);
+    let expires = ttl
+        .and_then(|ttl| SystemTime::now().checked_add(ttl))
+        .map(timestamp);
     let answer = ReadAnswer {
         contents: result.contents.iter().map(content).collect(),
         version: result.version.as_deref(),
@@ -154,7 +192,10 @@ fn answer(result: &ReadResult, took: Duration, mut charge: MemoryCharge) -> Resu
     // Escapes can make it larger than was expected.
     let more = (bytes.capacity() as u64).saturating_sub(charge.bytes());
     charge.grow_again(more).map_err(no_memory)?;
-    let body = Body::from(Bytes::from_owner(ChargedBytes { bytes, _charge: charge }));
+    let body = Body::from(Bytes::from_owner(ChargedBytes {
+        bytes,
+        _charge: charge,
+    }));
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
@@ -163,7 +204,12 @@ fn content(content: &Content) -> ContentJson<'_> {
         resource::Body::Text(text) => (Some(text.as_str()), None),
         resource::Body::Blob(bytes) => (None, Some(base64_simd::STANDARD.encode_to_string(bytes))),
     };
-    ContentJson { uri: content.uri.as_str(), mime_type: content.mime_type.as_deref(), text, blob }
+    ContentJson {
+        uri: content.uri.as_str(),
+        mime_type: content.mime_type.as_deref(),
+        text,
+        blob,
+    }
 }
 
 fn failed(message: String) -> ApiError {
@@ -222,8 +268,15 @@ impl Admin {
 
     /// Charges what the response takes, before it is allocated.
     fn charge(&self, call: &resource::Call, result: &ReadResult) -> Result<MemoryCharge, ApiError> {
-        let team = call.caller.as_ref().and_then(|caller| caller.teams.iter().next().cloned());
-        let memory = self.0.sources.memory.team(&team.unwrap_or_else(TeamName::default_team));
+        let team = call
+            .caller
+            .as_ref()
+            .and_then(|caller| caller.teams.iter().next().cloned());
+        let memory = self
+            .0
+            .sources
+            .memory
+            .team(&team.unwrap_or_else(TeamName::default_team));
         // The base64 of a blob is there twice: before and after it is copied into the response.
         let bytes = result.wire_size() as u64 * 3;
         let charge = memory.charge(MemoryUse::Responses, call.caller.as_ref(), bytes);

@@ -20,7 +20,11 @@ pub(crate) struct ApiError {
 impl ApiError {
     /// Creates an error.
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into() }
+        Self {
+            status,
+            code,
+            message: message.into(),
+        }
     }
 
     /// What the path names does not exist.
@@ -31,7 +35,9 @@ impl ApiError {
     /// There is no component of this name.
     pub(crate) fn unknown_provider(name: &str) -> Self {
         let name = cut(name);
-        Self::not_found(format!("there is no provider {name:?}: /api/providers lists all of them"))
+        Self::not_found(format!(
+            "there is no provider {name:?}: /api/providers lists all of them"
+        ))
     }
 
     /// A parameter is not valid.
@@ -51,7 +57,15 @@ impl IntoResponse for ApiError {
             code: &'static str,
             message: String,
         }
-        json(self.status, &Body { error: Inner { code: self.code, message: self.message } })
+        json(
+            self.status,
+            &Body {
+                error: Inner {
+                    code: self.code,
+                    message: self.message,
+                },
+            },
+        )
     }
 }
 
@@ -87,7 +101,10 @@ pub(crate) struct Page<T> {
 impl<T> Page<T> {
     /// Converts the items.
     pub(crate) fn map<U>(self, convert: impl FnMut(T) -> U) -> Page<U> {
-        Page { items: self.items.into_iter().map(convert).collect(), next: self.next }
+        Page {
+            items: self.items.into_iter().map(convert).collect(),
+            next: self.next,
+        }
     }
 }
 
@@ -97,8 +114,13 @@ impl PageQuery {
         let Some(text) = self.limit.as_ref().filter(|text| !text.is_empty()) else {
             return Ok(DEFAULT_LIMIT);
         };
-        let limit = text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
-        limit.ok_or_else(|| ApiError::bad_request(format!("`limit` must be a number from 1 to {MAX_LIMIT}")))
+        let limit = text
+            .parse()
+            .ok()
+            .filter(|limit| (1..=MAX_LIMIT).contains(limit));
+        limit.ok_or_else(|| {
+            ApiError::bad_request(format!("`limit` must be a number from 1 to {MAX_LIMIT}"))
+        })
     }
 
     /// The cursor, if there is one.
@@ -115,7 +137,9 @@ impl PageQuery {
     ) -> Result<Page<T>, ApiError> {
         let limit = self.limit()?;
         let after = self.cursor();
-        let mut rest = items.into_iter().filter(|item| after.is_none_or(|after| *key(item) > *after));
+        let mut rest = items
+            .into_iter()
+            .filter(|item| after.is_none_or(|after| *key(item) > *after));
         let items: Vec<T> = rest.by_ref().take(limit).collect();
         let has_more = rest.next().is_some();
         let next = items.last().filter(|_| has_more).map(key);

@@ -59,7 +59,10 @@ impl Session {
     }
 }
 
-pub(super) async fn get(State(admin): State<Admin>, Extension(operator): Extension<Operator>) -> Response {
+pub(super) async fn get(
+    State(admin): State<Admin>,
+    Extension(operator): Extension<Operator>,
+) -> Response {
     json(StatusCode::OK, &Session::of(&admin, &operator))
 }
 
@@ -74,7 +77,11 @@ pub(super) async fn login(
     let (authentication, peer) = (&admin.0.authentication, peer.map(|peer| peer.0.0));
     if !authentication.requires_credential() {
         let message = "nobody can log in: configure `admin.token` or `admin.scope` first";
-        return Err(ApiError::new(StatusCode::CONFLICT, "no-credentials", message));
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "no-credentials",
+            message,
+        ));
     }
     let credential = match authentication.verify(token.trim(), peer).await {
         Ok(credential) => credential,
@@ -83,18 +90,33 @@ pub(super) async fn login(
             return Ok(Denial::from(denied).json(&authentication.kinds()));
         }
     };
-    let NewSession { id, csrf, session } =
-        authentication.open_session(credential.clone()).map_err(|error| {
+    let NewSession { id, csrf, session } = authentication
+        .open_session(credential.clone())
+        .map_err(|error| {
             let message = format!("the operating system returned no random bytes: {error}");
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", message)
         })?;
-    let operator = Operator { credential, peer, session: Some(session) };
+    let operator = Operator {
+        credential,
+        peer,
+        session: Some(session),
+    };
     // What cannot be recorded does not take effect.
     if let Err(error) = admin.record_session("login", &operator).await {
-        operator.session.iter().for_each(|session| authentication.close_session(session));
-        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not-recorded", error.to_string()));
+        operator
+            .session
+            .iter()
+            .for_each(|session| authentication.close_session(session));
+        return Err(ApiError::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "not-recorded",
+            error.to_string(),
+        ));
     }
-    let session = Session { csrf: Some(csrf), ..Session::of(&admin, &operator) };
+    let session = Session {
+        csrf: Some(csrf),
+        ..Session::of(&admin, &operator)
+    };
     let response = json(StatusCode::OK, &session);
     Ok(with_cookie(response, &id, LIFETIME.as_secs(), &headers))
 }
@@ -111,13 +133,25 @@ pub(super) async fn logout(
             tracing::error!(%error, operator = %operator.name(), "a logout was not recorded");
         }
     }
-    with_cookie(StatusCode::NO_CONTENT.into_response(), "", 0, request.headers())
+    with_cookie(
+        StatusCode::NO_CONTENT.into_response(),
+        "",
+        0,
+        request.headers(),
+    )
 }
 
 /// Sets the cookie of a session. It is sent over TLS only if the page was.
 fn with_cookie(mut response: Response, id: &str, seconds: u64, headers: &HeaderMap) -> Response {
-    let origin = headers.get(ORIGIN).map(HeaderValue::as_bytes).unwrap_or_default();
-    let secure = if origin.starts_with(b"https://") { "; Secure" } else { "" };
+    let origin = headers
+        .get(ORIGIN)
+        .map(HeaderValue::as_bytes)
+        .unwrap_or_default();
+    let secure = if origin.starts_with(b"https://") {
+        "; Secure"
+    } else {
+        ""
+    };
     let cookie = format!(
         "{COOKIE_NAME}={id}; Path={COOKIE_PATH}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
     );
@@ -130,11 +164,19 @@ fn with_cookie(mut response: Response, id: &str, seconds: u64, headers: &HeaderM
 
 impl Admin {
     /// Records that a session begins or ends.
-    async fn record_session(&self, operation: &'static str, operator: &Operator) -> Result<(), NotRecorded> {
+    async fn record_session(
+        &self,
+        operation: &'static str,
+        operator: &Operator,
+    ) -> Result<(), NotRecorded> {
         let Sources { audit, metrics, .. } = &self.0.sources;
-        audit.record_first(&operator_event(operation, "ok", operator)).await?;
+        audit
+            .record_first(&operator_event(operation, "ok", operator))
+            .await?;
         let text = format!("{operation} of {}", operator.name());
-        metrics.events().record(Event::new(EventKind::Login, text).with("peer", peer_text(operator.peer)));
+        metrics
+            .events()
+            .record(Event::new(EventKind::Login, text).with("peer", peer_text(operator.peer)));
         tracing::info!(operator = %operator.name(), peer = ?operator.peer, "{operation} at the admin address");
         Ok(())
     }
@@ -147,7 +189,10 @@ impl Admin {
             _ => "unauthorized",
         };
         let Sources { audit, metrics, .. } = &self.0.sources;
-        audit.record(&AuditEvent { peer, ..AuditEvent::new("login", outcome) });
+        audit.record(&AuditEvent {
+            peer,
+            ..AuditEvent::new("login", outcome)
+        });
         let event = Event::new(EventKind::Login, "a login was refused").with("outcome", outcome);
         metrics.events().record(event.with("peer", peer_text(peer)));
         tracing::warn!(?peer, outcome, "a login at the admin address was refused");

@@ -57,8 +57,13 @@ pub(super) async fn get(
 ) -> Result<Response, ApiError> {
     let mut teams = admin.0.sources.teams.borrow().clone();
     teams.sort_by(|one, other| one.catalog.team().cmp(other.catalog.team()));
-    let page = query.page.page(teams, |team| team.catalog.team().to_string())?;
-    Ok(json(StatusCode::OK, &page.map(|team| Team::of(&team, &admin.0.sources.metrics))))
+    let page = query
+        .page
+        .page(teams, |team| team.catalog.team().to_string())?;
+    Ok(json(
+        StatusCode::OK,
+        &page.map(|team| Team::of(&team, &admin.0.sources.metrics)),
+    ))
 }
 
 impl Team {
@@ -71,20 +76,42 @@ impl Team {
                 limit: usage.quota().providers.into(),
                 unit: "",
             };
-            usage.uses().into_iter().map(Quota::of).chain([count]).collect()
+            usage
+                .uses()
+                .into_iter()
+                .map(Quota::of)
+                .chain([count])
+                .collect()
         });
         Self {
             name: name.to_string(),
             providers,
             quotas: quotas.unwrap_or_default(),
-            callers: metrics.callers().largest(name, MAX_CALLERS).into_iter().map(Caller::of).collect(),
+            callers: metrics
+                .callers()
+                .largest(name, MAX_CALLERS)
+                .into_iter()
+                .map(Caller::of)
+                .collect(),
         }
     }
 }
 
 impl Quota {
-    fn of(QuotaUse { name, used, limit, unit }: QuotaUse) -> Self {
-        Self { name, used, limit, unit }
+    fn of(
+        QuotaUse {
+            name,
+            used,
+            limit,
+            unit,
+        }: QuotaUse,
+    ) -> Self {
+        Self {
+            name,
+            used,
+            limit,
+            unit,
+        }
     }
 }
 

@@ -34,7 +34,9 @@ impl Attempts {
         // The value is the time at which the client has all its attempts again.
         let full_at = table.get(&client).copied().unwrap_or(now).max(now);
         let after = full_at + REFILL;
-        if let Some(wait) = after.checked_duration_since(now + REFILL * BURST).filter(|wait| !wait.is_zero())
+        if let Some(wait) = after
+            .checked_duration_since(now + REFILL * BURST)
+            .filter(|wait| !wait.is_zero())
         {
             return Err(TooManyAttempts(wait));
         }
@@ -87,7 +89,11 @@ mod tests {
             Err(TooManyAttempts(REFILL)),
             "a right one is not tried either"
         );
-        assert_eq!(check(client(2), now, true), Ok(true), "others are not affected");
+        assert_eq!(
+            check(client(2), now, true),
+            Ok(true),
+            "others are not affected"
+        );
         let later = now + REFILL;
         assert_eq!(check(client(1), later, true), Ok(true));
         assert_eq!(check(client(1), later, false), Ok(false));

@@ -34,7 +34,11 @@ impl Sessions {
     ) -> Result<NewSession, getrandom::Error> {
         let (id, csrf, now) = (random_text()?, random_text()?, SystemTime::now());
         let expires = limit.map_or(now + LIFETIME, |limit| limit.min(now + LIFETIME));
-        let session = PageSession { id: digest(&id), csrf: digest(&csrf), expires };
+        let session = PageSession {
+            id: digest(&id),
+            csrf: digest(&csrf),
+            expires,
+        };
         let mut table = self.table();
         make_room(&mut table, now);
         table.insert(session.id, (session.clone(), credential));
@@ -43,7 +47,10 @@ impl Sessions {
 
     /// Returns the session with this id, and its credential.
     pub(super) fn find(&self, id: &str, now: SystemTime) -> Option<(PageSession, Credential)> {
-        self.table().get(&digest(id)).filter(|(session, _)| now < session.expires).cloned()
+        self.table()
+            .get(&digest(id))
+            .filter(|(session, _)| now < session.expires)
+            .cloned()
     }
 
     /// Whether the session was not ended.
@@ -66,7 +73,10 @@ fn make_room(table: &mut HashMap<Digest, (PageSession, Credential)>, now: System
         table.retain(|_, (session, _)| now < session.expires);
     }
     if table.len() >= MAX_SESSIONS {
-        let first = table.values().min_by_key(|(session, _)| session.expires).map(|(session, _)| session.id);
+        let first = table
+            .values()
+            .min_by_key(|(session, _)| session.expires)
+            .map(|(session, _)| session.id);
         first.map(|id| table.remove(&id));
     }
 }
@@ -90,18 +100,30 @@ mod tests {
         let (sessions, now) = (Sessions::default(), SystemTime::now());
         let limit = now + Duration::from_secs(60);
         let short = sessions.open(Credential::Token, Some(limit)).unwrap();
-        assert!(sessions.find(&short.id, now).is_some() && sessions.find(&short.csrf, now).is_none());
-        assert!(sessions.find(&short.id, limit).is_none(), "a session does not outlive its credential");
+        assert!(
+            sessions.find(&short.id, now).is_some() && sessions.find(&short.csrf, now).is_none()
+        );
+        assert!(
+            sessions.find(&short.id, limit).is_none(),
+            "a session does not outlive its credential"
+        );
         let long = sessions.open(Credential::Token, None).unwrap();
         assert_ne!((&short.id, &short.csrf), (&long.id, &long.csrf));
         assert!(sessions.find(&long.id, limit).is_some());
-        assert!(sessions.find(&long.id, now + LIFETIME + Duration::from_secs(60)).is_none());
+        assert!(
+            sessions
+                .find(&long.id, now + LIFETIME + Duration::from_secs(60))
+                .is_none()
+        );
         sessions.close(&long.session);
         assert!(sessions.find(&long.id, now).is_none() && !sessions.is_open(&long.session));
         for _ in 0..MAX_SESSIONS + 10 {
             sessions.open(Credential::Token, None).unwrap();
         }
         assert_eq!(sessions.table().len(), MAX_SESSIONS);
-        assert!(sessions.find(&short.id, now).is_none(), "the one that expires first makes room");
+        assert!(
+            sessions.find(&short.id, now).is_none(),
+            "the one that expires first makes room"
+        );
     }
 }
