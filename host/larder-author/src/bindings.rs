@@ -51,7 +51,10 @@ const GO_RUNTIME: &[(&str, &str)] = runtime![
 ];
 
 /// Generates bindings for a provider with these abilities.
-pub fn bindings(language: &BindingsLanguage, abilities: &[Ability]) -> Result<Files, BindingsError> {
+pub fn bindings(
+    language: &BindingsLanguage,
+    abilities: &[Ability],
+) -> Result<Files, BindingsError> {
     let mut files = Files::new();
     match language {
         BindingsLanguage::Wit => add(&mut files, contract::wit()),
@@ -69,17 +72,30 @@ pub fn bindings(language: &BindingsLanguage, abilities: &[Ability]) -> Result<Fi
 
 fn c() -> Box<dyn WorldGenerator> {
     // A fixed name, so that the generated names do not depend on the abilities.
-    wit_bindgen_c::Opts { rename_world: Some("provider".into()), ..Default::default() }.build()
+    wit_bindgen_c::Opts {
+        rename_world: Some("provider".into()),
+        ..Default::default()
+    }
+    .build()
 }
 
 /// Defines a macro for each ability in the header, since C code cannot find out which types exist.
 fn define_abilities(files: &mut Files, abilities: &[Ability]) {
-    let Some(header) = files.get_mut("provider.h") else { return };
+    let Some(header) = files.get_mut("provider.h") else {
+        return;
+    };
     let mut macros = String::from("\n// The interfaces of `--with`.\n");
     for ability in abilities {
-        let name = ability.interface().trim_end_matches("-provider").to_ascii_uppercase();
+        let name = ability
+            .interface()
+            .trim_end_matches("-provider")
+            .to_ascii_uppercase();
         // The plural, as in `--with`.
-        let plural = if matches!(ability, Ability::Search | Ability::Settings) { "" } else { "S" };
+        let plural = if matches!(ability, Ability::Search | Ability::Settings) {
+            ""
+        } else {
+            "S"
+        };
         macros += &format!("#define LARDER_WITH_{name}{plural}\n");
     }
     let guard = b"#define __BINDINGS_PROVIDER_H\n";
@@ -89,7 +105,11 @@ fn define_abilities(files: &mut Files, abilities: &[Ability]) {
 }
 
 fn go(package: &str) -> Box<dyn WorldGenerator> {
-    wit_bindgen_go::Opts { pkg_name: Some(package.to_owned()), ..Default::default() }.build()
+    wit_bindgen_go::Opts {
+        pkg_name: Some(package.to_owned()),
+        ..Default::default()
+    }
+    .build()
 }
 
 fn generate(
@@ -100,13 +120,23 @@ fn generate(
     let failed = |error: anyhow::Error| BindingsError(format!("{error:#}"));
     let (mut resolve, world): (Resolve, WorldId) = contract::world(abilities).map_err(failed)?;
     let mut generated = GeneratedFiles::default();
-    generator.generate(&mut resolve, world, &mut generated).map_err(failed)?;
-    files.extend(generated.iter().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())));
+    generator
+        .generate(&mut resolve, world, &mut generated)
+        .map_err(failed)?;
+    files.extend(
+        generated
+            .iter()
+            .map(|(name, bytes)| (name.to_owned(), bytes.to_vec())),
+    );
     Ok(())
 }
 
 fn add(files: &mut Files, texts: &[(&str, &str)]) {
-    files.extend(texts.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())));
+    files.extend(
+        texts
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())),
+    );
 }
 
 #[cfg(test)]
@@ -118,11 +148,16 @@ mod tests {
         let macros = |abilities: &[Ability]| {
             let files = bindings(&BindingsLanguage::C, abilities).unwrap();
             let header = String::from_utf8(files["provider.h"].clone()).unwrap();
-            let names = header.lines().filter_map(|line| line.strip_prefix("#define LARDER_WITH_"));
+            let names = header
+                .lines()
+                .filter_map(|line| line.strip_prefix("#define LARDER_WITH_"));
             names.map(str::to_owned).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(macros(&[]), "");
         assert_eq!(macros(&[Ability::Search]), "SEARCH");
-        assert_eq!(macros(&Ability::ALL), "COMPLETIONS VERSIONS TOOLS PROMPTS SEARCH SETTINGS");
+        assert_eq!(
+            macros(&Ability::ALL),
+            "COMPLETIONS VERSIONS TOOLS PROMPTS SEARCH SETTINGS"
+        );
     }
 }

@@ -44,8 +44,14 @@ pub enum Ability {
 
 impl Ability {
     /// All abilities.
-    pub const ALL: [Self; 6] =
-        [Self::Completions, Self::Versions, Self::Tools, Self::Prompts, Self::Search, Self::Settings];
+    pub const ALL: [Self; 6] = [
+        Self::Completions,
+        Self::Versions,
+        Self::Tools,
+        Self::Prompts,
+        Self::Search,
+        Self::Settings,
+    ];
 
     /// Returns the interface of the contract.
     pub fn interface(self) -> &'static str {
@@ -90,10 +96,16 @@ pub(super) fn world(abilities: &[Ability]) -> anyhow::Result<(Resolve, WorldId)>
 fn assembled_world(abilities: &[Ability]) -> String {
     // Every WIT file begins with the line that names the package.
     let package = FILES[0].1.lines().next().unwrap_or_default();
-    let exports: String =
-        abilities.iter().map(|ability| format!("export {};", ability.interface())).collect();
+    let exports: String = abilities
+        .iter()
+        .map(|ability| format!("export {};", ability.interface()))
+        .collect();
     let interactive = abilities.iter().any(|ability| ability.is_interactive());
-    let import = if interactive { "import interaction-host;" } else { "" };
+    let import = if interactive {
+        "import interaction-host;"
+    } else {
+        ""
+    };
     format!("{package}\nworld assembled {{ include provider; {import} {exports} }}\n")
 }
 
@@ -113,7 +125,10 @@ mod tests {
             .filter(|name| name.ends_with(".wit"))
             .collect();
         names.sort();
-        assert_eq!(names, FILES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        assert_eq!(
+            names,
+            FILES.iter().map(|(name, _)| *name).collect::<Vec<_>>()
+        );
     }
 
     /// Returns the names of the interfaces, without those that only contain types.
@@ -125,7 +140,10 @@ mod tests {
                 .trim_end_matches("-provider")
                 .to_owned()
         };
-        let mut names: Vec<_> = names.map(short).filter(|name| !name.ends_with("-types")).collect();
+        let mut names: Vec<_> = names
+            .map(short)
+            .filter(|name| !name.ends_with("-types"))
+            .collect();
         names.sort();
         names.join(" ")
     }
@@ -135,12 +153,20 @@ mod tests {
         let check = |abilities: &[Ability], expected: Expect| {
             let (resolve, world) = world(abilities).unwrap();
             let world = &resolve.worlds[world];
-            let (imports, exports) =
-                (names(&resolve, world.imports.keys()), names(&resolve, world.exports.keys()));
+            let (imports, exports) = (
+                names(&resolve, world.imports.keys()),
+                names(&resolve, world.exports.keys()),
+            );
             expected.assert_eq(&format!("{imports} -> {exports}"));
         };
-        check(&[], expect!["http-client key-value provider-host -> resource"]);
-        check(&[Ability::Versions], expect!["http-client key-value provider-host -> resource version"]);
+        check(
+            &[],
+            expect!["http-client key-value provider-host -> resource"],
+        );
+        check(
+            &[Ability::Versions],
+            expect!["http-client key-value provider-host -> resource version"],
+        );
         check(
             &[Ability::Search, Ability::Settings],
             expect!["http-client key-value provider-host -> resource search settings"],
@@ -166,10 +192,15 @@ mod tests {
     fn interactive_provider_has_all_abilities() {
         let (resolve, assembled) = world(&Ability::ALL).unwrap();
         let package = resolve.worlds[assembled].package.unwrap();
-        let written = resolve.select_world(&[package], Some("interactive-provider")).unwrap();
+        let written = resolve
+            .select_world(&[package], Some("interactive-provider"))
+            .unwrap();
         let both = |world: WorldId| {
             let world = &resolve.worlds[world];
-            (names(&resolve, world.imports.keys()), names(&resolve, world.exports.keys()))
+            (
+                names(&resolve, world.imports.keys()),
+                names(&resolve, world.exports.keys()),
+            )
         };
         assert_eq!(both(written), both(assembled));
     }

@@ -34,19 +34,35 @@ pub struct Replacement {
 impl Replacement {
     /// Writes the new file.
     pub fn write(path: &Path, bytes: &[u8]) -> Result<Self, DiskError> {
-        let failed = |error| DiskError { path: path.to_owned(), error };
-        let Some(name) = path.file_name() else {
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name")));
+        let failed = |error| DiskError {
+            path: path.to_owned(),
+            error,
         };
-        let new = path.with_file_name(format!(".{}.{}.new", name.to_string_lossy(), std::process::id()));
-        let replacement = Self { path: path.to_owned(), new };
+        let Some(name) = path.file_name() else {
+            return Err(failed(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the path has no file name",
+            )));
+        };
+        let new = path.with_file_name(format!(
+            ".{}.{}.new",
+            name.to_string_lossy(),
+            std::process::id()
+        ));
+        let replacement = Self {
+            path: path.to_owned(),
+            new,
+        };
         fs::write(&replacement.new, bytes).map_err(failed)?;
         Ok(replacement)
     }
 
     /// Gives the new file the name of the old one.
     pub fn apply(self) -> Result<(), DiskError> {
-        fs::rename(&self.new, &self.path).map_err(|error| DiskError { path: self.path.clone(), error })
+        fs::rename(&self.new, &self.path).map_err(|error| DiskError {
+            path: self.path.clone(),
+            error,
+        })
     }
 }
 
@@ -62,7 +78,10 @@ pub fn write_into(folder: &Path, files: &Files) -> Result<(), DiskError> {
     for (name, bytes) in files {
         let path = folder.join(name);
         let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent).map_err(|error| DiskError { path: parent.to_owned(), error })?;
+        fs::create_dir_all(parent).map_err(|error| DiskError {
+            path: parent.to_owned(),
+            error,
+        })?;
         replace(&path, bytes)?;
     }
     Ok(())
@@ -79,7 +98,10 @@ mod tests {
         fs::create_dir(at("sub")).unwrap();
         fs::write(at("sub/a"), "old").unwrap();
         fs::write(at("mine"), "mine").unwrap();
-        let files = Files::from([("sub/a".into(), b"new".to_vec()), ("deep/er/b".into(), b"b".to_vec())]);
+        let files = Files::from([
+            ("sub/a".into(), b"new".to_vec()),
+            ("deep/er/b".into(), b"b".to_vec()),
+        ]);
         write_into(folder.path(), &files).unwrap();
         let text = |name: &str| fs::read_to_string(at(name)).unwrap();
         assert_eq!(

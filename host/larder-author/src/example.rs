@@ -14,7 +14,10 @@ pub enum Example {
 /// Includes a source file of the interactive example.
 macro_rules! interactive {
     ($path:literal <- $name:literal) => {
-        &[($path, include_str!(concat!("../templates/interactive/", $name)))]
+        &[(
+            $path,
+            include_str!(concat!("../templates/interactive/", $name)),
+        )]
     };
 }
 
@@ -25,8 +28,12 @@ impl Example {
             (Self::Resources, _) => &[],
             (Self::Interactive, ProjectLanguage::Rust) => interactive!("src/lib.rs" <- "lib.rs"),
             (Self::Interactive, ProjectLanguage::Python) => interactive!("app.py" <- "app.py"),
-            (Self::Interactive, ProjectLanguage::JavaScript) => interactive!("provider.js" <- "provider.js"),
-            (Self::Interactive, ProjectLanguage::TypeScript) => interactive!("provider.ts" <- "provider.ts"),
+            (Self::Interactive, ProjectLanguage::JavaScript) => {
+                interactive!("provider.js" <- "provider.js")
+            }
+            (Self::Interactive, ProjectLanguage::TypeScript) => {
+                interactive!("provider.ts" <- "provider.ts")
+            }
             (Self::Interactive, ProjectLanguage::Go) => interactive!("main.go" <- "main.go"),
             (Self::Interactive, ProjectLanguage::C) => interactive!("app.c" <- "app.c"),
             (Self::Interactive, ProjectLanguage::Cpp) => interactive!("app.cpp" <- "app.cpp"),
@@ -38,7 +45,10 @@ impl Example {
         match self {
             Self::Resources => &[
                 ("@WORLD@", "provider"),
-                ("@DEPENDENCIES@", "larder-provider = { path = \"larder-provider\" }"),
+                (
+                    "@DEPENDENCIES@",
+                    "larder-provider = { path = \"larder-provider\" }",
+                ),
             ],
             Self::Interactive => &[
                 ("@WORLD@", "interactive-provider"),

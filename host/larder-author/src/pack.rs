@@ -74,7 +74,11 @@ pub fn pack(module: &[u8]) -> Result<Vec<u8>, PackError> {
 /// Whether types may be nested too deeply. The parser has no limit. Each type in which others can be nested begins with one
 /// of two bytes, which also occur elsewhere.
 fn may_be_deep(types: &[u8]) -> bool {
-    types.iter().filter(|byte| matches!(byte, 0x41 | 0x42)).count() > MAX_NESTED_TYPES
+    types
+        .iter()
+        .filter(|byte| matches!(byte, 0x41 | 0x42))
+        .count()
+        > MAX_NESTED_TYPES
 }
 
 /// The relevant sections of a core module.
@@ -94,7 +98,10 @@ impl CoreModule {
         for payload in Parser::new(0).parse_all(bytes) {
             let damaged = |error| PackError::Encode(format!("it is damaged: {error}"));
             match payload.map_err(damaged)? {
-                Payload::Version { encoding: Encoding::Component, .. } => return Err(PackError::Component),
+                Payload::Version {
+                    encoding: Encoding::Component,
+                    ..
+                } => return Err(PackError::Component),
                 Payload::CustomSection(section) => {
                     let has_types = section.name().starts_with("component-type");
                     if has_types && may_be_deep(section.data()) {
@@ -104,7 +111,8 @@ impl CoreModule {
                 }
                 Payload::ExportSection(exports) => {
                     for export in exports {
-                        core.exports.insert(export.map_err(damaged)?.name.to_owned());
+                        core.exports
+                            .insert(export.map_err(damaged)?.name.to_owned());
                     }
                 }
                 _ => {}
@@ -117,7 +125,9 @@ impl CoreModule {
     fn with_types(&self, module: &[u8]) -> Result<Vec<u8>, PackError> {
         let has = |ability: &Ability| {
             let prefix = format!("larder:provider/{}@", ability.interface());
-            self.exports.iter().any(|export| export.starts_with(&prefix))
+            self.exports
+                .iter()
+                .any(|export| export.starts_with(&prefix))
         };
         let abilities: Vec<_> = Ability::ALL.into_iter().filter(has).collect();
         let (resolve, world) = contract::world(&abilities)?;
@@ -128,13 +138,25 @@ impl CoreModule {
 
     fn check(&self, resolve: &Resolve, world: WorldId) -> Result<(), PackError> {
         let exports = &resolve.worlds[world].exports;
-        let names: Vec<_> = exports.keys().map(|key| resolve.name_world_key(key)).collect();
-        if !names.iter().any(|name| name.starts_with("larder:provider/resource-provider@")) {
-            let names = if names.is_empty() { "nothing".into() } else { names.join(", ") };
+        let names: Vec<_> = exports
+            .keys()
+            .map(|key| resolve.name_world_key(key))
+            .collect();
+        if !names
+            .iter()
+            .any(|name| name.starts_with("larder:provider/resource-provider@"))
+        {
+            let names = if names.is_empty() {
+                "nothing".into()
+            } else {
+                names.join(", ")
+            };
             return Err(PackError::Foreign(names));
         }
-        let missing: Vec<_> =
-            functions(resolve, world).into_iter().filter(|name| !self.exports.contains(name)).collect();
+        let missing: Vec<_> = functions(resolve, world)
+            .into_iter()
+            .filter(|name| !self.exports.contains(name))
+            .collect();
         match missing.len() {
             0 => Ok(()),
             _ if self.exports.contains("_start") => Err(PackError::Program),
@@ -175,7 +197,13 @@ mod tests {
             section.extend([0, 0]);
         }
         let head = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x07".to_vec();
-        [head, vec![section.len() as u8], section, b"\x0a\x04\x01\x02\0\x0b".to_vec()].concat()
+        [
+            head,
+            vec![section.len() as u8],
+            section,
+            b"\x0a\x04\x01\x02\0\x0b".to_vec(),
+        ]
+        .concat()
     }
 
     #[test]
@@ -210,10 +238,18 @@ mod tests {
         let describe = "larder:provider/resource-provider@0.1.0#describe";
         let error = pack(&module(&[describe])).unwrap_err().to_string();
         assert!(!error.contains(describe), "{error}");
-        assert!(error.contains("larder:provider/resource-provider@0.1.0#read-resource"), "{error}");
+        assert!(
+            error.contains("larder:provider/resource-provider@0.1.0#read-resource"),
+            "{error}"
+        );
         assert!(!error.contains("version-provider"), "{error}");
-        let error = pack(&module(&["larder:provider/version-provider@0.1.0#other"])).unwrap_err().to_string();
-        assert!(error.contains("larder:provider/version-provider@0.1.0#versions"), "{error}");
+        let error = pack(&module(&["larder:provider/version-provider@0.1.0#other"]))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("larder:provider/version-provider@0.1.0#versions"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -232,7 +268,11 @@ mod tests {
         };
         for (depth, is_refused) in [(100_000, true), (350, false)] {
             let error = pack(&nested(depth)).unwrap_err();
-            assert_eq!(matches!(error, PackError::Deep), is_refused, "{depth}: {error}");
+            assert_eq!(
+                matches!(error, PackError::Deep),
+                is_refused,
+                "{depth}: {error}"
+            );
         }
         let world = CoreModule::default().with_types(&module(&[])).unwrap();
         assert!(CoreModule::parse(&world).unwrap().has_types);

@@ -22,8 +22,15 @@ pub enum ProjectLanguage {
 impl ProjectLanguage {
     /// All languages.
     #[cfg(test)]
-    pub(super) const ALL: [Self; 7] =
-        [Self::Rust, Self::Python, Self::JavaScript, Self::TypeScript, Self::Go, Self::C, Self::Cpp];
+    pub(super) const ALL: [Self; 7] = [
+        Self::Rust,
+        Self::Python,
+        Self::JavaScript,
+        Self::TypeScript,
+        Self::Go,
+        Self::C,
+        Self::Cpp,
+    ];
 }
 
 /// Paths in a project, and the texts of the files.

@@ -66,7 +66,11 @@ pub fn sdk(language: ProjectLanguage) -> Files {
     let mut files = Files::new();
     for (folder, texts) in sdk_files::sdk(language) {
         let file = |(path, text): &(&str, &str)| {
-            (format!("{folder}/{path}"), text.replace("@VERSION@", env!("CARGO_PKG_VERSION")).into_bytes())
+            (
+                format!("{folder}/{path}"),
+                text.replace("@VERSION@", env!("CARGO_PKG_VERSION"))
+                    .into_bytes(),
+            )
         };
         files.extend(texts.iter().map(file));
     }
@@ -80,7 +84,9 @@ fn check_name(name: &str) -> Result<(), ScaffoldError> {
         && name.chars().all(plain)
         && !name.ends_with('-');
     match name {
-        "larder" | "larder-dev" | "larder-provider" => Err(ScaffoldError::Reserved(name.to_owned())),
+        "larder" | "larder-dev" | "larder-provider" => {
+            Err(ScaffoldError::Reserved(name.to_owned()))
+        }
         _ if fits => Ok(()),
         _ => Err(ScaffoldError::Name(name.escape_debug().take(80).collect())),
     }
@@ -89,12 +95,20 @@ fn check_name(name: &str) -> Result<(), ScaffoldError> {
 fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<Files, ScaffoldError> {
     let mut files = Files::new();
     let replaced = |text: &str| {
-        let text = text.replace("@NAME@", name).replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+        let text = text
+            .replace("@NAME@", name)
+            .replace("@VERSION@", env!("CARGO_PKG_VERSION"));
         let placeholders = example.placeholders().iter();
-        placeholders.fold(text, |text, (placeholder, value)| text.replace(placeholder, value))
+        placeholders.fold(text, |text, (placeholder, value)| {
+            text.replace(placeholder, value)
+        })
     };
     let mut add = |texts: &[(&str, &str)]| {
-        files.extend(texts.iter().map(|(path, text)| ((*path).to_owned(), replaced(text).into_bytes())));
+        files.extend(
+            texts
+                .iter()
+                .map(|(path, text)| ((*path).to_owned(), replaced(text).into_bytes())),
+        );
     };
     add(project_files::template(language));
     // Replaces the source file of the template.
@@ -104,19 +118,37 @@ fn files(language: ProjectLanguage, example: Example, name: &str) -> Result<File
         // For the other languages the compiler reads the contract, or the SDK contains bindings.
         let abilities: &[Ability] = match example {
             Example::Resources => &[],
-            Example::Interactive => &[Ability::Tools, Ability::Prompts, Ability::Search, Ability::Settings],
+            Example::Interactive => &[
+                Ability::Tools,
+                Ability::Prompts,
+                Ability::Search,
+                Ability::Settings,
+            ],
         };
         let bindings = bindings::bindings(&BindingsLanguage::C, abilities)?;
-        files.extend(bindings.into_iter().map(|(path, bytes)| (format!("bindings/{path}"), bytes)));
+        files.extend(
+            bindings
+                .into_iter()
+                .map(|(path, bytes)| (format!("bindings/{path}"), bytes)),
+        );
     }
     Ok(files)
 }
 
 /// Writes into a temporary folder and renames it, so that an interruption leaves no partial project.
 fn write_project(folder: &Path, files: &Files) -> Result<(), DiskError> {
-    let failed = |error| DiskError { path: folder.to_owned(), error };
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let new = tempfile::Builder::new().prefix(".larder-new-").tempdir_in(parent).map_err(failed)?;
+    let failed = |error| DiskError {
+        path: folder.to_owned(),
+        error,
+    };
+    let parent = folder
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let new = tempfile::Builder::new()
+        .prefix(".larder-new-")
+        .tempdir_in(parent)
+        .map_err(failed)?;
     let inside = new.path().join("project");
     disk::write_into(&inside, files)?;
     fs::rename(&inside, folder).map_err(failed)
@@ -131,11 +163,29 @@ mod tests {
         for good in ["a", "my-notes", "x2"] {
             assert!(check_name(good).is_ok(), "{good}");
         }
-        for bad in ["", "My", "2x", "a b", "a/b", "../a", "-a", "a-", "ä", "a_b", &"x".repeat(65)] {
-            assert!(matches!(check_name(bad), Err(ScaffoldError::Name(_))), "{bad:?}");
+        for bad in [
+            "",
+            "My",
+            "2x",
+            "a b",
+            "a/b",
+            "../a",
+            "-a",
+            "a-",
+            "ä",
+            "a_b",
+            &"x".repeat(65),
+        ] {
+            assert!(
+                matches!(check_name(bad), Err(ScaffoldError::Name(_))),
+                "{bad:?}"
+            );
         }
         for taken in ["larder", "larder-dev", "larder-provider"] {
-            assert!(matches!(check_name(taken), Err(ScaffoldError::Reserved(_))), "{taken}");
+            assert!(
+                matches!(check_name(taken), Err(ScaffoldError::Reserved(_))),
+                "{taken}"
+            );
         }
     }
 
@@ -145,10 +195,18 @@ mod tests {
         for language in ProjectLanguage::ALL {
             let plain = files(language, Example::Resources, "notes").unwrap();
             let interactive = files(language, Example::Interactive, "notes").unwrap();
-            assert_eq!(plain.keys().collect::<Vec<_>>(), interactive.keys().collect::<Vec<_>>());
-            let [(source, text)] = Example::Interactive.source(language) else { panic!() };
+            assert_eq!(
+                plain.keys().collect::<Vec<_>>(),
+                interactive.keys().collect::<Vec<_>>()
+            );
+            let [(source, text)] = Example::Interactive.source(language) else {
+                panic!()
+            };
             assert_ne!(plain[*source], interactive[*source]);
-            assert!(text.contains("greet") && text.contains("\"world\""), "{source}");
+            assert!(
+                text.contains("greet") && text.contains("\"world\""),
+                "{source}"
+            );
         }
     }
 
@@ -173,7 +231,9 @@ mod tests {
                 fs::remove_dir_all(&folder).unwrap();
             }
         }
-        let c = |name: &str, folder: &Path| scaffold(ProjectLanguage::C, Example::Resources, name, folder);
+        let c = |name: &str, folder: &Path| {
+            scaffold(ProjectLanguage::C, Example::Resources, name, folder)
+        };
         assert!(c("not a name", &folder).is_err());
         let error = c("notes", &root.path().join("gone/notes")).unwrap_err();
         assert!(matches!(error, ScaffoldError::Disk(_)), "{error}");

@@ -22,7 +22,10 @@ pub(super) fn sdk(language: ProjectLanguage) -> Vec<(&'static str, TextFiles)> {
             ]
         }
         ProjectLanguage::Python => {
-            vec![("larder_provider", PYTHON_SDK), ("larder_provider/wit", contract::wit())]
+            vec![
+                ("larder_provider", PYTHON_SDK),
+                ("larder_provider/wit", contract::wit()),
+            ]
         }
         ProjectLanguage::JavaScript | ProjectLanguage::TypeScript => vec![
             ("larder-provider", JAVASCRIPT_SDK),
@@ -35,7 +38,10 @@ pub(super) fn sdk(language: ProjectLanguage) -> Vec<(&'static str, TextFiles)> {
 }
 
 /// Unlike the manifest in the repository, it does not belong to a workspace.
-const RUST_SDK_MANIFEST: TextFiles = &[("Cargo.toml", include_str!("../templates/rust/sdk/Cargo.toml.in"))];
+const RUST_SDK_MANIFEST: TextFiles = &[(
+    "Cargo.toml",
+    include_str!("../templates/rust/sdk/Cargo.toml.in"),
+)];
 
 const RUST_SDK: TextFiles = copies! { "rust-sdk/":
     "README.md",
@@ -292,7 +298,8 @@ mod tests {
             let item = item.unwrap();
             let name = item.file_name().into_string().unwrap();
             let path = format!("{prefix}{name}");
-            let excluded = ["test", "tests", "target", "node_modules", "__pycache__"].contains(&&*name);
+            let excluded =
+                ["test", "tests", "target", "node_modules", "__pycache__"].contains(&&*name);
             let kind = item.file_type().unwrap();
             let included = !excluded && !kind.is_symlink() && !name.ends_with("_test.go");
             match kind.is_dir() {
@@ -305,11 +312,20 @@ mod tests {
 
     fn check(language: ProjectLanguage, folder: &str) {
         let mut found = BTreeSet::new();
-        list_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder), "", &mut found);
+        list_files(
+            &Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../..")
+                .join(folder),
+            "",
+            &mut found,
+        );
         // The template has its own Cargo.toml, without a workspace.
         found.retain(|name| language != ProjectLanguage::Rust || name != "Cargo.toml");
-        let included: BTreeSet<String> =
-            sdk(language)[0].1.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let included: BTreeSet<String> = sdk(language)[0]
+            .1
+            .iter()
+            .map(|(name, _)| (*name).to_owned())
+            .collect();
         assert_eq!(included, found, "{folder}");
     }
 
@@ -325,7 +341,9 @@ mod tests {
         let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/sdk");
         let manifest = fs::read_to_string(sdk.join("Cargo.toml")).unwrap();
         let copied = RUST_SDK_MANIFEST[0].1;
-        let (features, _) = manifest[manifest.find("[features]").unwrap()..].split_once("\n# For").unwrap();
+        let (features, _) = manifest[manifest.find("[features]").unwrap()..]
+            .split_once("\n# For")
+            .unwrap();
         assert!(copied.contains(features.trim_end()), "{features}");
     }
 }
