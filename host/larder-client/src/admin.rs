@@ -11,17 +11,29 @@ pub(super) async fn status<T: DeserializeOwned>(
     admin: &str,
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
-    get(admin, "/api/status", options).await.map_err(|error| match error {
-        ClientError::Admin { url, status: 404, .. } | ClientError::Status { url, status: 404, .. } => {
-            ClientError::NoStatus(url)
-        }
-        error => error,
-    })
+    get(admin, "/api/status", options)
+        .await
+        .map_err(|error| match error {
+            ClientError::Admin {
+                url, status: 404, ..
+            }
+            | ClientError::Status {
+                url, status: 404, ..
+            } => ClientError::NoStatus(url),
+            error => error,
+        })
 }
 
 /// Fetches a health check. Only status 503 means that the server is not healthy.
-pub(super) async fn health(admin: &str, check: &str, options: &HttpOptions) -> Result<bool, ClientError> {
-    match HttpTransport::for_admin(admin, &format!("/{check}"), options)?.get_body().await {
+pub(super) async fn health(
+    admin: &str,
+    check: &str,
+    options: &HttpOptions,
+) -> Result<bool, ClientError> {
+    match HttpTransport::for_admin(admin, &format!("/{check}"), options)?
+        .get_body()
+        .await
+    {
         Ok(_) => Ok(true),
         Err(ClientError::Status { status: 503, .. }) => Ok(false),
         Err(error) => Err(admin_error(error)),
@@ -35,7 +47,10 @@ pub(super) async fn reload<T: DeserializeOwned>(
 ) -> Result<T, ClientError> {
     let hint = "this server cannot be told to reload; send SIGHUP to its process";
     let transport = HttpTransport::for_admin(admin, "/reload", options)?;
-    parse(&transport, &transport.post_empty(hint).await.map_err(admin_error)?)
+    parse(
+        &transport,
+        &transport.post_empty(hint).await.map_err(admin_error)?,
+    )
 }
 
 /// Makes the server with this admin address delete the stored values of a provider, and returns the result.
@@ -47,7 +62,10 @@ pub(super) async fn forget<T: DeserializeOwned>(
     let path = format!("/forget?team={team}&provider={provider}");
     let hint = "this server cannot delete values";
     let transport = HttpTransport::for_admin(admin, &path, options)?;
-    parse(&transport, &transport.post_empty(hint).await.map_err(admin_error)?)
+    parse(
+        &transport,
+        &transport.post_empty(hint).await.map_err(admin_error)?,
+    )
 }
 
 /// Fetches JSON from a path of the API, such as `/api/approvals`.
@@ -68,7 +86,10 @@ pub(super) async fn post<T: DeserializeOwned>(
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
     let transport = HttpTransport::for_admin(admin, path, options)?;
-    parse(&transport, &transport.call_admin(Some(json.to_string())).await?)
+    parse(
+        &transport,
+        &transport.call_admin(Some(json.to_string())).await?,
+    )
 }
 
 /// Opens the stream of events of a path of the API.
@@ -77,7 +98,9 @@ pub(super) async fn events(
     path: &str,
     options: &HttpOptions,
 ) -> Result<AdminEvents, ClientError> {
-    HttpTransport::for_admin(admin, path, options)?.open_admin_events().await
+    HttpTransport::for_admin(admin, path, options)?
+        .open_admin_events()
+        .await
 }
 
 fn parse<T: DeserializeOwned>(transport: &HttpTransport, body: &[u8]) -> Result<T, ClientError> {

@@ -119,7 +119,11 @@ impl ClientBuilder {
     }
 
     /// Fetches JSON from the API of the server with this admin address. The path begins with `/api/`.
-    pub async fn admin_get<T: DeserializeOwned>(self, admin: &str, path: &str) -> Result<T, ClientError> {
+    pub async fn admin_get<T: DeserializeOwned>(
+        self,
+        admin: &str,
+        path: &str,
+    ) -> Result<T, ClientError> {
         super::admin::get(admin, path, &self.http).await
     }
 
@@ -144,7 +148,11 @@ impl ClientBuilder {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        handshake(Transport::Lines(LineTransport::new(input, output)), self.revision).await
+        handshake(
+            Transport::Lines(LineTransport::new(input, output)),
+            self.revision,
+        )
+        .await
     }
 
     /// Starts a server process and connects to its standard input and output. [`Client::close`] ends the
@@ -166,7 +174,11 @@ impl Client {
     /// Connects to an endpoint such as `http://127.0.0.1:7878/mcp`, with a bearer token if there is one.
     pub async fn http(url: &str, token: Option<&str>) -> Result<Self, ClientError> {
         let builder = Self::builder();
-        token.into_iter().fold(builder, |builder, token| builder.token(token)).http(url).await
+        token
+            .into_iter()
+            .fold(builder, |builder, token| builder.token(token))
+            .http(url)
+            .await
     }
 
     /// Connects to a server that reads and writes one message per line.
@@ -202,17 +214,28 @@ mod tests {
     #[test]
     fn debug_output_hides_secrets() {
         let builder = Client::builder().token("sesame").header("x-key", "crowbar");
-        let shown = format!("{builder:?} {:?}", HttpTransport::new("https://x/mcp", &builder.http).unwrap());
-        assert!(shown.contains("x-key") && !shown.contains("sesame"), "{shown}");
+        let shown = format!(
+            "{builder:?} {:?}",
+            HttpTransport::new("https://x/mcp", &builder.http).unwrap()
+        );
+        assert!(
+            shown.contains("x-key") && !shown.contains("sesame"),
+            "{shown}"
+        );
         assert!(!shown.contains("crowbar"), "{shown}");
     }
 
     #[tokio::test]
     async fn reports_a_refused_connection() {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         let url = format!("http://127.0.0.1:{port}/mcp");
         let error = Client::http(&url, None).await.unwrap_err();
-        let expected = format!("cannot reach {url}: connection refused; is `larder serve` running?");
+        let expected =
+            format!("cannot reach {url}: connection refused; is `larder serve` running?");
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -14,21 +14,36 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Child(tokio::process::Child);
 
 impl Child {
-    pub(super) fn start(mut command: Command) -> Result<(Self, ChildStdout, ChildStdin), ClientError> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    pub(super) fn start(
+        mut command: Command,
+    ) -> Result<(Self, ChildStdout, ChildStdin), ClientError> {
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
         let started = command.spawn();
         let mut child = started.map_err(|error| ClientError::NotStarted {
-            program: command.as_std().get_program().to_string_lossy().escape_debug().to_string(),
+            program: command
+                .as_std()
+                .get_program()
+                .to_string_lossy()
+                .escape_debug()
+                .to_string(),
             why: error.to_string(),
         })?;
         let (input, output) = (child.stdout.take(), child.stdin.take());
-        let (Some(input), Some(output)) = (input, output) else { return Err(ClientError::Closed) };
+        let (Some(input), Some(output)) = (input, output) else {
+            return Err(ClientError::Closed);
+        };
         Ok((Self(child), input, output))
     }
 
     /// Waits until the process exits, and kills it after a timeout. Its input must have ended.
     pub(super) async fn end(mut self) {
-        if tokio::time::timeout(EXIT_TIMEOUT, self.0.wait()).await.is_err() {
+        if tokio::time::timeout(EXIT_TIMEOUT, self.0.wait())
+            .await
+            .is_err()
+        {
             // An error means that the process has exited in the meantime.
             _ = self.0.kill().await;
         }

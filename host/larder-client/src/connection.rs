@@ -10,8 +10,8 @@ use super::error::ClientError;
 use super::filter::Filter;
 use super::message::{self, Incoming, OnMessage, Outgoing, ignore_message};
 use super::results::{
-    CompleteResult, Completion, Page, Progress, Prompt, PromptResult, ReadResult, Resource, ResourceTemplate,
-    SearchResult, Tool, ToolResult,
+    CompleteResult, Completion, Page, Progress, Prompt, PromptResult, ReadResult, Resource,
+    ResourceTemplate, SearchResult, Tool, ToolResult,
 };
 use super::search::Search;
 use super::transport::Transport;
@@ -37,7 +37,8 @@ impl Client {
         filter: &Filter,
         cursor: Option<&str>,
     ) -> Result<Page<Resource>, ClientError> {
-        self.send_request("resources/list", page(filter, cursor), None).await
+        self.send_request("resources/list", page(filter, cursor), None)
+            .await
     }
 
     /// Returns one page of the templates that match a filter.
@@ -46,12 +47,14 @@ impl Client {
         filter: &Filter,
         cursor: Option<&str>,
     ) -> Result<Page<ResourceTemplate>, ClientError> {
-        self.send_request("resources/templates/list", page(filter, cursor), None).await
+        self.send_request("resources/templates/list", page(filter, cursor), None)
+            .await
     }
 
     /// Reads a resource.
     pub async fn read(&mut self, uri: &str) -> Result<ReadResult, ClientError> {
-        self.send_request("resources/read", json!({ "uri": uri }), Some(uri)).await
+        self.send_request("resources/read", json!({ "uri": uri }), Some(uri))
+            .await
     }
 
     /// Reads a resource and calls `on_progress` with each progress report. If that returns
@@ -82,7 +85,8 @@ impl Client {
             Some(progress) => on_progress(progress),
             None => ControlFlow::Continue(()),
         };
-        self.send_request_with("resources/read", params, Some(uri), &mut on_message).await
+        self.send_request_with("resources/read", params, Some(uri), &mut on_message)
+            .await
     }
 
     /// Reads a resource unless its current version is `version`. None if it is.
@@ -112,11 +116,15 @@ impl Client {
             "argument": { "name": variable, "value": prefix },
         });
         if !arguments.is_empty() {
-            let arguments: Map<_, _> =
-                arguments.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+            let arguments: Map<_, _> = arguments
+                .iter()
+                .map(|(name, value)| (name.clone(), json!(value)))
+                .collect();
             params["context"] = json!({ "arguments": arguments });
         }
-        let result: CompleteResult = self.send_request("completion/complete", params, None).await?;
+        let result: CompleteResult = self
+            .send_request("completion/complete", params, None)
+            .await?;
         Ok(result.completion)
     }
 
@@ -136,7 +144,8 @@ impl Client {
 
     /// Returns one page of the tools.
     pub async fn tools(&mut self, cursor: Option<&str>) -> Result<Page<Tool>, ClientError> {
-        self.send_request("tools/list", page(&Filter::default(), cursor), None).await
+        self.send_request("tools/list", page(&Filter::default(), cursor), None)
+            .await
     }
 
     /// Calls a tool.
@@ -145,12 +154,18 @@ impl Client {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<ToolResult, ClientError> {
-        self.send_request("tools/call", json!({ "name": name, "arguments": arguments }), Some(name)).await
+        self.send_request(
+            "tools/call",
+            json!({ "name": name, "arguments": arguments }),
+            Some(name),
+        )
+        .await
     }
 
     /// Returns one page of the prompts.
     pub async fn prompts(&mut self, cursor: Option<&str>) -> Result<Page<Prompt>, ClientError> {
-        self.send_request("prompts/list", page(&Filter::default(), cursor), None).await
+        self.send_request("prompts/list", page(&Filter::default(), cursor), None)
+            .await
     }
 
     /// Returns the messages of a prompt.
@@ -159,9 +174,16 @@ impl Client {
         name: &str,
         arguments: &[(String, String)],
     ) -> Result<PromptResult, ClientError> {
-        let arguments: Map<_, _> =
-            arguments.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-        self.send_request("prompts/get", json!({ "name": name, "arguments": arguments }), Some(name)).await
+        let arguments: Map<_, _> = arguments
+            .iter()
+            .map(|(name, value)| (name.clone(), json!(value)))
+            .collect();
+        self.send_request(
+            "prompts/get",
+            json!({ "name": name, "arguments": arguments }),
+            Some(name),
+        )
+        .await
     }
 
     /// Calls any method by its name and deserializes the result.
@@ -180,7 +202,8 @@ impl Client {
         params: Map<String, Value>,
     ) -> Result<T, ClientError> {
         let name = message::header_name(method, &params);
-        self.send_request(method, params.into(), name.as_deref()).await
+        self.send_request(method, params.into(), name.as_deref())
+            .await
     }
 
     /// Ends the session if there is one, and the server process if this client started it.
@@ -197,7 +220,8 @@ impl Client {
         params: Value,
         name: Option<&str>,
     ) -> Result<T, ClientError> {
-        self.send_request_with(method, params, name, &mut ignore_message).await
+        self.send_request_with(method, params, name, &mut ignore_message)
+            .await
     }
 
     async fn send_request_with<T: DeserializeOwned>(
@@ -209,7 +233,10 @@ impl Client {
     ) -> Result<T, ClientError> {
         self.last_id = self.last_id.saturating_add(1);
         let request = Outgoing::request(self.last_id, self.era, method, params, name);
-        self.transport.exchange(&request, self.era, on_message).await?.result(method)
+        self.transport
+            .exchange(&request, self.era, on_message)
+            .await?
+            .result(method)
     }
 }
 

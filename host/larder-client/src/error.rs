@@ -64,7 +64,10 @@ pub enum ClientError {
         why: Option<String>,
     },
     /// The server does not allow this client.
-    #[error("{url} refuses this client (HTTP 403){}: ask its operator for access", reason(why))]
+    #[error(
+        "{url} refuses this client (HTTP 403){}: ask its operator for access",
+        reason(why)
+    )]
     Forbidden {
         /// The URL.
         url: String,
@@ -142,7 +145,9 @@ impl ClientError {
 }
 
 fn reason(why: &Option<String>) -> String {
-    why.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
+    why.as_ref()
+        .map(|why| format!(": {why}"))
+        .unwrap_or_default()
 }
 
 /// A JSON-RPC error object.

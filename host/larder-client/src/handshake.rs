@@ -23,16 +23,29 @@ pub(super) async fn handshake(
 ) -> Result<Client, ClientError> {
     if requested.is_none_or(Revision::is_modern) {
         match discover(&mut transport).await {
-            Ok(true) => return Ok(Client { transport, era: Era::Modern, last_id: 1 }),
+            Ok(true) => {
+                return Ok(Client {
+                    transport,
+                    era: Era::Modern,
+                    last_id: 1,
+                });
+            }
             Err(error) if requested.is_some() || !may_be_legacy(&error) => return Err(error),
             Ok(false) if requested.is_some() => {
-                return Err(ClientError::NotMcp(format!("it does not support {}", Revision::MODERN)));
+                return Err(ClientError::NotMcp(format!(
+                    "it does not support {}",
+                    Revision::MODERN
+                )));
             }
             Ok(false) | Err(_) => {}
         }
     }
     let era = initialize(&mut transport, requested).await?;
-    Ok(Client { transport, era, last_id: 2 })
+    Ok(Client {
+        transport,
+        era,
+        last_id: 2,
+    })
 }
 
 #[derive(Deserialize)]
@@ -53,7 +66,10 @@ async fn discover(transport: &mut Transport) -> Result<bool, ClientError> {
         false => exchange.await,
     };
     let discovered: DiscoverResult = answer?.result("server/discover")?;
-    Ok(discovered.supported_versions.iter().any(|version| version == Revision::MODERN.as_str()))
+    Ok(discovered
+        .supported_versions
+        .iter()
+        .any(|version| version == Revision::MODERN.as_str()))
 }
 
 fn may_be_legacy(error: &ClientError) -> bool {
@@ -71,17 +87,28 @@ struct InitializeResult {
     protocol_version: String,
 }
 
-async fn initialize(transport: &mut Transport, requested: Option<Revision>) -> Result<Era, ClientError> {
+async fn initialize(
+    transport: &mut Transport,
+    requested: Option<Revision>,
+) -> Result<Era, ClientError> {
     let revision = requested.unwrap_or(Revision::LEGACY);
     let params = json!({
         "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client_info(),
     });
     let era = Era::Handshake(revision);
     let request = Outgoing::request(2, era, "initialize", params, None);
-    let answer = transport.exchange(&request, era, &mut ignore_message).await?;
+    let answer = transport
+        .exchange(&request, era, &mut ignore_message)
+        .await?;
     let answer: InitializeResult = answer.result("initialize")?;
-    let offered = answer.protocol_version.parse().ok().filter(|offered: &Revision| !offered.is_modern());
-    let era = match offered.filter(|offered| requested.is_none_or(|requested| requested == *offered)) {
+    let offered = answer
+        .protocol_version
+        .parse()
+        .ok()
+        .filter(|offered: &Revision| !offered.is_modern());
+    let era = match offered
+        .filter(|offered| requested.is_none_or(|requested| requested == *offered))
+    {
         Some(revision) => Era::Legacy(revision),
         None => {
             let version = answer.protocol_version.escape_debug();
@@ -92,7 +119,12 @@ async fn initialize(transport: &mut Transport, requested: Option<Revision>) -> R
             return Err(ClientError::NotMcp(why));
         }
     };
-    transport.notify(&Outgoing::notification("notifications/initialized", None), era).await?;
+    transport
+        .notify(
+            &Outgoing::notification("notifications/initialized", None),
+            era,
+        )
+        .await?;
     Ok(era)
 }
 
@@ -109,7 +141,9 @@ mod tests {
     async fn check(answers: &[&str], expected: Expect) {
         let (near, mut far) = tokio::io::duplex(64 << 10);
         for answer in answers {
-            far.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+            far.write_all(format!("{answer}\n").as_bytes())
+                .await
+                .unwrap();
         }
         far.shutdown().await.unwrap();
         let (input, output) = tokio::io::split(near);
@@ -122,7 +156,11 @@ mod tests {
         far.read_to_string(&mut received).await.unwrap();
         let summary = |line: &str| {
             let message: Value = serde_json::from_str(line).unwrap();
-            format!("{} {}\n", message["id"], message["method"].as_str().unwrap_or("reply"))
+            format!(
+                "{} {}\n",
+                message["id"],
+                message["method"].as_str().unwrap_or("reply")
+            )
         };
         expected.assert_eq(&(result + &received.lines().map(summary).collect::<String>()));
     }
@@ -131,8 +169,7 @@ mod tests {
 
     #[tokio::test]
     async fn connects_to_a_modern_server_with_one_request() {
-        let modern =
-            r#"{"id":1,"result":{"resultType":"complete","supportedVersions":["2027-01-01","2026-07-28"]}}"#;
+        let modern = r#"{"id":1,"result":{"resultType":"complete","supportedVersions":["2027-01-01","2026-07-28"]}}"#;
         check(
             &[modern],
             expect![[r#"
@@ -167,8 +204,12 @@ mod tests {
         "#]],
         )
         .await;
-        let between =
-            [UNKNOWN, r#"{"method":"notifications/message"}"#, r#"{"id":7,"method":"ping"}"#, initialized];
+        let between = [
+            UNKNOWN,
+            r#"{"method":"notifications/message"}"#,
+            r#"{"id":7,"method":"ping"}"#,
+            initialized,
+        ];
         check(
             &between,
             expect![[r#"

@@ -43,23 +43,41 @@ pub(super) struct HttpTransport {
 
 impl HttpTransport {
     pub(super) fn new(url: &str, options: &HttpOptions) -> Result<Self, ClientError> {
-        let Target { url, request_url: target, socket } = Target::new(url, options)?;
+        let Target {
+            url,
+            request_url: target,
+            socket,
+        } = Target::new(url, options)?;
         // An error means that a provider is installed already.
         _ = rustls::crypto::ring::default_provider().install_default();
         let headers = options.header_map()?;
         // A redirect would forward the token and turn POST into GET.
         let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-        let builder = builder.default_headers(headers).connect_timeout(CONNECT_TIMEOUT);
+        let builder = builder
+            .default_headers(headers)
+            .connect_timeout(CONNECT_TIMEOUT);
         let builder = builder.read_timeout(READ_TIMEOUT);
         // A proxy cannot reach the loopback addresses of this machine.
-        let builder = if is_local(&target) { builder.no_proxy() } else { builder };
+        let builder = if is_local(&target) {
+            builder.no_proxy()
+        } else {
+            builder
+        };
         let builder = builder.tls_certs_merge(options.certificates()?);
         let builder = match socket {
             Some(path) => builder.unix_socket(path),
             None => builder,
         };
-        let client = builder.build().map_err(|error| request_error(&url, &error))?;
-        Ok(Self { url, target, client, session: None, pending_request: None })
+        let client = builder
+            .build()
+            .map_err(|error| request_error(&url, &error))?;
+        Ok(Self {
+            url,
+            target,
+            client,
+            session: None,
+            pending_request: None,
+        })
     }
 
     pub(super) async fn exchange(
@@ -78,7 +96,10 @@ impl HttpTransport {
             self.session = response.headers().get(SESSION_HEADER).cloned();
         }
         let answer = match is_stream(&response) {
-            true => self.answer_in_stream(response, request.id, era, on_message).await,
+            true => {
+                self.answer_in_stream(response, request.id, era, on_message)
+                    .await
+            }
             false => self.answer(response).await,
         };
         // After any other error the server may still be working on the request.
@@ -88,7 +109,11 @@ impl HttpTransport {
         answer
     }
 
-    pub(super) async fn notify(&mut self, notification: &Outgoing<'_>, era: Era) -> Result<(), ClientError> {
+    pub(super) async fn notify(
+        &mut self,
+        notification: &Outgoing<'_>,
+        era: Era,
+    ) -> Result<(), ClientError> {
         let response = self.post(notification, era).await?;
         match response.status().is_success() {
             true => Ok(()),
@@ -104,7 +129,11 @@ impl HttpTransport {
             status @ StatusCode::UNAUTHORIZED => Err(self.access_error(status, None)),
             status if !status.is_success() => {
                 let hint = "no status is available to this client".into();
-                Err(ClientError::Status { url: self.url.to_string(), status: status.as_u16(), hint })
+                Err(ClientError::Status {
+                    url: self.url.to_string(),
+                    status: status.as_u16(),
+                    hint,
+                })
             }
             _ => self.body(response).await,
         }
@@ -123,11 +152,17 @@ impl HttpTransport {
             }
             status => {
                 let hint = match status {
-                    StatusCode::FORBIDDEN => "configure `admin.token` to allow this from other machines",
+                    StatusCode::FORBIDDEN => {
+                        "configure `admin.token` to allow this from other machines"
+                    }
                     _ => unknown,
                 };
                 let (url, hint) = (self.url.to_string(), hint.into());
-                Err(ClientError::Status { url, status: status.as_u16(), hint })
+                Err(ClientError::Status {
+                    url,
+                    status: status.as_u16(),
+                    hint,
+                })
             }
         }
     }
@@ -135,7 +170,10 @@ impl HttpTransport {
     /// Ends the session. Ignores errors: a server that does not know the session has ended it already.
     pub(super) async fn end_session(self, era: Era) {
         if self.session.is_some() {
-            _ = self.with_headers(self.client.delete(self.target.clone()), era).send().await;
+            _ = self
+                .with_headers(self.client.delete(self.target.clone()), era)
+                .send()
+                .await;
         }
     }
 
@@ -147,7 +185,10 @@ impl HttpTransport {
                 post = post.header("mcp-name", header_text(name));
             }
         }
-        post.body(message.body.clone()).send().await.map_err(|error| request_error(&self.url, &error))
+        post.body(message.body.clone())
+            .send()
+            .await
+            .map_err(|error| request_error(&self.url, &error))
     }
 
     fn with_headers(&self, mut request: RequestBuilder, era: Era) -> RequestBuilder {
@@ -164,20 +205,30 @@ impl HttpTransport {
     /// itself.
     async fn answer(&self, response: Response) -> Result<Incoming, ClientError> {
         let status = response.status();
-        let location = response.headers().get("location").and_then(|to| to.to_str().ok()).map(str::to_owned);
+        let location = response
+            .headers()
+            .get("location")
+            .and_then(|to| to.to_str().ok())
+            .map(str::to_owned);
         let body = self.body(response).await?;
         let message = Incoming::parse(&body).and_then(|message| match message.method {
             None => Ok(message),
             Some(_) => Err(ClientError::NotMcp("a request instead of an answer".into())),
         });
         match message {
-            Ok(message) if is_access(status) => Err(self.access_error(status, message.error_message())),
+            Ok(message) if is_access(status) => {
+                Err(self.access_error(status, message.error_message()))
+            }
             Err(_) if status == StatusCode::UNAUTHORIZED => Err(self.access_error(status, None)),
             Ok(message) => Ok(message),
             Err(error) if status.is_success() => Err(error),
             Err(_) => {
                 let hint = status_hint(status, location.as_deref());
-                Err(ClientError::Status { url: self.url.to_string(), status: status.as_u16(), hint })
+                Err(ClientError::Status {
+                    url: self.url.to_string(),
+                    status: status.as_u16(),
+                    hint,
+                })
             }
         }
     }
@@ -211,7 +262,10 @@ impl HttpTransport {
     ) -> Result<Incoming, ClientError> {
         let mut messages = MessageStream::new(response, self.url.clone());
         loop {
-            let message = self.next(&mut messages, era).await?.ok_or(ClientError::Closed)?;
+            let message = self
+                .next(&mut messages, era)
+                .await?
+                .ok_or(ClientError::Closed)?;
             if message.answers(id) {
                 return Ok(message);
             }
@@ -228,7 +282,10 @@ impl HttpTransport {
     /// Sends a cancellation in a legacy session. In the modern era, closing the stream cancels the request.
     async fn cancel(&self, id: Option<u64>, era: Era) -> Result<(), ClientError> {
         match (era, id) {
-            (Era::Legacy(_), Some(id)) => self.post(&Outgoing::cancellation(id), era).await.map(|_| ()),
+            (Era::Legacy(_), Some(id)) => self
+                .post(&Outgoing::cancellation(id), era)
+                .await
+                .map(|_| ()),
             _ => Ok(()),
         }
     }
@@ -245,18 +302,24 @@ impl HttpTransport {
                 Ok(Some(message)) => return Ok(Some(message)),
                 Ok(None) => Ok(None),
                 Err(
-                    error
-                    @ (ClientError::Closed | ClientError::TimedOut(_) | ClientError::Unreachable { .. }),
+                    error @ (ClientError::Closed
+                    | ClientError::TimedOut(_)
+                    | ClientError::Unreachable { .. }),
                 ) => Err(error),
                 Err(error) => return Err(error),
             };
             if !matches!(era, Era::Legacy(_)) {
                 return ended;
             }
-            let Some(resume_point) = messages.resume_point() else { return ended };
+            let Some(resume_point) = messages.resume_point() else {
+                return ended;
+            };
             tokio::time::sleep(resume_point.delay).await;
             // If the server does not resume the stream, its end is the result.
-            match self.get_stream(era, Some(&resume_point.last_event_id)).await {
+            match self
+                .get_stream(era, Some(&resume_point.last_event_id))
+                .await
+            {
                 Ok(response) if response.status().is_success() && is_stream(&response) => {
                     messages.resume(response);
                 }
@@ -283,26 +346,42 @@ impl HttpTransport {
         self.messages(response).await
     }
 
-    async fn get_stream(&self, era: Era, last_event_id: Option<&str>) -> Result<Response, ClientError> {
+    async fn get_stream(
+        &self,
+        era: Era,
+        last_event_id: Option<&str>,
+    ) -> Result<Response, ClientError> {
         let mut get = self.with_headers(self.client.get(self.target.clone()), era);
         if let Some(id) = last_event_id {
             get = get.header("last-event-id", id);
         }
-        get.send().await.map_err(|error| request_error(&self.url, &error))
+        get.send()
+            .await
+            .map_err(|error| request_error(&self.url, &error))
     }
 
     async fn messages(&self, response: Response) -> Result<MessageStream, ClientError> {
         if response.status().is_success() && is_stream(&response) {
             return Ok(MessageStream::new(response, self.url.clone()));
         }
-        let answer: serde_json::Value = self.answer(response).await?.result("the request to listen")?;
-        Err(ClientError::NotMcp(format!("expected a stream, got {answer}")))
+        let answer: serde_json::Value = self
+            .answer(response)
+            .await?
+            .result("the request to listen")?;
+        Err(ClientError::NotMcp(format!(
+            "expected a stream, got {answer}"
+        )))
     }
 
     /// Sends the reply to a request of the server.
     pub(super) async fn reply(&self, body: String, era: Era) -> Result<(), ClientError> {
-        let post = self.with_headers(self.client.post(self.target.clone()), era).body(body);
-        post.send().await.map(|_| ()).map_err(|error| request_error(&self.url, &error))
+        let post = self
+            .with_headers(self.client.post(self.target.clone()), era)
+            .body(body);
+        post.send()
+            .await
+            .map(|_| ())
+            .map_err(|error| request_error(&self.url, &error))
     }
 }
 
@@ -311,6 +390,9 @@ fn is_access(status: StatusCode) -> bool {
 }
 
 fn is_stream(response: &Response) -> bool {
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
 }

@@ -97,8 +97,8 @@ pub use http::AdminEvents;
 pub use listen::{ListenTargets, ListeningClient, ResourceChange};
 pub use message::Notification;
 pub use results::{
-    Completion, Content, NotBase64, Page, Progress, Prompt, PromptArgument, PromptMessage, PromptResult,
-    ReadResult, Resource, ResourceTemplate, SearchResult, Tool, ToolResult,
+    Completion, Content, NotBase64, Page, Progress, Prompt, PromptArgument, PromptMessage,
+    PromptResult, ReadResult, Resource, ResourceTemplate, SearchResult, Tool, ToolResult,
 };
 pub use revision::{Revision, UnknownRevision};
 pub use search::Search;

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use tokio::io::{
-    AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _,
-    BufReader,
+    AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite,
+    AsyncWriteExt as _, BufReader,
 };
 
 use super::child::Child;
@@ -35,12 +35,21 @@ impl LineTransport {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let (input, output) = (Box::new(BufReader::new(input)), Box::new(output));
-        Self { input, output, partial_line: Vec::new(), pending_request: None, child: None }
+        Self {
+            input,
+            output,
+            partial_line: Vec::new(),
+            pending_request: None,
+            child: None,
+        }
     }
 
     /// Sets the server process, which [`Self::close`] ends.
     pub(super) fn with_child(self, child: Child) -> Self {
-        Self { child: Some(Box::new(child)), ..self }
+        Self {
+            child: Some(Box::new(child)),
+            ..self
+        }
     }
 
     pub(super) async fn exchange(
@@ -77,7 +86,10 @@ impl LineTransport {
 
     pub(super) async fn send(&mut self, body: &str) -> Result<(), ClientError> {
         let line = format!("{body}\n");
-        self.output.write_all(line.as_bytes()).await.map_err(|_| ClientError::Closed)?;
+        self.output
+            .write_all(line.as_bytes())
+            .await
+            .map_err(|_| ClientError::Closed)?;
         self.output.flush().await.map_err(|_| ClientError::Closed)
     }
 
@@ -86,7 +98,10 @@ impl LineTransport {
         loop {
             let left = (MAX_MESSAGE_BYTES + 1).saturating_sub(self.partial_line.len()) as u64;
             let mut bounded = (&mut self.input).take(left);
-            bounded.read_until(b'\n', &mut self.partial_line).await.map_err(|_| ClientError::Closed)?;
+            bounded
+                .read_until(b'\n', &mut self.partial_line)
+                .await
+                .map_err(|_| ClientError::Closed)?;
             let line = std::mem::take(&mut self.partial_line);
             return match line.last() {
                 None => Err(ClientError::Closed),
@@ -99,7 +114,12 @@ impl LineTransport {
 
     /// Closes the input and output, and waits for the server process if there is one.
     pub(super) async fn close(self) {
-        let Self { input, output, child, .. } = self;
+        let Self {
+            input,
+            output,
+            child,
+            ..
+        } = self;
         drop((input, output));
         if let Some(child) = child {
             child.end().await;

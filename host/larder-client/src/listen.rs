@@ -52,7 +52,10 @@ pub struct ListeningClient {
 
 #[derive(Debug)]
 enum Feed {
-    Http { http: Box<HttpTransport>, messages: Box<MessageStream> },
+    Http {
+        http: Box<HttpTransport>,
+        messages: Box<MessageStream>,
+    },
     Lines(LineTransport),
 }
 
@@ -90,9 +93,13 @@ impl ListeningClient {
             return Ok(Some(early));
         }
         loop {
-            let Some(message) = self.message().await? else { return Ok(None) };
+            let Some(message) = self.message().await? else {
+                return Ok(None);
+            };
             if self.ends_listening(&message) {
-                return message.result::<Value>("subscriptions/listen").map(|_| None);
+                return message
+                    .result::<Value>("subscriptions/listen")
+                    .map(|_| None);
             }
             if let Some(notification) = message.notification() {
                 return Ok(Some(notification));
@@ -147,7 +154,10 @@ impl ListeningClient {
     /// ```
     pub fn stream(self) -> impl Stream<Item = Result<ResourceChange, ClientError>> + Send {
         stream::try_unfold(self, |mut listening| async move {
-            Ok(listening.next_change().await?.map(|change| (change, listening)))
+            Ok(listening
+                .next_change()
+                .await?
+                .map(|change| (change, listening)))
         })
     }
 
@@ -176,7 +186,11 @@ impl ListeningClient {
     }
 
     async fn modern(client: Client, targets: &ListenTargets) -> Result<Self, ClientError> {
-        let Client { transport, era, last_id } = client;
+        let Client {
+            transport,
+            era,
+            last_id,
+        } = client;
         let id = last_id.saturating_add(1);
         let notifications =
             json!({ "resourcesListChanged": targets.list, "resourceSubscriptions": targets.uris });
@@ -185,7 +199,10 @@ impl ListeningClient {
         let feed = match transport {
             Transport::Http(http) => {
                 let messages = http.open_stream(&request, era).await?;
-                Feed::Http { http: Box::new(http), messages: Box::new(messages) }
+                Feed::Http {
+                    http: Box::new(http),
+                    messages: Box::new(messages),
+                }
             }
             Transport::Lines(mut lines) => {
                 lines.cancel_pending().await?;
@@ -194,7 +211,14 @@ impl ListeningClient {
             }
         };
         let honoured = ListenTargets::default();
-        let mut listening = Self { feed, era, listen_id: id, last_id: id, honoured, early: VecDeque::new() };
+        let mut listening = Self {
+            feed,
+            era,
+            listen_id: id,
+            last_id: id,
+            honoured,
+            early: VecDeque::new(),
+        };
         listening.receive_acknowledgement().await?;
         Ok(listening)
     }
@@ -212,36 +236,65 @@ impl ListeningClient {
             return Err(ClientError::Closed);
         }
         if first.method.as_deref() != Some("notifications/subscriptions/acknowledged") {
-            return Err(ClientError::NotMcp("it does not acknowledge the subscriptions".into()));
+            return Err(ClientError::NotMcp(
+                "it does not acknowledge the subscriptions".into(),
+            ));
         }
         let honoured = &first.params["notifications"];
-        let uris = honoured["resourceSubscriptions"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let uris = honoured["resourceSubscriptions"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         self.honoured = ListenTargets {
-            uris: uris.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            uris: uris
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
             list: honoured["resourcesListChanged"].as_bool().unwrap_or(false),
         };
         Ok(())
     }
 
     async fn legacy(client: Client, targets: &ListenTargets) -> Result<Self, ClientError> {
-        let Client { transport, era, last_id } = client;
+        let Client {
+            transport,
+            era,
+            last_id,
+        } = client;
         let feed = match transport {
             // The stream is opened before the first subscription, so that no notification is lost.
             Transport::Http(http) => {
                 let messages = http.open_session_stream(era).await?;
-                Feed::Http { http: Box::new(http), messages: Box::new(messages) }
+                Feed::Http {
+                    http: Box::new(http),
+                    messages: Box::new(messages),
+                }
             }
             Transport::Lines(mut lines) => {
                 lines.cancel_pending().await?;
                 Feed::Lines(lines)
             }
         };
-        let honoured = ListenTargets { uris: Vec::new(), list: targets.list };
-        let mut listening = Self { feed, era, listen_id: last_id, last_id, honoured, early: VecDeque::new() };
+        let honoured = ListenTargets {
+            uris: Vec::new(),
+            list: targets.list,
+        };
+        let mut listening = Self {
+            feed,
+            era,
+            listen_id: last_id,
+            last_id,
+            honoured,
+            early: VecDeque::new(),
+        };
         for uri in &targets.uris {
             let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
             let is_change = |one: &Notification| one.change(targets.list).is_some();
-            match listening.send_request::<Value>("resources/subscribe", params, is_change).await {
+            match listening
+                .send_request::<Value>("resources/subscribe", params, is_change)
+                .await
+            {
                 Ok(_) => listening.honoured.uris.push(uri.clone()),
                 Err(ClientError::Rpc(_)) => {}
                 Err(error) => return Err(error),
@@ -260,10 +313,19 @@ impl ListeningClient {
     ) -> Result<T, ClientError> {
         self.last_id = self.last_id.saturating_add(1);
         let name = message::header_name(method, &params);
-        let request = Outgoing::request(self.last_id, self.era, method, params.into(), name.as_deref());
+        let request = Outgoing::request(
+            self.last_id,
+            self.era,
+            method,
+            params.into(),
+            name.as_deref(),
+        );
         match &mut self.feed {
             Feed::Http { http, .. } => {
-                return http.exchange(&request, self.era, &mut ignore_message).await?.result(method);
+                return http
+                    .exchange(&request, self.era, &mut ignore_message)
+                    .await?
+                    .result(method);
             }
             Feed::Lines(lines) => lines.send(&request.body).await?,
         }
@@ -286,7 +348,9 @@ impl ListeningClient {
             return Ok(());
         }
         if self.early.len() >= MAX_EARLY_NOTIFICATIONS {
-            return Err(ClientError::NotMcp("it sends too many notifications before its answer".into()));
+            return Err(ClientError::NotMcp(
+                "it sends too many notifications before its answer".into(),
+            ));
         }
         self.early.push_back(notification);
         Ok(())
@@ -307,7 +371,9 @@ impl ListeningClient {
                     received => Some(received?),
                 },
             };
-            let Some(reply) = message.as_ref().and_then(Incoming::reply) else { return Ok(message) };
+            let Some(reply) = message.as_ref().and_then(Incoming::reply) else {
+                return Ok(message);
+            };
             match &mut self.feed {
                 Feed::Http { http, .. } => http.reply(reply, self.era).await?,
                 Feed::Lines(lines) => lines.send(&reply).await?,
@@ -321,9 +387,9 @@ impl Notification {
     /// any case, so they are ignored unless `list` is set.
     fn change(&self, list: bool) -> Option<ResourceChange> {
         match &*self.method {
-            "notifications/resources/updated" => {
-                self.params["uri"].as_str().map(|uri| ResourceChange::Updated(uri.to_owned()))
-            }
+            "notifications/resources/updated" => self.params["uri"]
+                .as_str()
+                .map(|uri| ResourceChange::Updated(uri.to_owned())),
             "notifications/resources/list_changed" => list.then_some(ResourceChange::ListChanged),
             _ => None,
         }

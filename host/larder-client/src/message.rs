@@ -57,8 +57,14 @@ impl<'a> Outgoing<'a> {
                 None => params["_meta"] = Value::Object(metadata),
             }
         }
-        let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
-        Self { id: Some(id), method, name, body }
+        let body =
+            json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+        Self {
+            id: Some(id),
+            method,
+            name,
+            body,
+        }
     }
 
     pub(super) fn notification(method: &'a str, params: Option<Value>) -> Self {
@@ -66,7 +72,12 @@ impl<'a> Outgoing<'a> {
         if let Some(params) = params {
             body["params"] = params;
         }
-        Self { id: None, method, name: None, body: body.to_string() }
+        Self {
+            id: None,
+            method,
+            name: None,
+            body: body.to_string(),
+        }
     }
 
     /// The notification that cancels a request.
@@ -112,13 +123,20 @@ impl Incoming {
 
     /// Returns whether this is an answer or a progress report.
     pub(super) fn belongs_to_a_request(&self) -> bool {
-        self.method.as_deref().is_none_or(|method| method == "notifications/progress")
+        self.method
+            .as_deref()
+            .is_none_or(|method| method == "notifications/progress")
     }
 
     /// Returns the notification, if this is one that belongs to no request.
     pub(super) fn notification(self) -> Option<Notification> {
-        let method = self.method.filter(|method| self.id.is_none() && method != "notifications/progress")?;
-        Some(Notification { method, params: self.params })
+        let method = self
+            .method
+            .filter(|method| self.id.is_none() && method != "notifications/progress")?;
+        Some(Notification {
+            method,
+            params: self.params,
+        })
     }
 
     /// Returns the message of an error.
@@ -159,10 +177,12 @@ impl Incoming {
         if let Some(error) = self.error {
             return Err(ClientError::Rpc(error));
         }
-        let result =
-            self.result.ok_or_else(|| ClientError::NotMcp("neither a result nor an error".into()))?;
-        let invalid =
-            |error: serde_json::Error| ClientError::NotMcp(format!("in the result of {method}: {error}"));
+        let result = self
+            .result
+            .ok_or_else(|| ClientError::NotMcp("neither a result nor an error".into()))?;
+        let invalid = |error: serde_json::Error| {
+            ClientError::NotMcp(format!("in the result of {method}: {error}"))
+        };
         let kind: Kind = serde_json::from_str(result.get()).map_err(invalid)?;
         match kind.result_type.as_deref() {
             None | Some("complete") => serde_json::from_str(result.get()).map_err(invalid),
@@ -182,8 +202,8 @@ mod tests {
     use crate::results::{Page, Resource};
 
     fn check(answer: &str, expected: Expect) {
-        let result =
-            Incoming::parse(answer.as_bytes()).and_then(|m| m.result::<Page<Resource>>("resources/list"));
+        let result = Incoming::parse(answer.as_bytes())
+            .and_then(|m| m.result::<Page<Resource>>("resources/list"));
         let shown = match result {
             Ok(page) => json!([page.items, page.next_cursor, page.rest]).to_string(),
             Err(error) => format!("error: {error}"),
@@ -226,7 +246,9 @@ mod tests {
         );
         check(
             "<html>",
-            expect!["error: the server's answer is not valid MCP: expected value at line 1 column 1"],
+            expect![
+                "error: the server's answer is not valid MCP: expected value at line 1 column 1"
+            ],
         );
     }
 
@@ -237,7 +259,11 @@ mod tests {
             reply(r#"{"id":"x","method":"ping"}"#).unwrap(),
             r#"{"id":"x","jsonrpc":"2.0","result":{}}"#
         );
-        assert!(reply(r#"{"id":1,"method":"sampling/createMessage"}"#).unwrap().contains("-32601"));
+        assert!(
+            reply(r#"{"id":1,"method":"sampling/createMessage"}"#)
+                .unwrap()
+                .contains("-32601")
+        );
         assert_eq!(reply(r#"{"method":"notifications/message"}"#), None);
         let ping = Incoming::parse(br#"{"id":1,"method":"ping"}"#).unwrap();
         assert!(!ping.answers(Some(1)), "a request is not an answer");

@@ -212,9 +212,9 @@ impl Content {
     pub fn bytes(&self) -> Result<Vec<u8>, NotBase64> {
         match (&self.text, &self.blob) {
             (Some(text), _) => Ok(text.clone().into_bytes()),
-            (None, Some(blob)) => {
-                base64_simd::STANDARD.decode_to_vec(blob).map_err(|_| NotBase64(self.uri.clone()))
-            }
+            (None, Some(blob)) => base64_simd::STANDARD
+                .decode_to_vec(blob)
+                .map_err(|_| NotBase64(self.uri.clone())),
             (None, None) => Ok(Vec::new()),
         }
     }

@@ -19,8 +19,13 @@ pub struct UnknownRevision {
 
 impl Revision {
     /// All supported revisions, the newest first.
-    pub const ALL: [Self; 5] =
-        [Self::MODERN, Self("2025-11-25"), Self("2025-06-18"), Self("2025-03-26"), Self("2024-11-05")];
+    pub const ALL: [Self; 5] = [
+        Self::MODERN,
+        Self("2025-11-25"),
+        Self("2025-06-18"),
+        Self("2025-03-26"),
+        Self("2024-11-05"),
+    ];
     /// The revision with self-contained requests.
     pub const MODERN: Self = Self("2026-07-28");
     /// The newest revision that begins with a handshake.
@@ -42,7 +47,9 @@ impl FromStr for Revision {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = Self::ALL.into_iter().find(|known| known.0 == text);
-        known.ok_or_else(|| UnknownRevision { what: text.escape_debug().take(40).collect() })
+        known.ok_or_else(|| UnknownRevision {
+            what: text.escape_debug().take(40).collect(),
+        })
     }
 }
 
@@ -60,6 +67,9 @@ mod tests {
     fn rejects_unknown_revisions() {
         assert_eq!("2025-11-25".parse(), Ok(Revision::LEGACY));
         let error = "2025-11-26".parse::<Revision>().unwrap_err().to_string();
-        assert!(error.contains("2025-11-26; it supports 2026-07-28, 2025-11-25"), "{error}");
+        assert!(
+            error.contains("2025-11-26; it supports 2026-07-28, 2025-11-25"),
+            "{error}"
+        );
     }
 }

@@ -26,7 +26,11 @@ impl Transport {
         }
     }
 
-    pub(super) async fn notify(&mut self, notification: &Outgoing<'_>, era: Era) -> Result<(), ClientError> {
+    pub(super) async fn notify(
+        &mut self,
+        notification: &Outgoing<'_>,
+        era: Era,
+    ) -> Result<(), ClientError> {
         match self {
             Self::Http(http) => http.notify(notification, era).await,
             Self::Lines(lines) => lines.send(&notification.body).await,

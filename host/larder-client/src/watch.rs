@@ -131,13 +131,20 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
             flow = (self.on_event)(Event::Changed(change));
         }
         listening.close().await;
-        Ok(if flow.is_break() { End::Break } else { End::OfStream(delay) })
+        Ok(if flow.is_break() {
+            End::Break
+        } else {
+            End::OfStream(delay)
+        })
     }
 
     /// Returns a URI that was watched before and that the server does not offer, while it may still load it.
     fn missing(&mut self, honoured: &ListenTargets) -> Option<String> {
         let watched = self.watched.as_ref()?;
-        let missing = watched.uris.iter().find(|uri| !honoured.uris.contains(uri))?;
+        let missing = watched
+            .uris
+            .iter()
+            .find(|uri| !honoured.uris.contains(uri))?;
         let since = self.missing_since.get_or_insert_with(Instant::now);
         (since.elapsed() < MAX_LOADING_TIME).then(|| missing.clone())
     }
@@ -147,16 +154,30 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
         let is_first = self.watched.replace(honoured.clone()).is_none();
         (self.missing_since, self.backoff) = (None, INITIAL_BACKOFF);
         let lists = honoured.list.then_some(ResourceChange::ListChanged);
-        let refused = self.targets.uris.iter().filter(|uri| !honoured.uris.contains(uri)).cloned().collect();
+        let refused = self
+            .targets
+            .uris
+            .iter()
+            .filter(|uri| !honoured.uris.contains(uri))
+            .cloned()
+            .collect();
         (self.on_event)(Event::Began { honoured, refused })?;
-        let changed = changed.into_iter().map(ResourceChange::Updated).chain(lists);
-        changed.filter(|_| !is_first).try_for_each(|change| (self.on_event)(Event::Changed(change)))
+        let changed = changed
+            .into_iter()
+            .map(ResourceChange::Updated)
+            .chain(lists);
+        changed
+            .filter(|_| !is_first)
+            .try_for_each(|change| (self.on_event)(Event::Changed(change)))
     }
 }
 
 fn is_permanent(error: &ClientError) -> bool {
     use ClientError::{BadToken, BadUrl, Forbidden, Unauthorized};
-    matches!(error, BadUrl(_) | BadToken | Unauthorized { .. } | Forbidden { .. })
+    matches!(
+        error,
+        BadUrl(_) | BadToken | Unauthorized { .. } | Forbidden { .. }
+    )
 }
 
 #[cfg(test)]

@@ -26,13 +26,23 @@ impl std::fmt::Debug for AdminEvents {
 
 impl HttpTransport {
     /// Requests go to this path of an admin address. That of a Unix socket has no path of its own.
-    pub(crate) fn for_admin(admin: &str, path: &str, options: &HttpOptions) -> Result<Self, ClientError> {
+    pub(crate) fn for_admin(
+        admin: &str,
+        path: &str,
+        options: &HttpOptions,
+    ) -> Result<Self, ClientError> {
         if !admin.starts_with("unix:") {
             return Self::new(&format!("{}{path}", admin.trim_end_matches('/')), options);
         }
         let transport = Self::new(admin, options)?;
-        let target = transport.target.join(path).map_err(|_| ClientError::BadUrl(path.into()))?;
-        Ok(Self { target, ..transport })
+        let target = transport
+            .target
+            .join(path)
+            .map_err(|_| ClientError::BadUrl(path.into()))?;
+        Ok(Self {
+            target,
+            ..transport
+        })
     }
 
     /// The URL as the user knows it.
@@ -52,16 +62,25 @@ impl HttpTransport {
 
     /// Opens a stream of events.
     pub(crate) async fn open_admin_events(self) -> Result<AdminEvents, ClientError> {
-        let response = self.send_to_admin(self.client.get(self.target.clone())).await?;
+        let response = self
+            .send_to_admin(self.client.get(self.target.clone()))
+            .await?;
         if !is_stream(&response) {
             return Err(ClientError::NotStatus(self.url.to_string()));
         }
         let chunks = response.bytes_stream().fuse().boxed();
-        Ok(AdminEvents { transport: self, chunks, events: SseParser::default() })
+        Ok(AdminEvents {
+            transport: self,
+            chunks,
+            events: SseParser::default(),
+        })
     }
 
     async fn send_to_admin(&self, request: RequestBuilder) -> Result<Response, ClientError> {
-        let response = request.send().await.map_err(|error| request_error(&self.url, &error))?;
+        let response = request
+            .send()
+            .await
+            .map_err(|error| request_error(&self.url, &error))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -70,15 +89,26 @@ impl HttpTransport {
         let (url, why) = (self.url.to_string(), error_message(&body));
         Err(match (status, why) {
             (StatusCode::UNAUTHORIZED, why) => ClientError::AdminUnauthorized { url, why },
-            (_, Some(message)) => ClientError::Admin { url, status: status.as_u16(), message },
+            (_, Some(message)) => ClientError::Admin {
+                url,
+                status: status.as_u16(),
+                message,
+            },
             (_, None) => {
                 let hint = match status {
                     StatusCode::SERVICE_UNAVAILABLE => {
-                        "the server, or a proxy before it, cannot answer now; try again later".into()
+                        "the server, or a proxy before it, cannot answer now; try again later"
+                            .into()
                     }
-                    _ => "this is not the answer of an admin address; give it with `--admin`".into(),
+                    _ => {
+                        "this is not the answer of an admin address; give it with `--admin`".into()
+                    }
                 };
-                ClientError::Status { url, status: status.as_u16(), hint }
+                ClientError::Status {
+                    url,
+                    status: status.as_u16(),
+                    hint,
+                }
             }
         })
     }
@@ -117,10 +147,14 @@ mod tests {
     fn appends_the_path_to_an_admin_address() {
         for (admin, expected) in [
             ("http://127.0.0.1:7879/", "http://127.0.0.1:7879/api/x?a=b"),
-            ("https://docs.example.com/admin", "https://docs.example.com/admin/api/x?a=b"),
+            (
+                "https://docs.example.com/admin",
+                "https://docs.example.com/admin/api/x?a=b",
+            ),
             ("unix:/run/admin.sock", "http://localhost/api/x?a=b"),
         ] {
-            let transport = HttpTransport::for_admin(admin, "/api/x?a=b", &HttpOptions::default()).unwrap();
+            let transport =
+                HttpTransport::for_admin(admin, "/api/x?a=b", &HttpOptions::default()).unwrap();
             assert_eq!(transport.target.as_str(), expected, "{admin}");
         }
     }

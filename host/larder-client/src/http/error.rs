@@ -11,7 +11,10 @@ pub(super) fn request_error(url: &Url, error: &reqwest::Error) -> ClientError {
         return ClientError::TimedOut(url.to_string());
     }
     if let Some(why) = certificate_error(error) {
-        return ClientError::Certificate { url: url.to_string(), why };
+        return ClientError::Certificate {
+            url: url.to_string(),
+            why,
+        };
     }
     // The innermost cause is the one that a user understands.
     let mut cause: &dyn std::error::Error = error;
@@ -19,12 +22,17 @@ pub(super) fn request_error(url: &Url, error: &reqwest::Error) -> ClientError {
         cause = deeper;
     }
     let why = match (error.source(), cause.downcast_ref::<std::io::Error>()) {
-        (_, Some(io)) if io.kind() == std::io::ErrorKind::ConnectionRefused => "connection refused".into(),
+        (_, Some(io)) if io.kind() == std::io::ErrorKind::ConnectionRefused => {
+            "connection refused".into()
+        }
         _ if error.is_timeout() => "no answer in time".into(),
         _ => cause.to_string(),
     };
     match error.is_connect() || error.is_builder() || error.is_request() {
-        true => ClientError::Unreachable { url: url.to_string(), why },
+        true => ClientError::Unreachable {
+            url: url.to_string(),
+            why,
+        },
         false => ClientError::Closed,
     }
 }
@@ -34,12 +42,18 @@ fn certificate_error(error: &reqwest::Error) -> Option<String> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = error.source();
     while let Some(error) = cause {
         // The source of an I/O error is that of the error in it, not this error itself.
-        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        let tls = error.downcast_ref().or_else(|| inner.and_then(|inner| inner.downcast_ref()));
+        let inner = error
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref);
+        let tls = error
+            .downcast_ref()
+            .or_else(|| inner.and_then(|inner| inner.downcast_ref()));
         if let Some(rustls::Error::InvalidCertificate(error)) = tls {
             return Some(explain(error));
         }
-        cause = inner.map(|inner| inner as &(dyn std::error::Error + 'static)).or_else(|| error.source());
+        cause = inner
+            .map(|inner| inner as &(dyn std::error::Error + 'static))
+            .or_else(|| error.source());
     }
     None
 }

@@ -25,7 +25,9 @@ impl SseParser {
 
     /// Returns the size of the incomplete event.
     pub(super) fn buffered_bytes(&self) -> usize {
-        self.buffer.len().saturating_add(self.data.as_ref().map_or(0, String::len))
+        self.buffer
+            .len()
+            .saturating_add(self.data.as_ref().map_or(0, String::len))
     }
 
     /// Returns the last id of a complete event. The stream can be resumed from there.
@@ -66,7 +68,9 @@ impl SseParser {
     }
 
     fn field(&mut self, line: &str) {
-        let Some((field, value)) = line.split_once(':') else { return };
+        let Some((field, value)) = line.split_once(':') else {
+            return;
+        };
         let value = value.strip_prefix(' ').unwrap_or(value);
         match (field, &mut self.data) {
             ("data", Some(before)) => *before = format!("{before}\n{value}"),
@@ -74,7 +78,10 @@ impl SseParser {
             ("id", _) if !value.contains('\0') => self.id = Some(value.to_owned()),
             ("retry", _) => {
                 let delay = value.parse().map(Duration::from_millis);
-                self.retry_delay = delay.map(|delay| delay.min(MAX_RETRY_DELAY)).ok().or(self.retry_delay);
+                self.retry_delay = delay
+                    .map(|delay| delay.min(MAX_RETRY_DELAY))
+                    .ok()
+                    .or(self.retry_delay);
             }
             _ => {}
         }
@@ -82,7 +89,10 @@ impl SseParser {
 
     // Searches only new bytes, so that a long line in small chunks takes linear time.
     fn line(&mut self) -> Option<String> {
-        let Some(at) = self.buffer[self.searched..].iter().position(|&byte| byte == b'\n') else {
+        let Some(at) = self.buffer[self.searched..]
+            .iter()
+            .position(|&byte| byte == b'\n')
+        else {
             self.searched = self.buffer.len();
             return None;
         };
@@ -115,7 +125,10 @@ mod tests {
     fn empty_lines_separate_events() {
         check("", &[]);
         check("data: a\n\n", &["a"]);
-        check(": hello\r\nevent: message\r\nid: 1\r\ndata:ä\r\n\r\ndata: b\n\n", &["ä", "b"]);
+        check(
+            ": hello\r\nevent: message\r\nid: 1\r\ndata:ä\r\n\r\ndata: b\n\n",
+            &["ä", "b"],
+        );
         check("data: {\ndata: }\n\n", &["{\n}"]);
         check("id: 0\ndata:\n\ndata: unfinished\n", &[]);
     }
@@ -129,8 +142,14 @@ mod tests {
             parser.last_event_id().map(ToOwned::to_owned)
         };
         assert_eq!(last(&mut parser, "data: a\n\n"), None);
-        assert_eq!(last(&mut parser, "id: 1\nretry: 250\ndata:\n\n").as_deref(), Some("1"));
-        assert_eq!(last(&mut parser, "data: b\n\nid: 2\ndata: c\n").as_deref(), Some("1"));
+        assert_eq!(
+            last(&mut parser, "id: 1\nretry: 250\ndata:\n\n").as_deref(),
+            Some("1")
+        );
+        assert_eq!(
+            last(&mut parser, "data: b\n\nid: 2\ndata: c\n").as_deref(),
+            Some("1")
+        );
         assert_eq!(last(&mut parser, "\n").as_deref(), Some("2"));
         assert_eq!(parser.retry_delay(), Some(Duration::from_millis(250)));
         last(&mut parser, "retry: x\n\nretry: 99999999\n\n");

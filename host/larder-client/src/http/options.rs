@@ -41,14 +41,20 @@ impl Target {
         let request_url = match &socket {
             Some(path) if path.as_os_str().is_empty() => return Err(bad()),
             Some(_) => Url::parse(SOCKET_TARGET).map_err(|_| bad())?,
-            None if !matches!(url.scheme(), "http" | "https") || !url.has_host() => return Err(bad()),
+            None if !matches!(url.scheme(), "http" | "https") || !url.has_host() => {
+                return Err(bad());
+            }
             None => url.clone(),
         };
         let is_exposed = request_url.scheme() == "http" && !is_local(&request_url);
         if is_exposed && options.has_credential() && !options.insecure {
             return Err(ClientError::PlainHttp(url.to_string()));
         }
-        Ok(Self { url, request_url, socket })
+        Ok(Self {
+            url,
+            request_url,
+            socket,
+        })
     }
 }
 
@@ -69,7 +75,10 @@ impl HttpOptions {
             headers.append(name, value);
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
         if let Some(token) = &self.token {
             let value = HeaderValue::try_from(format!("Bearer {token}"));
             let mut value = value.map_err(|_| ClientError::BadToken)?;
@@ -81,7 +90,9 @@ impl HttpOptions {
 
     /// The certificates that are trusted besides those of the system.
     pub(super) fn certificates(&self) -> Result<Vec<Certificate>, ClientError> {
-        let Some(pem) = &self.ca else { return Ok(Vec::new()) };
+        let Some(pem) = &self.ca else {
+            return Ok(Vec::new());
+        };
         match Certificate::from_pem_bundle(pem) {
             Ok(certificates) if !certificates.is_empty() => Ok(certificates),
             _ => Err(ClientError::BadCertificates),
@@ -92,7 +103,10 @@ impl HttpOptions {
 /// Whether the URL is one of this machine.
 pub(super) fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 /// Encodes a header value. Values that are not plain ASCII use the base64 form that the protocol defines.
@@ -100,7 +114,10 @@ pub(super) fn header_text(text: &str) -> String {
     let plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && text.trim() == text;
     match plain && !text.starts_with("=?base64?") {
         true => text.to_owned(),
-        false => format!("=?base64?{}?=", base64_simd::STANDARD.encode_to_string(text)),
+        false => format!(
+            "=?base64?{}?=",
+            base64_simd::STANDARD.encode_to_string(text)
+        ),
     }
 }
 
@@ -114,7 +131,10 @@ mod tests {
         assert_eq!(header_text("file:///a b"), "file:///a b");
         assert_eq!(header_text("file:///ä"), "=?base64?ZmlsZTovLy/DpA==?=");
         assert_eq!(header_text(" x"), "=?base64?IHg=?=");
-        assert_eq!(header_text("=?base64?eA==?="), "=?base64?PT9iYXNlNjQ/ZUE9PT89?=");
+        assert_eq!(
+            header_text("=?base64?eA==?="),
+            "=?base64?PT9iYXNlNjQ/ZUE9PT89?="
+        );
     }
 
     #[test]
@@ -127,33 +147,63 @@ mod tests {
             let token = token.map(str::to_owned);
             let headers = header.map(|(name, value)| (name.to_owned(), value.to_owned()));
             let headers = headers.into_iter().collect();
-            let options = HttpOptions { token, headers, ..HttpOptions::default() };
+            let options = HttpOptions {
+                token,
+                headers,
+                ..HttpOptions::default()
+            };
             HttpTransport::new("http://127.0.0.1:7878/mcp", &options)
         };
-        assert!(matches!(new(Some("a\nb"), None), Err(ClientError::BadToken)));
-        assert!(matches!(new(None, Some(("a b", "c"))), Err(ClientError::BadHeader(_))));
+        assert!(matches!(
+            new(Some("a\nb"), None),
+            Err(ClientError::BadToken)
+        ));
+        assert!(matches!(
+            new(None, Some(("a b", "c"))),
+            Err(ClientError::BadHeader(_))
+        ));
     }
 
     #[test]
     fn sends_a_token_to_another_machine_only_over_tls() {
         let is_refused = |url: &str, insecure: bool, options: HttpOptions| {
-            let transport = HttpTransport::new(url, &HttpOptions { insecure, ..options });
+            let transport = HttpTransport::new(
+                url,
+                &HttpOptions {
+                    insecure,
+                    ..options
+                },
+            );
             matches!(transport, Err(ClientError::PlainHttp(_)))
         };
-        let token = || HttpOptions { token: Some("t".into()), ..HttpOptions::default() };
+        let token = || HttpOptions {
+            token: Some("t".into()),
+            ..HttpOptions::default()
+        };
         let header = || HttpOptions {
             headers: vec![("Authorization".into(), "Bearer t".into())],
             ..HttpOptions::default()
         };
-        for url in ["http://docs.example.com/mcp", "http://192.0.2.1/mcp", "http://localhost.example.com/mcp"]
-        {
-            assert!(is_refused(url, false, token()) && is_refused(url, false, header()), "{url}");
+        for url in [
+            "http://docs.example.com/mcp",
+            "http://192.0.2.1/mcp",
+            "http://localhost.example.com/mcp",
+        ] {
+            assert!(
+                is_refused(url, false, token()) && is_refused(url, false, header()),
+                "{url}"
+            );
             assert!(
                 !is_refused(url, true, token()) && !is_refused(url, false, HttpOptions::default()),
                 "{url}"
             );
         }
-        for url in ["https://docs.example.com/mcp", "http://localhost:1/mcp", "http://[::1]/mcp", "unix:/x"] {
+        for url in [
+            "https://docs.example.com/mcp",
+            "http://localhost:1/mcp",
+            "http://[::1]/mcp",
+            "unix:/x",
+        ] {
             assert!(!is_refused(url, false, token()), "{url}");
         }
     }

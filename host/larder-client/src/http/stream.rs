@@ -60,7 +60,9 @@ impl MessageStream {
                 return Err(ClientError::TooLarge);
             }
             match self.chunks.next().await {
-                Some(chunk) => self.events.push(&chunk.map_err(|error| request_error(&self.url, &error))?),
+                Some(chunk) => self
+                    .events
+                    .push(&chunk.map_err(|error| request_error(&self.url, &error))?),
                 None => return Ok(None),
             }
         }
@@ -72,7 +74,10 @@ impl MessageStream {
         let last_event_id = self.events.last_event_id()?.to_owned();
         self.attempts = self.attempts.saturating_add(1);
         let delay = self.events.retry_delay().unwrap_or(DEFAULT_RETRY_DELAY);
-        (self.attempts <= MAX_RESUME_ATTEMPTS).then_some(ResumePoint { last_event_id, delay })
+        (self.attempts <= MAX_RESUME_ATTEMPTS).then_some(ResumePoint {
+            last_event_id,
+            delay,
+        })
     }
 
     /// Returns how long the server wants clients to wait before they reconnect.

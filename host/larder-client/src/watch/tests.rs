@@ -29,7 +29,11 @@ fn serve(listener: &TcpListener, replies: &[Reply]) {
         let mut connection = listener.accept().unwrap().0;
         let id = receive(&mut connection);
         match reply {
-            Discovered => send(connection, &id, &json!({ "supportedVersions": ["2026-07-28"] })),
+            Discovered => send(
+                connection,
+                &id,
+                &json!({ "supportedVersions": ["2026-07-28"] }),
+            ),
             Listening(uris) => {
                 let params = json!({ "notifications": { "resourceSubscriptions": uris } });
                 let method = "notifications/subscriptions/acknowledged";
@@ -70,7 +74,12 @@ fn receive(connection: &mut TcpStream) -> Value {
 fn send(mut connection: TcpStream, id: &Value, result: &Value) {
     let body = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
     let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json";
-    write!(connection, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+    write!(
+        connection,
+        "{head}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
 }
 
 /// Watches `x:1` and `x:2` at a server that ends the subscription once both have the content `one`, and then replies
@@ -81,7 +90,10 @@ async fn watch_until_change(later: Vec<Reply>) -> Vec<String> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     thread::spawn(move || serve(&listener, &replies));
-    let targets = ListenTargets { uris: vec!["x:1".into(), "x:2".into()], list: false };
+    let targets = ListenTargets {
+        uris: vec!["x:1".into(), "x:2".into()],
+        list: false,
+    };
     let mut events = Vec::new();
     let on_event = |event: Event| match event {
         Event::Began { honoured, .. } => {
@@ -98,7 +110,10 @@ async fn watch_until_change(later: Vec<Reply>) -> Vec<String> {
         }
     };
     let watched = watch(|| Client::builder().http(&url), &targets, on_event);
-    tokio::time::timeout(Duration::from_secs(60), watched).await.expect("no change").unwrap();
+    tokio::time::timeout(Duration::from_secs(60), watched)
+        .await
+        .expect("no change")
+        .unwrap();
     events
 }
 
@@ -118,7 +133,16 @@ async fn a_server_that_is_gone_again_changes_nothing() {
         Content("two"),
     ]);
     let events = events.await;
-    assert_eq!(events, ["watching x:1 x:2", "lost", "lost", "watching x:1 x:2", r#"Updated("x:2")"#]);
+    assert_eq!(
+        events,
+        [
+            "watching x:1 x:2",
+            "lost",
+            "lost",
+            "watching x:1 x:2",
+            r#"Updated("x:2")"#
+        ]
+    );
 }
 
 #[tokio::test]
@@ -132,5 +156,14 @@ async fn waits_for_what_the_server_does_not_offer_yet() {
         Content("one"),
     ]);
     let events = events.await;
-    assert_eq!(events, ["watching x:1 x:2", "lost", "lost", "watching x:1 x:2", r#"Updated("x:1")"#]);
+    assert_eq!(
+        events,
+        [
+            "watching x:1 x:2",
+            "lost",
+            "lost",
+            "watching x:1 x:2",
+            r#"Updated("x:1")"#
+        ]
+    );
 }
