@@ -19,7 +19,11 @@ pub(crate) struct NewBucket {
 ///
 /// A bucket is a stream with a certain name and settings. `create_key_value` would create the same stream, but first asks
 /// for the account, and does not understand the answer of NATS 2.9.
-pub(crate) async fn open(node: &Node, name: &str, new: NewBucket) -> Result<Store, async_nats::Error> {
+pub(crate) async fn open(
+    node: &Node,
+    name: &str,
+    new: NewBucket,
+) -> Result<Store, async_nats::Error> {
     let jetstream = node.connection.jetstream();
     if let Ok(bucket) = jetstream.get_key_value(name).await {
         return Ok(bucket);

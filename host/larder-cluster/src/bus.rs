@@ -35,7 +35,12 @@ async fn subscribe(node: &Node) -> Result<SelectAll<async_nats::Subscriber>, Sub
     let own_snapshot = format!("snapshot.{}", node.id);
     let mut all = Vec::new();
     for name in ["interest.*", "events.*", &own_snapshot] {
-        all.push(node.connection.client().subscribe(node.subject(name)).await?);
+        all.push(
+            node.connection
+                .client()
+                .subscribe(node.subject(name))
+                .await?,
+        );
     }
     Ok(select_all(all))
 }
@@ -53,15 +58,23 @@ async fn handle(node: &Node, message: &Message) {
     }
     match kind {
         Some("interest") => {
-            let batch =
-                node.admit::<InterestBatch>(from, MessageKind::Interest, &message.subject, &message.payload);
+            let batch = node.admit::<InterestBatch>(
+                from,
+                MessageKind::Interest,
+                &message.subject,
+                &message.payload,
+            );
             let Some(batch) = batch else { return };
             node.traffic.count(Direction::Received, Kind::Interest, 1);
             node.replica().batch_received(from, batch, Instant::now());
         }
         Some("events") => {
-            let events =
-                node.admit::<EventMessage>(from, MessageKind::Events, &message.subject, &message.payload);
+            let events = node.admit::<EventMessage>(
+                from,
+                MessageKind::Events,
+                &message.subject,
+                &message.payload,
+            );
             let Some(events) = events else { return };
             node.received(from, events);
         }
@@ -78,7 +91,10 @@ fn snapshot_place(inbox: &str, from: ReplicaId) -> String {
 async fn send_snapshot(node: &Node, request: &Message) {
     let Some(reply) = &request.reply else { return };
     for part in node.send_interest(|replica| replica.snapshot()).await {
-        if node.send(reply, &snapshot_place(reply, node.id), &part).await {
+        if node
+            .send(reply, &snapshot_place(reply, node.id), &part)
+            .await
+        {
             node.traffic.count(Direction::Sent, Kind::Interest, 1);
         }
     }
@@ -104,7 +120,9 @@ pub(crate) async fn send(node: Arc<Node>) {
         if !node.connection.is_connected() {
             node.outbox.clear();
             let reconnect = connected.wait_for(|is_connected| *is_connected);
-            let Some(Ok(_)) = node.drain.run_until_stopping(reconnect).await else { return };
+            let Some(Ok(_)) = node.drain.run_until_stopping(reconnect).await else {
+                return;
+            };
         }
     }
 }
@@ -112,10 +130,20 @@ pub(crate) async fn send(node: Arc<Node>) {
 async fn send_events(node: &Node) {
     let subject = node.subject(&format!("events.{}", node.id));
     while node.connection.is_connected() {
-        let Some(message) = node.outbox.take() else { return };
+        let Some(message) = node.outbox.take() else {
+            return;
+        };
         let is_sent = node.send(&subject, &subject, &message).await;
-        let direction = if is_sent { Direction::Sent } else { Direction::Dropped };
-        for kind in message.events.iter().filter_map(|event| Kind::of(&event.event)) {
+        let direction = if is_sent {
+            Direction::Sent
+        } else {
+            Direction::Dropped
+        };
+        for kind in message
+            .events
+            .iter()
+            .filter_map(|event| Kind::of(&event.event))
+        {
             node.traffic.count(direction, kind, 1);
         }
     }
@@ -130,7 +158,8 @@ async fn tick(node: &Arc<Node>) {
         node.drain.spawn(request_snapshot(node.clone(), replica));
     }
     if node.replica().has_unsent_interest() {
-        node.send_interest(|replica| (replica.take_batches(), ())).await;
+        node.send_interest(|replica| (replica.take_batches(), ()))
+            .await;
     }
 }
 
@@ -139,7 +168,9 @@ async fn request_snapshot(node: Arc<Node>, replica: ReplicaId) {
     let collecting = timeout(SNAPSHOT_TIMEOUT, collect_snapshot(&node, replica));
     match node.drain.run_until_stopping(collecting).await {
         None | Some(Ok(Ok(()))) => {}
-        Some(Ok(Err(error))) => node.connection.report_error("a snapshot cannot be requested", &error),
+        Some(Ok(Err(error))) => node
+            .connection
+            .report_error("a snapshot cannot be requested", &error),
         Some(Err(_)) => tracing::debug!(%replica, "the snapshot did not arrive in time"),
     }
 }
@@ -150,20 +181,28 @@ async fn collect_snapshot(node: &Node, replica: ReplicaId) -> Result<(), async_n
     let mut parts = client.subscribe(inbox.clone()).await?;
     let subject = node.subject(&format!("snapshot.{replica}"));
     let place = snapshot_place(&inbox, replica);
-    client.publish_with_reply(subject, inbox, bytes::Bytes::new()).await?;
+    client
+        .publish_with_reply(subject, inbox, bytes::Bytes::new())
+        .await?;
     while let Some(message) = parts.next().await {
         // NATS itself answers for a replica that is gone.
         if message.status.is_some() {
             return Ok(());
         }
-        let Some(opened) = node.open::<SnapshotPart>(&place, &message.payload) else { continue };
-        if !node.replica().admits_snapshot(replica, opened.sequence.is_some()) {
+        let Some(opened) = node.open::<SnapshotPart>(&place, &message.payload) else {
+            continue;
+        };
+        if !node
+            .replica()
+            .admits_snapshot(replica, opened.sequence.is_some())
+        {
             continue;
         }
         let part = opened.content;
         let is_last = part.part.saturating_add(1) >= part.parts;
         node.traffic.count(Direction::Received, Kind::Interest, 1);
-        node.replica().snapshot_received(replica, part, Instant::now());
+        node.replica()
+            .snapshot_received(replica, part, Instant::now());
         if is_last {
             return Ok(());
         }

@@ -34,9 +34,18 @@ pub struct Cluster(Arc<Node>);
 impl Cluster {
     /// Starts to connect in the background. Succeeds even if NATS cannot be reached. Must be called in a runtime.
     pub fn start(config: ClusterConfig, parts: ClusterParts) -> Result<Self, ClusterError> {
-        let ClusterParts { health, metrics, drain } = parts;
+        let ClusterParts {
+            health,
+            metrics,
+            drain,
+        } = parts;
         let connection = Connection::start(&config, health.clone())?;
-        let node = Arc::new(Node::new(ReplicaId::random()?, config, connection, (health, drain.clone())));
+        let node = Arc::new(Node::new(
+            ReplicaId::random()?,
+            config,
+            connection,
+            (health, drain.clone()),
+        ));
         status::register(&node, &metrics);
         tracing::info!(replica = %node.id, "this server is a replica");
         node.keep_running("messages from replicas", bus::receive);

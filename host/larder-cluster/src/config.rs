@@ -40,7 +40,9 @@ pub struct NatsServer(ServerAddr);
 
 /// Error of parsing the URL of a NATS server. It does not contain the URL, which may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("must be the URL of a NATS server, such as \"nats://127.0.0.1:4222\" or \"tls://nats.example.com\"")]
+#[error(
+    "must be the URL of a NATS server, such as \"nats://127.0.0.1:4222\" or \"tls://nats.example.com\""
+)]
 pub struct BadNatsServer;
 
 impl NatsServer {
@@ -48,7 +50,8 @@ impl NatsServer {
     pub fn parse(text: &str) -> Result<Self, BadNatsServer> {
         let address: ServerAddr = text.parse().map_err(|_| BadNatsServer)?;
         let url = address.clone().into_inner();
-        let has_more = !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some();
+        let has_more =
+            !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some();
         let is_complete = text.contains("://") && !address.host().is_empty();
         if !matches!(address.scheme(), "nats" | "tls") || has_more || !is_complete {
             return Err(BadNatsServer);
@@ -74,7 +77,11 @@ impl NatsServer {
 impl fmt::Display for NatsServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = self.0.host();
-        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        let host = if host.contains(':') {
+            format!("[{host}]")
+        } else {
+            host.to_owned()
+        };
         write!(f, "{}://{host}:{}", self.0.scheme(), self.0.port())
     }
 }
@@ -100,7 +107,9 @@ impl NatsCredentials {
     /// Parses the contents of a file.
     pub fn parse(text: &str) -> Result<Self, BadNatsCredentials> {
         let is_valid = ConnectOptions::new().credentials(text).is_ok();
-        is_valid.then(|| Self(Secret::new(text))).ok_or(BadNatsCredentials)
+        is_valid
+            .then(|| Self(Secret::new(text)))
+            .ok_or(BadNatsCredentials)
     }
 
     pub(crate) fn reveal(&self) -> &str {
@@ -127,8 +136,14 @@ impl Prefix {
     /// Parses a prefix.
     pub fn parse(text: &str) -> Result<Self, BadPrefix> {
         let fits = (1..=64).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-        if fits { Ok(Self(text.to_owned())) } else { Err(BadPrefix) }
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+        if fits {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(BadPrefix)
+        }
     }
 
     /// The prefix as text.
@@ -145,11 +160,17 @@ mod tests {
     fn a_server_is_shown_without_its_credentials() {
         for (text, shown) in [
             ("nats://127.0.0.1:4223", "nats://127.0.0.1:4223"),
-            ("nats://larder:pa55word@nats.example.com", "nats://nats.example.com:4222"),
+            (
+                "nats://larder:pa55word@nats.example.com",
+                "nats://nats.example.com:4222",
+            ),
             ("tls://t0ken@[::1]", "tls://[::1]:4222"),
         ] {
             let server = NatsServer::parse(text).unwrap();
-            assert_eq!((server.to_string(), format!("{server:?}")), (shown.to_owned(), shown.to_owned()));
+            assert_eq!(
+                (server.to_string(), format!("{server:?}")),
+                (shown.to_owned(), shown.to_owned())
+            );
         }
     }
 

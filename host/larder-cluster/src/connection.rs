@@ -53,12 +53,20 @@ impl Connection {
         });
         state.report();
         let options = with_events(options(config)?, &state);
-        let addresses: Vec<_> = config.servers.iter().map(|server| server.address().clone()).collect();
+        let addresses: Vec<_> = config
+            .servers
+            .iter()
+            .map(|server| server.address().clone())
+            .collect();
         // The first attempt is made in the background too, so that this is ready at once.
         let connecting = options.connect(addresses.as_slice()).now_or_never();
         let client = connecting.ok_or_else(|| ClusterError::Connect("it is not ready".into()))?;
         let client = client.map_err(|error| ClusterError::Connect(error.to_string()))?;
-        Ok(Self { jetstream: jetstream::new(client.clone()), client, state })
+        Ok(Self {
+            jetstream: jetstream::new(client.clone()),
+            client,
+            state,
+        })
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -80,13 +88,17 @@ impl Connection {
 
     /// How often the connection was made again.
     pub(crate) fn reconnects(&self) -> u64 {
-        self.state.connects.load(Ordering::Relaxed).saturating_sub(1)
+        self.state
+            .connects
+            .load(Ordering::Relaxed)
+            .saturating_sub(1)
     }
 
     /// The name and version of the server, if there is a connection.
     pub(crate) fn server(&self) -> Option<String> {
         let info = self.client.server_info();
-        self.is_connected().then(|| format!("{} ({})", info.server_name, info.version))
+        self.is_connected()
+            .then(|| format!("{} ({})", info.server_name, info.version))
     }
 
     /// The last error, of the connection or of an operation.
@@ -104,7 +116,9 @@ impl Connection {
 
 impl ConnectionState {
     fn last_error(&self) -> MutexGuard<'_, Option<String>> {
-        self.last_error.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last_error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn on_event(&self, event: &Event) {
@@ -134,7 +148,10 @@ impl ConnectionState {
 
     /// Notes why the last attempt to connect to a server failed.
     fn on_attempt(&self, servers: &[Server]) {
-        let failed = servers.iter().filter_map(|server| server.last_error.clone()).next_back();
+        let failed = servers
+            .iter()
+            .filter_map(|server| server.last_error.clone())
+            .next_back();
         if failed.is_some() && *self.last_error() != failed {
             *self.last_error() = failed;
             self.report();
@@ -142,12 +159,17 @@ impl ConnectionState {
     }
 
     fn report(&self) {
-        let reason = self.last_error().as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+        let reason = self
+            .last_error()
+            .as_ref()
+            .map(|error| format!(" ({error})"))
+            .unwrap_or_default();
         let message = format!(
             "not connected to NATS at {}{reason}: other replicas are not told of changes, and are compared with when the connection returns",
             self.servers
         );
-        self.health.report(HEALTH_PART, message, Impact::OperatorOnly);
+        self.health
+            .report(HEALTH_PART, message, Impact::OperatorOnly);
     }
 }
 
@@ -160,16 +182,27 @@ fn options(config: &ClusterConfig) -> Result<ConnectOptions, ClusterError> {
         .ping_interval(config.lease.div_f64(3.0).max(Duration::from_secs(1)))
         .reconnect_delay_callback(reconnect_delay);
     // The library ignores what is in the URL.
-    if let Some(server) = config.servers.iter().find(|server| server.has_credentials()) {
+    if let Some(server) = config
+        .servers
+        .iter()
+        .find(|server| server.has_credentials())
+    {
         options = with_user(options, server);
     }
     if let Some(credentials) = &config.credentials {
-        options = options.credentials(credentials.reveal()).map_err(ClusterError::Credentials)?;
+        options = options
+            .credentials(credentials.reveal())
+            .map_err(ClusterError::Credentials)?;
     }
     if let Some(path) = &config.ca {
         let readable = std::fs::File::open(path);
-        readable.map_err(|error| ClusterError::Certificates { path: path.clone(), error })?;
-        options = options.add_root_certificates(path.clone()).require_tls(true);
+        readable.map_err(|error| ClusterError::Certificates {
+            path: path.clone(),
+            error,
+        })?;
+        options = options
+            .add_root_certificates(path.clone())
+            .require_tls(true);
     }
     Ok(options)
 }
@@ -201,8 +234,9 @@ fn with_events(options: ConnectOptions, state: &Arc<ConnectionState>) -> Connect
 /// The delay before an attempt. All replicas lose a server at the same moment, and should not return at the same moment.
 fn reconnect_delay(attempts: usize) -> Duration {
     let exponent = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
-    let delay =
-        Duration::from_millis(50).saturating_mul(2u32.saturating_pow(exponent)).min(MAX_RECONNECT_DELAY);
+    let delay = Duration::from_millis(50)
+        .saturating_mul(2u32.saturating_pow(exponent))
+        .min(MAX_RECONNECT_DELAY);
     let mut random = [0; 1];
     // Without random numbers, the delay is that of the others.
     _ = getrandom::fill(&mut random);

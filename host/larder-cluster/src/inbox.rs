@@ -35,7 +35,12 @@ impl Inbox {
     /// Returns the next event. For a single consumer.
     pub(crate) async fn next(&self) -> ReplicaEvent {
         loop {
-            if let Some(event) = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front() {
+            if let Some(event) = self
+                .waiting
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop_front()
+            {
                 return event;
             }
             self.ready.notified().await;
@@ -51,7 +56,9 @@ mod tests {
     use larder_model::uri::Uri;
 
     fn event(n: usize) -> ReplicaEvent {
-        ReplicaEvent::Signalled { uri: Uri::parse(&format!("x://{n}")).unwrap() }
+        ReplicaEvent::Signalled {
+            uri: Uri::parse(&format!("x://{n}")).unwrap(),
+        }
     }
 
     #[test]

@@ -27,7 +27,8 @@ mod traffic;
 
 pub use self::cluster::{Cluster, ClusterParts};
 pub use self::config::{
-    BadNatsCredentials, BadNatsServer, BadPrefix, ClusterConfig, NatsCredentials, NatsServer, Prefix,
+    BadNatsCredentials, BadNatsServer, BadPrefix, ClusterConfig, NatsCredentials, NatsServer,
+    Prefix,
 };
 pub use self::error::ClusterError;
 pub use self::replica_id::ReplicaId;

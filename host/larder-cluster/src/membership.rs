@@ -29,7 +29,11 @@ const HEALTH_PART: &str = "cluster leases";
 /// Keeps this replica a member until the server stops.
 pub(crate) async fn run(node: Arc<Node>) {
     let mut connected = node.connection.connected();
-    while let Some(()) = node.drain.run_until_stopping(Box::pin(member(&node, &mut connected))).await {}
+    while let Some(()) = node
+        .drain
+        .run_until_stopping(Box::pin(member(&node, &mut connected)))
+        .await
+    {}
     if node.connection.is_connected() {
         _ = timeout(LEAVE_TIMEOUT, leave(&node)).await;
     }
@@ -38,14 +42,19 @@ pub(crate) async fn run(node: Arc<Node>) {
 /// Is a member for as long as one connection lasts.
 async fn member(node: &Node, connected: &mut watch::Receiver<bool>) {
     node.replica().disconnected();
-    if connected.wait_for(|is_connected| *is_connected).await.is_err() {
+    if connected
+        .wait_for(|is_connected| *is_connected)
+        .await
+        .is_err()
+    {
         return std::future::pending().await;
     }
     let mut is_new_connection = true;
     let membership = async {
         loop {
             if let Err(error) = join_and_renew(node, &mut is_new_connection).await {
-                node.connection.report_error("the lease of this replica cannot be renewed", &error);
+                node.connection
+                    .report_error("the lease of this replica cannot be renewed", &error);
                 report_failure(node, &error);
             }
             tokio::time::sleep(RETRY_DELAY).await;
@@ -63,11 +72,15 @@ fn report_failure(node: &Node, error: &async_nats::Error) {
         "the lease of this replica cannot be renewed in NATS ({error}): it checks all that it watches itself; \
          JetStream must be enabled, and the user must be allowed to use it"
     );
-    node.health.report(HEALTH_PART, message, Impact::OperatorOnly);
+    node.health
+        .report(HEALTH_PART, message, Impact::OperatorOnly);
 }
 
 /// Opens the bucket, and keeps the lease until something fails.
-async fn join_and_renew(node: &Node, is_new_connection: &mut bool) -> Result<(), async_nats::Error> {
+async fn join_and_renew(
+    node: &Node,
+    is_new_connection: &mut bool,
+) -> Result<(), async_nats::Error> {
     let bucket = in_time(bucket(node)).await?;
     let entries = in_time(async { Ok(bucket.watch_with_history(">").await?) }).await?;
     in_time(renew(node, &bucket)).await?;
@@ -98,7 +111,9 @@ async fn join_and_renew(node: &Node, is_new_connection: &mut bool) -> Result<(),
 async fn in_time<T>(
     work: impl Future<Output = Result<T, async_nats::Error>>,
 ) -> Result<T, async_nats::Error> {
-    timeout(OPERATION_TIMEOUT, work).await.map_err(|_| "no answer in time")?
+    timeout(OPERATION_TIMEOUT, work)
+        .await
+        .map_err(|_| "no answer in time")?
 }
 
 /// Leases are worthless after a restart of NATS, so they are kept in memory.
@@ -108,13 +123,23 @@ async fn bucket(node: &Node) -> Result<Store, async_nats::Error> {
         max_age: node.config.lease,
         storage: StorageType::Memory,
     };
-    bucket::open(node, &format!("{}_replicas", node.config.prefix.as_str()), new).await
+    bucket::open(
+        node,
+        &format!("{}_replicas", node.config.prefix.as_str()),
+        new,
+    )
+    .await
 }
 
 async fn renew(node: &Node, bucket: &Store) -> Result<(), async_nats::Error> {
     let lease = node.send_interest(|replica| replica.lease()).await;
     let started = Instant::now();
-    bucket.put(node.id.to_string(), node.seal(&lease_place(node, node.id), &lease)?.into()).await?;
+    bucket
+        .put(
+            node.id.to_string(),
+            node.seal(&lease_place(node, node.id), &lease)?.into(),
+        )
+        .await?;
     node.replica().renewed(started);
     Ok(())
 }
@@ -126,10 +151,13 @@ fn lease_place(node: &Node, id: ReplicaId) -> String {
 
 /// Looks at a change of the bucket.
 fn observe(node: &Node, entry: &Entry) {
-    let Some(id) = ReplicaId::parse(&entry.key) else { return };
+    let Some(id) = ReplicaId::parse(&entry.key) else {
+        return;
+    };
     match entry.operation {
         Operation::Put => {
-            let lease = node.admit::<Lease>(id, MessageKind::Lease, &lease_place(node, id), &entry.value);
+            let lease =
+                node.admit::<Lease>(id, MessageKind::Lease, &lease_place(node, id), &entry.value);
             if let Some(lease) = lease {
                 node.replica().lease_seen(id, lease, Instant::now());
             }

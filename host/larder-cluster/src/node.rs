@@ -75,7 +75,8 @@ impl Node {
     {
         let node = self.clone();
         let start = move || task(node.clone());
-        self.drain.supervise_restarting(SupervisedTask::new(name, Impact::OperatorOnly), start);
+        self.drain
+            .supervise_restarting(SupervisedTask::new(name, Impact::OperatorOnly), start);
     }
 
     /// The state of this replica, and what it knows of others. Held only for computations.
@@ -106,7 +107,10 @@ impl Node {
         let Some(kind) = Kind::of(&event) else { return };
         // The number is used in any case: the gap tells the others that something was lost.
         let number = self.replica().count_events(1);
-        let event = TeamEvent { team: team.as_str().to_owned(), event };
+        let event = TeamEvent {
+            team: team.as_str().to_owned(),
+            event,
+        };
         if !self.connection.is_connected() || !self.outbox.push(number, event) {
             self.traffic.count(Direction::Dropped, kind, 1);
         }
@@ -115,14 +119,19 @@ impl Node {
     /// Passes on what another replica sent.
     pub(crate) fn received(&self, from: ReplicaId, message: EventMessage) {
         let count = message.events.len() as u64;
-        if self.replica().events_received(from, message.first, count, Instant::now()) {
+        if self
+            .replica()
+            .events_received(from, message.first, count, Instant::now())
+        {
             self.compare_all("events of another replica were lost");
         }
         for TeamEvent { team, event } in message.events {
             if let Some(kind) = Kind::of(&event) {
                 self.traffic.count(Direction::Received, kind, 1);
             }
-            let inbox = TeamName::parse(&team).ok().and_then(|team| self.inboxes().get(&team)?.upgrade());
+            let inbox = TeamName::parse(&team)
+                .ok()
+                .and_then(|team| self.inboxes().get(&team)?.upgrade());
             // A team that only other replicas have, during a change of the configuration.
             let Some(inbox) = inbox else { continue };
             inbox.push(event);
@@ -155,15 +164,26 @@ impl Node {
     }
 
     /// Writes a message with a seal for this place.
-    pub(crate) fn seal<T: Serialize>(&self, place: &str, message: &T) -> serde_json::Result<Vec<u8>> {
+    pub(crate) fn seal<T: Serialize>(
+        &self,
+        place: &str,
+        message: &T,
+    ) -> serde_json::Result<Vec<u8>> {
         self.sealer.seal(place, message)
     }
 
     /// Reads a message. Another version of the program may send what this one does not understand.
-    pub(crate) fn open<T: DeserializeOwned>(&self, place: &str, bytes: &[u8]) -> Option<OpenMessage<T>> {
+    pub(crate) fn open<T: DeserializeOwned>(
+        &self,
+        place: &str,
+        bytes: &[u8],
+    ) -> Option<OpenMessage<T>> {
         self.sealer
             .open(place, bytes)
-            .map_err(|error| self.connection.report_error("a message of another replica is refused", &error))
+            .map_err(|error| {
+                self.connection
+                    .report_error("a message of another replica is refused", &error)
+            })
             .ok()
     }
 
@@ -176,7 +196,9 @@ impl Node {
         bytes: &[u8],
     ) -> Option<T> {
         let OpenMessage { content, sequence } = self.open(place, bytes)?;
-        self.replica().admits(from, kind, sequence, Instant::now()).then_some(content)
+        self.replica()
+            .admits(from, kind, sequence, Instant::now())
+            .then_some(content)
     }
 
     /// Sends a message that is read at this place. Returns whether it was handed to the connection; a loss is noticed by
@@ -185,7 +207,8 @@ impl Node {
         match self.try_send(subject, place, message).await {
             Ok(()) => true,
             Err(error) => {
-                self.connection.report_error("a message cannot be sent", &*error);
+                self.connection
+                    .report_error("a message cannot be sent", &*error);
                 false
             }
         }
@@ -197,8 +220,14 @@ impl Node {
         place: &str,
         message: &T,
     ) -> Result<(), Box<dyn Display + Send + Sync>> {
-        let payload = self.seal(place, message).map_err(|error| Box::new(error) as Box<_>)?;
-        let sent = self.connection.client().publish(subject.to_owned(), payload.into()).await;
+        let payload = self
+            .seal(place, message)
+            .map_err(|error| Box::new(error) as Box<_>)?;
+        let sent = self
+            .connection
+            .client()
+            .publish(subject.to_owned(), payload.into())
+            .await;
         sent.map_err(|error| Box::new(error) as Box<_>)
     }
 

@@ -58,10 +58,15 @@ impl Outbox {
     pub(crate) fn take(&self) -> Option<EventMessage> {
         let mut waiting = self.lock();
         let (first, _) = waiting.front()?;
-        let mut message = EventMessage { first: *first, events: Vec::new() };
+        let mut message = EventMessage {
+            first: *first,
+            events: Vec::new(),
+        };
         while message.events.len() < MAX_EVENTS {
             let next = message.first.saturating_add(message.events.len() as u64);
-            let Some((_, event)) = waiting.pop_front_if(|(number, _)| *number == next) else { break };
+            let Some((_, event)) = waiting.pop_front_if(|(number, _)| *number == next) else {
+                break;
+            };
             message.events.push(event);
         }
         Some(message)
@@ -84,11 +89,18 @@ mod tests {
     #[test]
     fn a_message_has_no_gap() {
         let outbox = Outbox::default();
-        let event = TeamEvent { team: "default".into(), event: ReplicaEvent::CompareAll };
+        let event = TeamEvent {
+            team: "default".into(),
+            event: ReplicaEvent::CompareAll,
+        };
         for number in (0..MAX_EVENTS as u64 + 2).chain([100]) {
             assert!(outbox.push(number, event.clone()));
         }
-        let taken = || outbox.take().map(|message| (message.first, message.events.len()));
+        let taken = || {
+            outbox
+                .take()
+                .map(|message| (message.first, message.events.len()))
+        };
         assert_eq!(taken(), Some((0, MAX_EVENTS)));
         assert_eq!(taken(), Some((MAX_EVENTS as u64, 2)));
         assert_eq!(taken(), Some((100, 1)));

@@ -69,7 +69,17 @@ pub(crate) struct LivePeer {
 impl Replica {
     pub(crate) fn new(id: ReplicaId, version: String, lease: Duration) -> Self {
         let (own, events, peers, index) = Default::default();
-        Self { id, version, lease, own, events, peers, index, renewed: None, is_alone: true }
+        Self {
+            id,
+            version,
+            lease,
+            own,
+            events,
+            peers,
+            index,
+            renewed: None,
+            is_alone: true,
+        }
     }
 
     /// Changes what this replica watches.
@@ -116,7 +126,16 @@ impl Replica {
         let (batch, watched) = self.own.sent();
         let milliseconds = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
         let version = self.version.clone();
-        (batches, Lease { version, milliseconds, batch, watched, events: self.events })
+        (
+            batches,
+            Lease {
+                version,
+                milliseconds,
+                batch,
+                watched,
+                events: self.events,
+            },
+        )
     }
 
     /// Returns all of the interest for a replica that asks, and what has to be sent before.
@@ -159,7 +178,9 @@ impl Replica {
 
     /// Whether a part of a snapshot may be used. Its seal is for the request of this replica only.
     pub(crate) fn admits_snapshot(&self, from: ReplicaId, is_sealed: bool) -> bool {
-        self.peers.get(&from).is_some_and(|peer| is_sealed || !peer.seals.is_sealing)
+        self.peers
+            .get(&from)
+            .is_some_and(|peer| is_sealed || !peer.seals.is_sealing)
     }
 
     /// Whether there is room for a replica. Another one whose lease has ended makes room.
@@ -168,7 +189,9 @@ impl Replica {
             return true;
         }
         let ended = self.peers.iter().filter(|(_, peer)| !peer.is_alive);
-        let oldest = ended.min_by_key(|(_, peer)| peer.lease_end()).map(|(id, _)| *id);
+        let oldest = ended
+            .min_by_key(|(_, peer)| peer.lease_end())
+            .map(|(id, _)| *id);
         oldest.map(|id| self.left(id)).is_some()
     }
 
@@ -199,8 +222,14 @@ impl Replica {
             return;
         }
         let can_store = self.can_store(batch.added.0.len());
-        let interest = &mut self.peers.entry(from).or_insert_with(|| Peer::new(now)).interest;
-        let Some(batch) = interest.accept(batch) else { return };
+        let interest = &mut self
+            .peers
+            .entry(from)
+            .or_insert_with(|| Peer::new(now))
+            .interest;
+        let Some(batch) = interest.accept(batch) else {
+            return;
+        };
         if can_store {
             apply(&mut self.index, from, &batch, &mut interest.digest);
             interest.applied(batch.number, now);
@@ -211,28 +240,43 @@ impl Replica {
 
     /// A part of what another replica watches has arrived.
     pub(crate) fn snapshot_received(&mut self, from: ReplicaId, part: SnapshotPart, now: Instant) {
-        let Some(peer) = self.peers.get_mut(&from) else { return };
-        let Some(hashes) = peer.interest.snapshot_part(part) else { return };
+        let Some(peer) = self.peers.get_mut(&from) else {
+            return;
+        };
+        let Some(hashes) = peer.interest.snapshot_part(part) else {
+            return;
+        };
         self.index.clear(from, &mut peer.interest.digest);
         if !self.can_store(hashes.len()) {
             return;
         }
-        let Some(peer) = self.peers.get_mut(&from) else { return };
-        hashes.into_iter().for_each(|hash| self.index.add(from, hash, &mut peer.interest.digest));
+        let Some(peer) = self.peers.get_mut(&from) else {
+            return;
+        };
+        hashes
+            .into_iter()
+            .for_each(|hash| self.index.add(from, hash, &mut peer.interest.digest));
         for batch in peer.interest.complete() {
             self.batch_received(from, batch, now);
         }
     }
 
     /// Events of another replica have arrived. Returns whether events before them were lost.
-    pub(crate) fn events_received(&mut self, from: ReplicaId, first: u64, count: u64, now: Instant) -> bool {
+    pub(crate) fn events_received(
+        &mut self,
+        from: ReplicaId,
+        first: u64,
+        count: u64,
+        now: Instant,
+    ) -> bool {
         self.peer(from, now).events.received(first, count)
     }
 
     /// Lets time pass.
     pub(crate) fn tick(&mut self, now: Instant) -> Due {
-        self.is_alone =
-            self.renewed.is_none_or(|renewed| now.saturating_duration_since(renewed) >= self.lease);
+        self.is_alone = self
+            .renewed
+            .is_none_or(|renewed| now.saturating_duration_since(renewed) >= self.lease);
         let mut due = Due::default();
         for (id, peer) in &mut self.peers {
             peer.expire(now);
@@ -267,7 +311,11 @@ impl Replica {
         let mut peers: Vec<_> = alive
             .filter_map(|(id, peer)| {
                 let (last_seen, _) = peer.lease?;
-                Some(LivePeer { id: *id, version: peer.version.clone(), last_seen })
+                Some(LivePeer {
+                    id: *id,
+                    version: peer.version.clone(),
+                    last_seen,
+                })
             })
             .collect();
         peers.sort_unstable_by_key(|peer| peer.id);
@@ -281,6 +329,14 @@ fn apply(
     batch: &InterestBatch,
     digest: &mut uri_hash::SetDigest,
 ) {
-    batch.removed.0.iter().for_each(|hash| index.remove(from, *hash, digest));
-    batch.added.0.iter().for_each(|hash| index.add(from, *hash, digest));
+    batch
+        .removed
+        .0
+        .iter()
+        .for_each(|hash| index.remove(from, *hash, digest));
+    batch
+        .added
+        .0
+        .iter()
+        .for_each(|hash| index.add(from, *hash, digest));
 }

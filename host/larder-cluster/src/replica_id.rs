@@ -22,8 +22,14 @@ impl ReplicaId {
 
     /// Parses what `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_plain = text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        u64::from_str_radix(text, 16).ok().filter(|_| is_plain).map(Self)
+        let is_plain = text.len() == 16
+            && text
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        u64::from_str_radix(text, 16)
+            .ok()
+            .filter(|_| is_plain)
+            .map(Self)
     }
 
     /// The name as a number.

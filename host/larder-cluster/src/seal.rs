@@ -54,13 +54,23 @@ impl Sealer {
     /// Creates a sealer. Without a key, messages have no seal.
     pub(crate) fn new(keys: &[Secret], is_required: bool) -> Self {
         let key = |secret: &Secret| hmac::Key::new(hmac::HMAC_SHA256, secret.reveal().as_bytes());
-        Self { keys: keys.iter().map(key).collect(), is_required, sent: AtomicU64::new(1) }
+        Self {
+            keys: keys.iter().map(key).collect(),
+            is_required,
+            sent: AtomicU64::new(1),
+        }
     }
 
     /// Writes a message, which must be an object with fields. `place` is where it is read, so that it cannot be moved.
-    pub(crate) fn seal<T: Serialize>(&self, place: &str, message: &T) -> serde_json::Result<Vec<u8>> {
+    pub(crate) fn seal<T: Serialize>(
+        &self,
+        place: &str,
+        message: &T,
+    ) -> serde_json::Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec(message)?;
-        let Some(key) = self.keys.first() else { return Ok(bytes) };
+        let Some(key) = self.keys.first() else {
+            return Ok(bytes);
+        };
         bytes.pop();
         let sequence = format!("{:016x}", self.sent.fetch_add(1, Ordering::Relaxed));
         let code = hmac::sign(key, &signed(place, &sequence, &bytes));
@@ -78,11 +88,16 @@ impl Sealer {
         bytes: &[u8],
     ) -> Result<OpenMessage<T>, OpenError> {
         let sequence = match seal_of(bytes) {
-            Some((message, seal)) => Some(self.verify(place, message, seal).ok_or(OpenError::Seal)?),
+            Some((message, seal)) => {
+                Some(self.verify(place, message, seal).ok_or(OpenError::Seal)?)
+            }
             None if self.is_required => return Err(OpenError::NoSeal),
             None => None,
         };
-        Ok(OpenMessage { content: serde_json::from_slice(bytes)?, sequence })
+        Ok(OpenMessage {
+            content: serde_json::from_slice(bytes)?,
+            sequence,
+        })
     }
 
     /// Returns the sequence number.
@@ -90,8 +105,13 @@ impl Sealer {
         let (sequence, code) = seal.split_at_checked(SEQUENCE_LENGTH)?;
         let code = base64_simd::STANDARD.decode_to_vec(code).ok()?;
         let signed = signed(place, sequence, message);
-        let is_valid = self.keys.iter().any(|key| hmac::verify(key, &signed, &code).is_ok());
-        is_valid.then(|| u64::from_str_radix(sequence, 16).ok()).flatten()
+        let is_valid = self
+            .keys
+            .iter()
+            .any(|key| hmac::verify(key, &signed, &code).is_ok());
+        is_valid
+            .then(|| u64::from_str_radix(sequence, 16).ok())
+            .flatten()
     }
 }
 
@@ -113,7 +133,10 @@ mod tests {
     use serde_json::{Value, json};
 
     fn sealer(keys: &[&str]) -> Sealer {
-        Sealer::new(&keys.iter().map(|key| Secret::new(key)).collect::<Vec<_>>(), false)
+        Sealer::new(
+            &keys.iter().map(|key| Secret::new(key)).collect::<Vec<_>>(),
+            false,
+        )
     }
 
     #[test]
@@ -122,12 +145,30 @@ mod tests {
         for (key, is_known) in [("new", true), ("old", true), ("other", false)] {
             let sealed = sealer(&[key]).seal("lease.1", &message).unwrap();
             let opened = own.open::<Value>("lease.1", &sealed);
-            assert_eq!(opened.map(|opened| opened.sequence).ok(), is_known.then_some(Some(1)), "{key}");
-            assert!(matches!(own.open::<Value>("lease.2", &sealed), Err(OpenError::Seal)), "{key}");
+            assert_eq!(
+                opened.map(|opened| opened.sequence).ok(),
+                is_known.then_some(Some(1)),
+                "{key}"
+            );
+            assert!(
+                matches!(own.open::<Value>("lease.2", &sealed), Err(OpenError::Seal)),
+                "{key}"
+            );
         }
-        let plain = own.open::<Value>("lease.1", message.to_string().as_bytes()).unwrap();
-        assert_eq!(plain, OpenMessage { content: message.clone(), sequence: None });
-        let strict = Sealer { is_required: true, ..own };
+        let plain = own
+            .open::<Value>("lease.1", message.to_string().as_bytes())
+            .unwrap();
+        assert_eq!(
+            plain,
+            OpenMessage {
+                content: message.clone(),
+                sequence: None
+            }
+        );
+        let strict = Sealer {
+            is_required: true,
+            ..own
+        };
         let refused = strict.open::<Value>("lease.1", message.to_string().as_bytes());
         assert!(matches!(refused, Err(OpenError::NoSeal)));
     }
@@ -141,7 +182,10 @@ mod tests {
             changed[at] ^= 1;
             // Without a valid seal, it is not JSON, or has no seal.
             let opened = sealer.open::<Value>("a", &changed);
-            assert!(opened.is_err() || opened.is_ok_and(|opened| opened.sequence.is_none()), "{at}");
+            assert!(
+                opened.is_err() || opened.is_ok_and(|opened| opened.sequence.is_none()),
+                "{at}"
+            );
         }
     }
 
@@ -160,7 +204,11 @@ mod tests {
         let sealer = sealer(&["key"]);
         let sequence = || {
             let sealed = sealer.seal("a", &json!({ "n": 1 })).unwrap();
-            sealer.open::<Value>("a", &sealed).unwrap().sequence.unwrap()
+            sealer
+                .open::<Value>("a", &sealed)
+                .unwrap()
+                .sequence
+                .unwrap()
         };
         let (first, second) = (sequence(), sequence());
         assert!(first < second);

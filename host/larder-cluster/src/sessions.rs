@@ -20,8 +20,8 @@ use crate::cluster::Cluster;
 use crate::node::Node;
 use crate::traffic::{Direction, Kind};
 use larder_mcp::{
-    Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SealingKeys, SessionKey,
-    SharedSessionStore, StoreChange, StoredValue, Unavailable,
+    Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SealingKeys,
+    SessionKey, SharedSessionStore, StoreChange, StoredValue, Unavailable,
 };
 use larder_runtime::drain::SupervisedTask;
 use larder_runtime::health::Impact;
@@ -73,21 +73,34 @@ impl NatsSessions {
             messages::receive(node, received.clone())
         });
         let task = SupervisedTask::new("session messages to replicas", Impact::OperatorOnly);
-        node.drain.supervise(task, messages::send(node.clone(), waiting));
+        node.drain
+            .supervise(task, messages::send(node.clone(), waiting));
         let (changes, messages) = (Mutex::new(changes), Mutex::new(messages));
         let replica = ReplicaName::of(node.id.number());
-        Self { node: node.clone(), replica, bucket, changes, messages, outgoing }
+        Self {
+            node: node.clone(),
+            replica,
+            bucket,
+            changes,
+            messages,
+            outgoing,
+        }
     }
 
     /// Runs an operation of JetStream, for a limited time.
-    async fn run<T, E: Display>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, Unavailable> {
+    async fn run<T, E: Display>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, Unavailable> {
         let ended = timeout(OPERATION_TIMEOUT, work).await;
         let result = match ended {
             Ok(result) => result.map_err(|error| error.to_string()),
             Err(_) => Err("NATS did not answer in time".to_owned()),
         };
         result.map_err(|error| {
-            self.node.connection.report_error("the sessions of legacy clients", &error);
+            self.node
+                .connection
+                .report_error("the sessions of legacy clients", &error);
             Unavailable(error)
         })
     }
@@ -106,7 +119,11 @@ impl SharedSessionStore for NatsSessions {
     fn max_value_bytes(&self) -> usize {
         // It is 0 before the first connection.
         let max_payload = self.node.connection.client().server_info().max_payload;
-        let max_payload = if max_payload == 0 { 1 << 20 } else { max_payload };
+        let max_payload = if max_payload == 0 {
+            1 << 20
+        } else {
+            max_payload
+        };
         max_payload.min(1 << 20).saturating_sub(MESSAGE_OVERHEAD)
     }
 
@@ -114,8 +131,15 @@ impl SharedSessionStore for NatsSessions {
         self.run(self.bucket.load(&self.node, key)).await
     }
 
-    async fn put(&self, key: SessionKey, value: StoredValue, after: Option<u64>) -> Result<u64, PutError> {
-        self.run(self.bucket.put(&self.node, key, value, after)).await?.ok_or(PutError::Conflict)
+    async fn put(
+        &self,
+        key: SessionKey,
+        value: StoredValue,
+        after: Option<u64>,
+    ) -> Result<u64, PutError> {
+        self.run(self.bucket.put(&self.node, key, value, after))
+            .await?
+            .ok_or(PutError::Conflict)
     }
 
     async fn remove(&self, key: SessionKey) -> Result<(), Unavailable> {
@@ -133,9 +157,17 @@ impl SharedSessionStore for NatsSessions {
     fn send(&self, to: Option<&ReplicaName>, message: Vec<u8>) -> bool {
         let subject = messages::subject(&self.node, to.map(ReplicaName::as_str));
         let is_sent = self.is_connected()
-            && self.outgoing.try_send(Outgoing { subject, payload: message.into() }).is_ok();
+            && self
+                .outgoing
+                .try_send(Outgoing {
+                    subject,
+                    payload: message.into(),
+                })
+                .is_ok();
         if !is_sent {
-            self.node.traffic.count(Direction::Dropped, Kind::Session, 1);
+            self.node
+                .traffic
+                .count(Direction::Dropped, Kind::Session, 1);
         }
         is_sent
     }
@@ -145,9 +177,17 @@ impl SharedSessionStore for NatsSessions {
             return Err(Unavailable("there is no connection to NATS".to_owned()).into());
         }
         self.node.traffic.count(Direction::Sent, Kind::Session, 1);
-        let request = async_nats::Request::new().payload(message.into()).timeout(Some(REPLY_TIMEOUT));
+        let request = async_nats::Request::new()
+            .payload(message.into())
+            .timeout(Some(REPLY_TIMEOUT));
         let subject = messages::subject(&self.node, Some(to.as_str()));
-        match self.node.connection.client().send_request(subject, request).await {
+        match self
+            .node
+            .connection
+            .client()
+            .send_request(subject, request)
+            .await
+        {
             Ok(reply) => Ok(reply.payload.into()),
             Err(error) if error.kind() == async_nats::RequestErrorKind::NoResponders => {
                 Err(RequestError::Gone)
@@ -166,6 +206,9 @@ impl SharedSessionStore for NatsSessions {
 
     fn reply(&self, to: ReplyAddress, message: Vec<u8>) {
         // Whoever waits for it notices that there is none.
-        _ = self.outgoing.try_send(Outgoing { subject: to.0, payload: message.into() });
+        _ = self.outgoing.try_send(Outgoing {
+            subject: to.0,
+            payload: message.into(),
+        });
     }
 }

@@ -65,18 +65,26 @@ pub(crate) fn register(node: &Arc<Node>, metrics: &Metrics) {
         let node = node.clone();
         metrics.register_gauge(name, help, move || value(&node));
     };
-    gauge("larder_cluster_connected", "Whether there is a connection to NATS", |node| {
-        u64::from(node.connection.is_connected())
-    });
-    gauge("larder_cluster_replicas", "Replicas that are alive, with this one", |node| {
-        (node.replica().live_peers().len() as u64).saturating_add(1)
-    });
-    gauge("larder_cluster_watched_uris", "URIs that are watched at this replica", |node| {
-        node.replica().watched_count() as u64
-    });
-    gauge("larder_cluster_polled_uris", "Watched URIs that this replica checks for all replicas", |node| {
-        node.replica().polled_count() as u64
-    });
+    gauge(
+        "larder_cluster_connected",
+        "Whether there is a connection to NATS",
+        |node| u64::from(node.connection.is_connected()),
+    );
+    gauge(
+        "larder_cluster_replicas",
+        "Replicas that are alive, with this one",
+        |node| (node.replica().live_peers().len() as u64).saturating_add(1),
+    );
+    gauge(
+        "larder_cluster_watched_uris",
+        "URIs that are watched at this replica",
+        |node| node.replica().watched_count() as u64,
+    );
+    gauge(
+        "larder_cluster_polled_uris",
+        "Watched URIs that this replica checks for all replicas",
+        |node| node.replica().polled_count() as u64,
+    );
     let node = node.clone();
     let reconnects =
         ComputedFamily::counters(move |samples| samples.counter(&[], node.connection.reconnects()));

@@ -24,11 +24,18 @@ pub(crate) struct TeamConnection {
 impl TeamConnection {
     pub(crate) fn new(node: Arc<Node>, team: &TeamName) -> Self {
         let inbox = node.add_team(team);
-        Self { node, team: team.clone(), inbox, watched: Mutex::default() }
+        Self {
+            node,
+            team: team.clone(),
+            inbox,
+            watched: Mutex::default(),
+        }
     }
 
     fn hashes(&self, uris: &[Uri]) -> Vec<UriHash> {
-        uris.iter().map(|uri| UriHash::of(&self.team, uri)).collect()
+        uris.iter()
+            .map(|uri| UriHash::of(&self.team, uri))
+            .collect()
     }
 }
 
@@ -47,7 +54,9 @@ impl TeamReplicas for TeamConnection {
     }
 
     fn is_watched_elsewhere(&self, uri: &Uri) -> bool {
-        self.node.replica().is_watched_elsewhere(UriHash::of(&self.team, uri))
+        self.node
+            .replica()
+            .is_watched_elsewhere(UriHash::of(&self.team, uri))
     }
 
     fn publish(&self, event: ReplicaEvent) {
@@ -61,7 +70,10 @@ impl TeamReplicas for TeamConnection {
 
 impl Drop for TeamConnection {
     fn drop(&mut self) {
-        let watched = self.watched.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let watched = self
+            .watched
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
         let watched: Vec<_> = watched.drain().collect();
         self.node.watch(&[], &watched);
     }

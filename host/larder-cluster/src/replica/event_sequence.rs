@@ -18,7 +18,11 @@ impl EventSequence {
     /// Records events that arrived, by the number of the first one. Returns whether events before them were lost.
     pub(super) fn received(&mut self, first: u64, count: u64) -> bool {
         let is_lost = self.expected.is_some_and(|expected| first > expected);
-        self.expected = Some(self.expected.unwrap_or_default().max(first.saturating_add(count)));
+        self.expected = Some(
+            self.expected
+                .unwrap_or_default()
+                .max(first.saturating_add(count)),
+        );
         is_lost
     }
 
@@ -33,7 +37,9 @@ impl EventSequence {
     /// Returns whether announced events did not arrive in time.
     pub(super) fn is_overdue(&mut self, now: Instant) -> bool {
         let is_late = |since: Instant| now.saturating_duration_since(since) >= DELIVERY_TIME;
-        let Some((sent, _)) = self.announced.take_if(|(_, since)| is_late(*since)) else { return false };
+        let Some((sent, _)) = self.announced.take_if(|(_, since)| is_late(*since)) else {
+            return false;
+        };
         let is_lost = self.expected.is_some_and(|expected| expected < sent);
         self.expected = self.expected.max(Some(sent));
         is_lost
@@ -52,7 +58,10 @@ mod tests {
     #[test]
     fn a_gap_is_a_loss() {
         let mut sequence = EventSequence::default();
-        assert!(!sequence.received(7, 2), "what was sent before is not known");
+        assert!(
+            !sequence.received(7, 2),
+            "what was sent before is not known"
+        );
         assert!(!sequence.received(9, 1));
         assert!(sequence.received(11, 1));
         assert!(!sequence.received(12, 1), "it is reported once");
@@ -66,7 +75,10 @@ mod tests {
     fn an_announced_event_has_some_time_to_arrive() {
         let (mut sequence, now) = (EventSequence::default(), Instant::now());
         sequence.announced(5, now);
-        assert!(!sequence.is_overdue(now + DELIVERY_TIME), "what was sent before is not known");
+        assert!(
+            !sequence.is_overdue(now + DELIVERY_TIME),
+            "what was sent before is not known"
+        );
         sequence.announced(6, now);
         assert!(!sequence.is_overdue(now));
         assert!(!sequence.received(5, 1));

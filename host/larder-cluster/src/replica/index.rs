@@ -25,8 +25,12 @@ impl InterestIndex {
     }
 
     pub(super) fn remove(&mut self, replica: ReplicaId, hash: UriHash, digest: &mut SetDigest) {
-        let Some(watchers) = self.0.get_mut(&hash) else { return };
-        let Some(at) = watchers.iter().position(|watcher| *watcher == replica) else { return };
+        let Some(watchers) = self.0.get_mut(&hash) else {
+            return;
+        };
+        let Some(at) = watchers.iter().position(|watcher| *watcher == replica) else {
+            return;
+        };
         watchers.swap_remove(at);
         digest.remove(hash);
         if watchers.is_empty() {

@@ -54,10 +54,16 @@ impl OwnInterest {
         let unsent: Vec<_> = self.unsent.drain().collect();
         let batches = unsent.chunks(MAX_HASHES).map(|chunk| {
             self.last_batch = self.last_batch.saturating_add(1);
-            let (added, removed): (Vec<_>, Vec<_>) = chunk.iter().partition(|(_, is_added)| *is_added);
-            let list =
-                |changes: Vec<(UriHash, bool)>| HashList(changes.into_iter().map(|(hash, _)| hash).collect());
-            InterestBatch { number: self.last_batch, added: list(added), removed: list(removed) }
+            let (added, removed): (Vec<_>, Vec<_>) =
+                chunk.iter().partition(|(_, is_added)| *is_added);
+            let list = |changes: Vec<(UriHash, bool)>| {
+                HashList(changes.into_iter().map(|(hash, _)| hash).collect())
+            };
+            InterestBatch {
+                number: self.last_batch,
+                added: list(added),
+                removed: list(removed),
+            }
         });
         batches.collect()
     }
@@ -74,8 +80,17 @@ impl OwnInterest {
         let hashes: Vec<_> = self.iter().collect();
         let parts = hashes.len().div_ceil(MAX_HASHES).max(1);
         let part = |part: usize| {
-            let chunk = hashes.iter().skip(part.saturating_mul(MAX_HASHES)).take(MAX_HASHES).copied();
-            SnapshotPart { batch, part, parts, hashes: HashList(chunk.collect()) }
+            let chunk = hashes
+                .iter()
+                .skip(part.saturating_mul(MAX_HASHES))
+                .take(MAX_HASHES)
+                .copied();
+            SnapshotPart {
+                batch,
+                part,
+                parts,
+                hashes: HashList(chunk.collect()),
+            }
         };
         (0..parts).map(part).collect()
     }
@@ -96,7 +111,10 @@ mod tests {
         assert_eq!(batches.len(), 1);
         let mut added = batches[0].added.0.clone();
         added.sort_unstable();
-        assert_eq!((batches[0].number, added), (1, vec![UriHash(0), UriHash(1)]));
+        assert_eq!(
+            (batches[0].number, added),
+            (1, vec![UriHash(0), UriHash(1)])
+        );
         assert_eq!(batches[0].removed.0, []);
         assert_eq!(own.take_batches(), []);
         own.remove(UriHash(1));
@@ -111,6 +129,9 @@ mod tests {
         (0..MAX_HASHES as u128 + 1).for_each(|n| own.add(UriHash(n)));
         assert_eq!(own.take_batches().len(), 2);
         let parts = own.snapshot();
-        assert_eq!((parts.len(), parts[0].batch, parts[1].hashes.0.len()), (2, 2, 1));
+        assert_eq!(
+            (parts.len(), parts[0].batch, parts[1].hashes.0.len()),
+            (2, 2, 1)
+        );
     }
 }

@@ -57,12 +57,22 @@ pub(super) struct PeerInterest {
 impl Peer {
     pub(super) fn new(now: Instant) -> Self {
         let (version, lease, is_alive, seals, events, interest) = Default::default();
-        Self { version, heard: now, lease, is_alive, seals, events, interest }
+        Self {
+            version,
+            heard: now,
+            lease,
+            is_alive,
+            seals,
+            events,
+            interest,
+        }
     }
 
     /// When its lease ended, or will end. The lease of a peer that is known only by its messages has ended.
     pub(super) fn lease_end(&self) -> Instant {
-        self.lease.and_then(|(seen, lease)| seen.checked_add(lease)).unwrap_or(self.heard)
+        self.lease
+            .and_then(|(seen, lease)| seen.checked_add(lease))
+            .unwrap_or(self.heard)
     }
 
     /// Whether a message may be used.
@@ -95,8 +105,13 @@ impl Peer {
 impl PeerInterest {
     /// Compares with what the lease says.
     fn compare(&mut self, now: Instant) {
-        let Some((batch, digest)) = self.announced else { return };
-        let newest = self.waiting.last().map_or(self.batch, |waiting| waiting.number);
+        let Some((batch, digest)) = self.announced else {
+            return;
+        };
+        let newest = self
+            .waiting
+            .last()
+            .map_or(self.batch, |waiting| waiting.number);
         if batch < newest {
             // The lease is older than a batch that arrived.
             self.announced = None;
@@ -116,13 +131,19 @@ impl PeerInterest {
         if batch.number <= self.batch {
             return None;
         }
-        if self.batch.checked_add(1) == Some(batch.number) && !self.needs_snapshot && !self.needs_answer {
+        if self.batch.checked_add(1) == Some(batch.number)
+            && !self.needs_snapshot
+            && !self.needs_answer
+        {
             return Some(batch);
         }
         (self.is_complete, self.needs_snapshot) = (false, true);
-        let hashes = |batch: &InterestBatch| batch.added.0.len().saturating_add(batch.removed.0.len());
+        let hashes =
+            |batch: &InterestBatch| batch.added.0.len().saturating_add(batch.removed.0.len());
         let held: usize = self.waiting.iter().map(hashes).sum();
-        if self.waiting.len() == MAX_WAITING || held.saturating_add(hashes(&batch)) > MAX_WAITING_HASHES {
+        if self.waiting.len() == MAX_WAITING
+            || held.saturating_add(hashes(&batch)) > MAX_WAITING_HASHES
+        {
             self.waiting.clear();
         }
         self.waiting.push(batch);
@@ -141,8 +162,9 @@ impl PeerInterest {
         if !is_expected || part.parts > MAX_PARTS {
             return None;
         }
-        let is_next =
-            |last: &SnapshotPart| last.batch == part.batch && last.part.checked_add(1) == Some(part.part);
+        let is_next = |last: &SnapshotPart| {
+            last.batch == part.batch && last.part.checked_add(1) == Some(part.part)
+        };
         if part.part != 0 && !self.parts.last().is_some_and(is_next) {
             self.parts.clear();
             return None;
@@ -156,7 +178,12 @@ impl PeerInterest {
             return None;
         }
         self.batch = batch;
-        Some(self.parts.drain(..).flat_map(|part| part.hashes.0).collect())
+        Some(
+            self.parts
+                .drain(..)
+                .flat_map(|part| part.hashes.0)
+                .collect(),
+        )
     }
 
     /// Ends the wait for a snapshot, which was applied. Returns the batches that came after it.
@@ -183,8 +210,9 @@ impl PeerInterest {
         if self.behind_since.take_if(|since| is_late(*since)).is_some() {
             (self.is_complete, self.needs_snapshot) = (false, true);
         }
-        let is_requested =
-            self.requested_at.is_some_and(|at| now.saturating_duration_since(at) < SNAPSHOT_TIMEOUT);
+        let is_requested = self
+            .requested_at
+            .is_some_and(|at| now.saturating_duration_since(at) < SNAPSHOT_TIMEOUT);
         let must = (self.needs_snapshot || self.needs_answer) && !is_requested;
         if must {
             self.requested_at = Some(now);

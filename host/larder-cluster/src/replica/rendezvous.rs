@@ -22,18 +22,25 @@ mod tests {
     use super::*;
 
     fn hashes() -> impl Iterator<Item = UriHash> {
-        (0..10_000u64).map(|n| UriHash((u128::from(mix(n + 1)) << 64) | u128::from(mix(n + 100_000))))
+        (0..10_000u64)
+            .map(|n| UriHash((u128::from(mix(n + 1)) << 64) | u128::from(mix(n + 100_000))))
     }
 
     fn chosen(replicas: &[ReplicaId], uri: UriHash) -> ReplicaId {
-        replicas.iter().copied().max_by_key(|replica| weight(*replica, uri)).unwrap()
+        replicas
+            .iter()
+            .copied()
+            .max_by_key(|replica| weight(*replica, uri))
+            .unwrap()
     }
 
     #[test]
     fn uris_are_spread_evenly() {
         let replicas: Vec<_> = (0..10).map(|n| ReplicaId::of(mix(n))).collect();
         for replica in &replicas {
-            let count = hashes().filter(|uri| chosen(&replicas, *uri) == *replica).count();
+            let count = hashes()
+                .filter(|uri| chosen(&replicas, *uri) == *replica)
+                .count();
             assert!((900..1100).contains(&count), "{count}");
         }
     }

@@ -20,7 +20,9 @@ pub(super) struct SealRecord {
 impl SealRecord {
     /// Whether a message may be used. `sequence` comes from a valid seal, and is none without one.
     pub(super) fn admit(&mut self, kind: MessageKind, sequence: Option<u64>) -> bool {
-        let Some(sequence) = sequence else { return !self.is_sealing };
+        let Some(sequence) = sequence else {
+            return !self.is_sealing;
+        };
         self.is_sealing = true;
         let newest = &mut self.newest[kind as usize];
         let is_new = sequence > *newest;

@@ -21,7 +21,11 @@ struct Two {
 
 impl Two {
     fn new(watched: std::ops::Range<u128>) -> Self {
-        let mut two = Self { own: replica(1), other: replica(2), now: Instant::now() };
+        let mut two = Self {
+            own: replica(1),
+            other: replica(2),
+            now: Instant::now(),
+        };
         two.own.watch(&hashes(watched.clone()), &[]);
         two.own.renewed(two.now);
         two.other.watch(&hashes(watched), &[]);
@@ -110,10 +114,18 @@ fn a_lost_batch_is_replaced_by_a_snapshot() {
     let _lost = two.other.take_batches();
     assert!(two.polled() < 600);
     two.deliver_lease();
-    assert_eq!(two.pass(Duration::ZERO).snapshots, [], "the batch may still arrive");
+    assert_eq!(
+        two.pass(Duration::ZERO).snapshots,
+        [],
+        "the batch may still arrive"
+    );
     assert_eq!(two.pass(Duration::from_secs(1)).snapshots, [two.other.id]);
     assert_eq!(two.polled(), 1000, "nobody relies on what may be wrong");
-    assert_eq!(two.pass(Duration::from_secs(1)).snapshots, [], "it was requested");
+    assert_eq!(
+        two.pass(Duration::from_secs(1)).snapshots,
+        [],
+        "it was requested"
+    );
     // A batch that overtakes the snapshot waits for it.
     two.other.watch(&hashes(5000..5001), &[]);
     let next = two.other.take_batches().remove(0);
@@ -182,7 +194,8 @@ fn what_is_gone_is_forgotten() {
 impl Two {
     /// The other replica seals its messages from now on.
     fn sealed(&mut self, kind: MessageKind, sequence: u64) -> bool {
-        self.own.admits(self.other.id, kind, Some(sequence), self.now)
+        self.own
+            .admits(self.other.id, kind, Some(sequence), self.now)
     }
 }
 
@@ -190,18 +203,32 @@ impl Two {
 fn a_sealed_message_is_accepted_once() {
     let mut two = Two::new(0..10);
     let id = two.other.id;
-    assert!(two.own.admits(id, MessageKind::Events, None, two.now), "an earlier version");
+    assert!(
+        two.own.admits(id, MessageKind::Events, None, two.now),
+        "an earlier version"
+    );
     assert!(two.sealed(MessageKind::Lease, 7) && two.sealed(MessageKind::Events, 5));
     assert!(!two.sealed(MessageKind::Lease, 7) && !two.sealed(MessageKind::Lease, 6));
     assert!(two.sealed(MessageKind::Lease, 8));
-    assert!(!two.own.admits(id, MessageKind::Events, None, two.now), "it seals all of its messages");
+    assert!(
+        !two.own.admits(id, MessageKind::Events, None, two.now),
+        "it seals all of its messages"
+    );
     assert!(!two.own.admits_snapshot(id, false) && two.own.admits_snapshot(id, true));
-    assert!(!two.own.admits(two.own.id, MessageKind::Lease, Some(9), two.now), "its own lease");
+    assert!(
+        !two.own
+            .admits(two.own.id, MessageKind::Lease, Some(9), two.now),
+        "its own lease"
+    );
 }
 
 #[test]
 fn nobody_relies_on_a_replica_that_answers_no_request() {
-    let mut two = Two { own: replica(1), other: replica(2), now: Instant::now() };
+    let mut two = Two {
+        own: replica(1),
+        other: replica(2),
+        now: Instant::now(),
+    };
     two.own.watch(&hashes(0..1000), &[]);
     two.own.renewed(two.now);
     two.other.watch(&hashes(0..1000), &[]);
@@ -224,7 +251,10 @@ fn nobody_relies_on_a_replica_that_answers_no_request() {
 fn a_lease_lasts_no_longer_than_the_own_one() {
     let mut two = Two::new(0..1000);
     let (_, lease) = two.other.lease();
-    let lease = Lease { milliseconds: u64::MAX, ..lease };
+    let lease = Lease {
+        milliseconds: u64::MAX,
+        ..lease
+    };
     two.own.lease_seen(two.other.id, lease, two.now);
     assert!(two.polled() < 1000);
     two.pass(LEASE);
@@ -244,13 +274,19 @@ fn the_number_of_replicas_and_of_what_they_watch_is_limited() {
             added: uri_hash::HashList(hashes(0..100)),
             removed: Default::default(),
         };
-        if two.own.admits(id(number), MessageKind::Interest, None, two.now) {
+        if two
+            .own
+            .admits(id(number), MessageKind::Interest, None, two.now)
+        {
             two.own.batch_received(id(number), batch, two.now);
             two.own.lease_seen(id(number), lease.clone(), two.now);
         }
     }
     assert_eq!(two.own.peers.len(), MAX_PEERS);
-    assert!(two.own.peers.contains_key(&two.other.id), "those that are alive are kept");
+    assert!(
+        two.own.peers.contains_key(&two.other.id),
+        "those that are alive are kept"
+    );
     two.pass(LEASE);
     assert!(
         two.own.admits(id(9_999), MessageKind::Lease, None, two.now),

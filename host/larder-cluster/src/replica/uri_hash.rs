@@ -15,8 +15,12 @@ pub(crate) struct UriHash(pub(super) u128);
 impl UriHash {
     /// Computes the hash. No team has a name with a zero byte, so no two pairs have the same text.
     pub(crate) fn of(team: &TeamName, uri: &Uri) -> Self {
-        let mut text =
-            Vec::with_capacity(team.as_str().len().saturating_add(uri.as_str().len()).saturating_add(1));
+        let mut text = Vec::with_capacity(
+            team.as_str()
+                .len()
+                .saturating_add(uri.as_str().len())
+                .saturating_add(1),
+        );
         text.extend_from_slice(team.as_str().as_bytes());
         text.push(0);
         text.extend_from_slice(uri.as_str().as_bytes());
@@ -55,7 +59,11 @@ pub(crate) struct HashList(pub(crate) Vec<UriHash>);
 
 impl Serialize for HashList {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes: Vec<u8> = self.0.iter().flat_map(|hash| hash.0.to_be_bytes()).collect();
+        let bytes: Vec<u8> = self
+            .0
+            .iter()
+            .flat_map(|hash| hash.0.to_be_bytes())
+            .collect();
         serializer.serialize_str(&base64_simd::STANDARD.encode_to_string(bytes))
     }
 }
@@ -63,12 +71,19 @@ impl Serialize for HashList {
 impl<'de> Deserialize<'de> for HashList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let bytes = base64_simd::STANDARD.decode_to_vec(text).map_err(D::Error::custom)?;
+        let bytes = base64_simd::STANDARD
+            .decode_to_vec(text)
+            .map_err(D::Error::custom)?;
         let (hashes, rest) = bytes.as_chunks::<HASH_BYTES>();
         if !rest.is_empty() {
             return Err(D::Error::custom("incomplete hash"));
         }
-        Ok(Self(hashes.iter().map(|hash| UriHash(u128::from_be_bytes(*hash))).collect()))
+        Ok(Self(
+            hashes
+                .iter()
+                .map(|hash| UriHash(u128::from_be_bytes(*hash)))
+                .collect(),
+        ))
     }
 }
 
@@ -87,8 +102,9 @@ mod tests {
 
     #[test]
     fn a_team_has_hashes_of_its_own() {
-        let hash =
-            |team: &str, uri: &str| UriHash::of(&TeamName::parse(team).unwrap(), &Uri::parse(uri).unwrap());
+        let hash = |team: &str, uri: &str| {
+            UriHash::of(&TeamName::parse(team).unwrap(), &Uri::parse(uri).unwrap())
+        };
         assert_eq!(hash("a", "x://b"), hash("a", "x://b"));
         assert_ne!(hash("a", "x://b"), hash("b", "x://b"));
         assert_ne!(hash("a", "x://b"), hash("a", "x://c"));

@@ -34,7 +34,11 @@ impl SessionBucket {
             return Ok(bucket.clone());
         }
         let max_age = node.config.session_idle_timeout.max(MIN_AGE);
-        let name = format!("{}_sessions_{}", node.config.prefix.as_str(), max_age.as_secs());
+        let name = format!(
+            "{}_sessions_{}",
+            node.config.prefix.as_str(),
+            max_age.as_secs()
+        );
         let new = NewBucket {
             description: "Sessions of legacy clients of Larder",
             max_age,
@@ -50,10 +54,18 @@ impl SessionBucket {
         *self.0.lock().await = None;
     }
 
-    pub(super) async fn load(&self, node: &Node, key: SessionKey) -> Result<Loaded, async_nats::Error> {
+    pub(super) async fn load(
+        &self,
+        node: &Node,
+        key: SessionKey,
+    ) -> Result<Loaded, async_nats::Error> {
         let bucket = self.open(node).await?;
         // Asks the leader: other servers of a NATS cluster may not have the newest value.
-        let message = match bucket.stream.get_last_raw_message_by_subject(&subject(&bucket, key)).await {
+        let message = match bucket
+            .stream
+            .get_last_raw_message_by_subject(&subject(&bucket, key))
+            .await
+        {
             Ok(message) => message,
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {
                 return Ok(Loaded::Absent);
@@ -61,10 +73,20 @@ impl SessionBucket {
             Err(error) => return Err(error.into()),
         };
         let Some(head) = head(&message.headers) else {
-            return Ok(if is_removed(&message.headers) { Loaded::Removed } else { Loaded::Absent });
+            return Ok(if is_removed(&message.headers) {
+                Loaded::Removed
+            } else {
+                Loaded::Absent
+            });
         };
-        let value = StoredValue { head, body: message.payload.into() };
-        Ok(Loaded::Present { revision: message.sequence, value })
+        let value = StoredValue {
+            head,
+            body: message.payload.into(),
+        };
+        Ok(Loaded::Present {
+            revision: message.sequence,
+            value,
+        })
     }
 
     /// Stores a value. Returns its revision, or none if the key has another revision than expected.
@@ -77,11 +99,17 @@ impl SessionBucket {
     ) -> Result<Option<u64>, async_nats::Error> {
         let bucket = self.open(node).await?;
         let mut headers = HeaderMap::new();
-        headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, after.unwrap_or(0).to_string());
+        headers.insert(
+            NATS_EXPECTED_LAST_SUBJECT_SEQUENCE,
+            after.unwrap_or(0).to_string(),
+        );
         headers.insert(HEAD, BASE64.encode_to_string(value.head));
         let subject = subject(&bucket, key);
-        let published =
-            node.connection.jetstream().publish_with_headers(subject, headers, value.body.into()).await;
+        let published = node
+            .connection
+            .jetstream()
+            .publish_with_headers(subject, headers, value.body.into())
+            .await;
         let acknowledged = match published {
             Ok(acknowledgement) => acknowledgement.await,
             Err(error) => Err(error),
@@ -96,7 +124,11 @@ impl SessionBucket {
         }
     }
 
-    pub(super) async fn remove(&self, node: &Node, key: SessionKey) -> Result<(), async_nats::Error> {
+    pub(super) async fn remove(
+        &self,
+        node: &Node,
+        key: SessionKey,
+    ) -> Result<(), async_nats::Error> {
         Ok(self.open(node).await?.delete(key.to_string()).await?)
     }
 }
@@ -112,5 +144,7 @@ pub(super) fn head(headers: &HeaderMap) -> Option<Vec<u8>> {
 
 /// Whether this is what remains of a session that was removed.
 pub(super) fn is_removed(headers: &HeaderMap) -> bool {
-    headers.get(OPERATION).is_some_and(|operation| matches!(operation.as_str(), "DEL" | "PURGE"))
+    headers
+        .get(OPERATION)
+        .is_some_and(|operation| matches!(operation.as_str(), "DEL" | "PURGE"))
 }

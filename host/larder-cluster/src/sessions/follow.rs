@@ -21,11 +21,19 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Follows the bucket until the server stops.
-pub(super) async fn follow(node: Arc<Node>, bucket: Arc<SessionBucket>, changes: mpsc::Sender<StoreChange>) {
+pub(super) async fn follow(
+    node: Arc<Node>,
+    bucket: Arc<SessionBucket>,
+    changes: mpsc::Sender<StoreChange>,
+) {
     let mut connected = node.connection.connected();
     let following = async {
         loop {
-            if connected.wait_for(|is_connected| *is_connected).await.is_err() {
+            if connected
+                .wait_for(|is_connected| *is_connected)
+                .await
+                .is_err()
+            {
                 return;
             }
             tokio::select! {
@@ -61,7 +69,10 @@ async fn follow_connection(
             let info = message.info()?;
             (info.stream_sequence, info.pending)
         };
-        let key = message.subject.strip_prefix(&prefix).and_then(SessionKey::parse);
+        let key = message
+            .subject
+            .strip_prefix(&prefix)
+            .and_then(SessionKey::parse);
         if let Some(change) = key.and_then(|key| change(key, revision, message.headers.as_ref())) {
             changes.send(change).await?;
         }
@@ -73,7 +84,10 @@ async fn follow_connection(
     Err("the list of changes ended".into())
 }
 
-async fn start(node: &Node, bucket: &SessionBucket) -> Result<(Ordered, String, u64), async_nats::Error> {
+async fn start(
+    node: &Node,
+    bucket: &SessionBucket,
+) -> Result<(Ordered, String, u64), async_nats::Error> {
     let bucket = bucket.open(node).await?;
     let config = OrderedConfig {
         deliver_subject: node.connection.client().new_inbox(),
@@ -92,7 +106,11 @@ async fn start(node: &Node, bucket: &SessionBucket) -> Result<(Ordered, String, 
 fn change(key: SessionKey, revision: u64, headers: Option<&HeaderMap>) -> Option<StoreChange> {
     let headers = headers?;
     match bucket::head(headers) {
-        Some(head) => Some(StoreChange::Stored { key, revision, head }),
+        Some(head) => Some(StoreChange::Stored {
+            key,
+            revision,
+            head,
+        }),
         None => bucket::is_removed(headers).then_some(StoreChange::Removed { key }),
     }
 }

@@ -34,8 +34,13 @@ pub(super) async fn receive(node: Arc<Node>, received: mpsc::Sender<PeerMessage>
     };
     while let Some(Some(message)) = node.drain.run_until_stopping(messages.next()).await {
         node.traffic.count(Direction::Received, Kind::Session, 1);
-        let reply = message.reply.map(|subject: Subject| ReplyAddress(subject.to_string()));
-        let passed = received.send(PeerMessage { content: message.payload.into(), reply });
+        let reply = message
+            .reply
+            .map(|subject: Subject| ReplyAddress(subject.to_string()));
+        let passed = received.send(PeerMessage {
+            content: message.payload.into(),
+            reply,
+        });
         if !matches!(node.drain.run_until_stopping(passed).await, Some(Ok(()))) {
             return;
         }
@@ -47,18 +52,26 @@ async fn subscribe(node: &Node) -> Result<SelectAll<Subscriber>, SubscribeError>
     let own = node.id.to_string();
     let mut all = Vec::new();
     for replica in [None, Some(own.as_str())] {
-        all.push(node.connection.client().subscribe(subject(node, replica)).await?);
+        all.push(
+            node.connection
+                .client()
+                .subscribe(subject(node, replica))
+                .await?,
+        );
     }
     Ok(select_all(all))
 }
 
 /// Sends messages in order, until the server stops.
 pub(super) async fn send(node: Arc<Node>, mut waiting: mpsc::Receiver<Outgoing>) {
-    while let Some(Some(Outgoing { subject, payload })) = node.drain.run_until_stopping(waiting.recv()).await
+    while let Some(Some(Outgoing { subject, payload })) =
+        node.drain.run_until_stopping(waiting.recv()).await
     {
         match node.connection.client().publish(subject, payload).await {
             Ok(()) => node.traffic.count(Direction::Sent, Kind::Session, 1),
-            Err(error) => node.connection.report_error("a message about a session cannot be sent", &error),
+            Err(error) => node
+                .connection
+                .report_error("a message about a session cannot be sent", &error),
         }
     }
 }

@@ -28,7 +28,10 @@ impl Neighbour {
 
     /// Copies what a replica watches, and its lease, under invented names and with a lease of 115 days. They have no seal.
     async fn invent_replicas(&mut self) {
-        let batch = tokio::time::timeout(WAIT, self.interest.next()).await.unwrap().unwrap();
+        let batch = tokio::time::timeout(WAIT, self.interest.next())
+            .await
+            .unwrap()
+            .unwrap();
         let batch = without_seal(&batch.payload);
         let context = jetstream::new(self.client.clone());
         let bucket = context.get_key_value("larder_replicas").await.unwrap();
@@ -41,7 +44,10 @@ impl Neighbour {
         lease["milliseconds"] = 10_000_000_000_u64.into();
         for number in 0..INVENTED {
             let name = format!("{number:016x}");
-            self.client.publish(format!("larder.interest.{name}"), batch.to_string().into()).await.unwrap();
+            self.client
+                .publish(format!("larder.interest.{name}"), batch.to_string().into())
+                .await
+                .unwrap();
             bucket.put(name, lease.to_string().into()).await.unwrap();
         }
     }
@@ -55,7 +61,10 @@ fn without_seal(message: &[u8]) -> serde_json::Value {
 
 /// Starts two replicas that watch the same URIs, and share the work.
 async fn start(nats: &NatsServer, require_sealed: bool) -> (Neighbour, [Replica; 2]) {
-    let config = || ClusterConfig { require_sealed, ..config(&nats.url()) };
+    let config = || ClusterConfig {
+        require_sealed,
+        ..config(&nats.url())
+    };
     let replicas = [Replica::start(config()), Replica::start(config())];
     for replica in &replicas {
         replica.sees(1).await;
@@ -64,7 +73,10 @@ async fn start(nats: &NatsServer, require_sealed: bool) -> (Neighbour, [Replica;
     for replica in &replicas {
         replica.team.watch(&uris(0..WATCHED), &[]);
     }
-    eventually("the replicas share the work", || polled(&replicas) == WATCHED).await;
+    eventually("the replicas share the work", || {
+        polled(&replicas) == WATCHED
+    })
+    .await;
     (neighbour, replicas)
 }
 
@@ -74,15 +86,23 @@ fn polled(replicas: &[Replica; 2]) -> usize {
 
 #[tokio::test]
 async fn an_invented_replica_is_ignored_where_seals_are_required() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = NatsServer::start() else {
+        return;
+    };
     let (mut neighbour, replicas) = start(&nats, true).await;
     neighbour.invent_replicas().await;
     for replica in &replicas {
         let error = || replica.cluster.status().last_error.unwrap_or_default();
-        eventually("the message is refused", || error().contains("it has no seal")).await;
+        eventually("the message is refused", || {
+            error().contains("it has no seal")
+        })
+        .await;
     }
     // Its lease is read after those that were invented.
-    let third = Replica::start(ClusterConfig { require_sealed: true, ..config(&nats.url()) });
+    let third = Replica::start(ClusterConfig {
+        require_sealed: true,
+        ..config(&nats.url())
+    });
     for replica in &replicas {
         replica.sees(2).await;
     }
@@ -92,7 +112,9 @@ async fn an_invented_replica_is_ignored_where_seals_are_required() {
 
 #[tokio::test]
 async fn the_lease_of_an_invented_replica_ends_in_time() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = NatsServer::start() else {
+        return;
+    };
     let (mut neighbour, replicas) = start(&nats, false).await;
     neighbour.invent_replicas().await;
     // Its lease is read after those that were invented.
@@ -100,46 +122,72 @@ async fn the_lease_of_an_invented_replica_ends_in_time() {
     for replica in &replicas {
         replica.sees(2).await;
     }
-    eventually("the replicas check everything again", || polled(&replicas) == WATCHED).await;
+    eventually("the replicas check everything again", || {
+        polled(&replicas) == WATCHED
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_replica_with_another_key_is_not_a_member() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = NatsServer::start() else {
+        return;
+    };
     let [one] = Replica::start_all(&nats.url()).await;
     let keys = vec![larder_model::policy::Secret::new(&"x".repeat(32))];
-    let other = Replica::start(ClusterConfig { keys, ..config(&nats.url()) });
+    let other = Replica::start(ClusterConfig {
+        keys,
+        ..config(&nats.url())
+    });
     for replica in [&one, &other] {
         let error = || replica.cluster.status().last_error.unwrap_or_default();
-        eventually("the seal is refused", || error().contains("its seal is not valid")).await;
+        eventually("the seal is refused", || {
+            error().contains("its seal is not valid")
+        })
+        .await;
         assert_eq!(replica.cluster.status().replicas.len(), 0);
     }
 }
 
 #[tokio::test]
 async fn the_user_of_replicas_cannot_delete_their_buckets() {
-    let user = include_str!("../../../../deploy/nats/larder.conf").replace("$NATS_PASSWORD", "\"pa55word\"");
-    let Some(nats) = NatsServer::with(&format!("jetstream {{}}\n{}", user.replace("1800", "60"))) else {
+    let user = include_str!("../../../../deploy/nats/larder.conf")
+        .replace("$NATS_PASSWORD", "\"pa55word\"");
+    let Some(nats) = NatsServer::with(&format!("jetstream {{}}\n{}", user.replace("1800", "60")))
+    else {
         return;
     };
     let url = format!("nats://larder:pa55word@127.0.0.1:{}", nats.port);
     let [one, other] = Replica::start_all(&url).await;
     one.team.watch(&uris(0..WATCHED), &[]);
     other.team.watch(&uris(0..WATCHED), &[]);
-    eventually("the replicas share the work", || one.polled() + other.polled() == WATCHED).await;
+    eventually("the replicas share the work", || {
+        one.polled() + other.polled() == WATCHED
+    })
+    .await;
     let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
-    let options = async_nats::ConnectOptions::with_user_and_password("larder".into(), "pa55word".into())
-        .event_callback(move |event| {
-            _ = sender.send(event.to_string());
-            std::future::ready(())
-        });
+    let options =
+        async_nats::ConnectOptions::with_user_and_password("larder".into(), "pa55word".into())
+            .event_callback(move |event| {
+                _ = sender.send(event.to_string());
+                std::future::ready(())
+            });
     let client = options.connect(nats.url()).await.unwrap();
     for operation in ["DELETE", "PURGE", "UPDATE", "SNAPSHOT"] {
         let subject = format!("$JS.API.STREAM.{operation}.KV_larder_replicas");
         client.publish(subject.clone(), "{}".into()).await.unwrap();
-        let refused =
-            async { while !events.recv().await.unwrap().to_lowercase().contains(&subject.to_lowercase()) {} };
-        tokio::time::timeout(WAIT, refused).await.expect("NATS refuses it");
+        let refused = async {
+            while !events
+                .recv()
+                .await
+                .unwrap()
+                .to_lowercase()
+                .contains(&subject.to_lowercase())
+            {}
+        };
+        tokio::time::timeout(WAIT, refused)
+            .await
+            .expect("NATS refuses it");
     }
     assert_eq!(one.health.problems(), []);
 }

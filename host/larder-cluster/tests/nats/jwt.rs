@@ -26,8 +26,12 @@ impl Account {
             "wildcards": true, "mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1,
         });
         let system_limits = json!({ "subs": -1, "conn": -1, "leaf": -1, "imports": -1, "exports": -1, "data": -1, "payload": -1, "wildcards": true });
-        let operator =
-            token(&self.operator, &self.operator, "operator", json!({ "type": "operator", "version": 2 }));
+        let operator = token(
+            &self.operator,
+            &self.operator,
+            "operator",
+            json!({ "type": "operator", "version": 2 }),
+        );
         let account = |key, limits: Value| {
             let claims = json!({ "type": "account", "version": 2, "limits": limits, "default_permissions": { "pub": {}, "sub": {} } });
             token(&self.operator, key, "account", claims)
@@ -62,7 +66,11 @@ fn token(issuer: &KeyPair, subject: &KeyPair, name: &str, claims: Value) -> Stri
         "jti": subject.public_key(), "iat": 1_700_000_000, "iss": issuer.public_key(), "name": name,
         "sub": subject.public_key(), "nats": claims,
     });
-    let text = format!("{}.{}", part(&json!({ "typ": "JWT", "alg": "ed25519-nkey" })), part(&body));
+    let text = format!(
+        "{}.{}",
+        part(&json!({ "typ": "JWT", "alg": "ed25519-nkey" })),
+        part(&body)
+    );
     let signature = encode(&issuer.sign(text.as_bytes()).unwrap());
     format!("{text}.{signature}")
 }

@@ -51,10 +51,17 @@ pub(crate) struct Replica {
 
 impl Replica {
     pub(crate) fn start(config: ClusterConfig) -> Self {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
         let (health, metrics, drain) = (Health::default(), Metrics::default(), Drain::new());
-        let parts = ClusterParts { health: health.clone(), metrics: metrics.clone(), drain: drain.clone() };
+        let parts = ClusterParts {
+            health: health.clone(),
+            metrics: metrics.clone(),
+            drain: drain.clone(),
+        };
         let entered = runtime.enter();
         let cluster = Cluster::start(config, parts).unwrap();
         let team = cluster.team(&TeamName::default_team());
@@ -65,7 +72,15 @@ impl Replica {
             stopping.run_until_stopping(receive).await;
         });
         drop(entered);
-        Self { runtime: Some(runtime), cluster, team, health, metrics, drain, events }
+        Self {
+            runtime: Some(runtime),
+            cluster,
+            team,
+            health,
+            metrics,
+            drain,
+            events,
+        }
     }
 
     /// Starts replicas, and waits until all know each other.
@@ -112,7 +127,9 @@ impl Replica {
 
     pub(crate) fn metric(&self, line: &str) -> u64 {
         let text = self.metrics.encode(TextFormat::OpenMetrics, None).unwrap();
-        let value = text.lines().find_map(|found| found.strip_prefix(line)?.trim().parse().ok());
+        let value = text
+            .lines()
+            .find_map(|found| found.strip_prefix(line)?.trim().parse().ok());
         value.unwrap_or_else(|| panic!("no metric {line}:\n{text}"))
     }
 

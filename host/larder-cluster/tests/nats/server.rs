@@ -41,17 +41,34 @@ impl NatsServer {
     /// Prepares a server without starting it.
     pub(crate) fn prepare(lines: &str) -> Option<Self> {
         let Some(program) = program() else {
-            assert!(!is_ci(), "nats-server is not installed (with CI=true, no test is skipped)");
-            println!("skipped: nats-server is not installed; get the package nats-server of your system");
+            assert!(
+                !is_ci(),
+                "nats-server is not installed (with CI=true, no test is skipped)"
+            );
+            println!(
+                "skipped: nats-server is not installed; get the package nats-server of your system"
+            );
             return None;
         };
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("store");
-        let lines = lines.replace("jetstream {}", &format!("jetstream {{ store_dir: {store:?} }}"));
+        let lines = lines.replace(
+            "jetstream {}",
+            &format!("jetstream {{ store_dir: {store:?} }}"),
+        );
         std::fs::write(folder.path().join("nats.conf"), lines).unwrap();
         // The port must be known before the server starts, and stay the same when it is started again.
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Some(Self { process: None, program, folder, port })
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        Some(Self {
+            process: None,
+            program,
+            folder,
+            port,
+        })
     }
 
     /// Starts it, and waits until it accepts connections.
@@ -64,16 +81,32 @@ impl NatsServer {
                 return;
             }
             // Another program may have taken the port.
-            assert!(Instant::now() < deadline, "nats-server does not start: {}", self.log());
+            assert!(
+                Instant::now() < deadline,
+                "nats-server does not start: {}",
+                self.log()
+            );
         }
     }
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         let log = self.folder.path().join("nats.log");
-        command.args(["--addr", "127.0.0.1", "--port", &self.port.to_string(), "--config"]);
-        command.arg(self.folder.path().join("nats.conf")).arg("--log").arg(log);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args([
+            "--addr",
+            "127.0.0.1",
+            "--port",
+            &self.port.to_string(),
+            "--config",
+        ]);
+        command
+            .arg(self.folder.path().join("nats.conf"))
+            .arg("--log")
+            .arg(log);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         command
     }
 
@@ -116,14 +149,22 @@ impl Drop for NatsServer {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lint is for the server's configuration"
+)]
 fn program() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
-    folders.map(|folder| folder.join("nats-server")).find(|program| program.is_file())
+    folders
+        .map(|folder| folder.join("nats-server"))
+        .find(|program| program.is_file())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lint is for the server's configuration"
+)]
 fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|ci| ci == "true" || ci == "1")
 }

@@ -47,16 +47,27 @@ pub(super) struct Traffic {
 
 impl Bus {
     /// Sends a message to one replica.
-    pub(super) fn send(&mut self, now: Duration, (from, to): (ReplicaId, ReplicaId), message: Message) {
+    pub(super) fn send(
+        &mut self,
+        now: Duration,
+        (from, to): (ReplicaId, ReplicaId),
+        message: Message,
+    ) {
         let at = now + latency(from, to, &message);
         self.queue.push(Reverse((at, self.count)));
-        self.deliveries.insert(self.count, Delivery { from, to, message });
+        self.deliveries
+            .insert(self.count, Delivery { from, to, message });
         self.count += 1;
     }
 
     /// Counts a message that was published, and its deliveries.
     pub(super) fn record(&mut self, bytes: usize, receivers: u64) {
-        let Traffic { published, published_bytes, delivered, delivered_bytes } = &mut self.traffic;
+        let Traffic {
+            published,
+            published_bytes,
+            delivered,
+            delivered_bytes,
+        } = &mut self.traffic;
         *published += 1;
         *published_bytes += bytes as u64;
         *delivered += receivers;
@@ -70,7 +81,9 @@ impl Bus {
             return None;
         }
         self.queue.pop();
-        self.deliveries.remove(&id).map(|delivery| (delivery.from, delivery.to, delivery.message))
+        self.deliveries
+            .remove(&id)
+            .map(|delivery| (delivery.from, delivery.to, delivery.message))
     }
 }
 
@@ -82,6 +95,10 @@ fn latency(from: ReplicaId, to: ReplicaId, message: &Message) -> Duration {
         Message::SnapshotRequest | Message::Snapshot(_) => 3,
         Message::Events { .. } => 5,
     };
-    let pair = from.number().wrapping_mul(31).wrapping_add(to.number()).wrapping_mul(way);
+    let pair = from
+        .number()
+        .wrapping_mul(31)
+        .wrapping_add(to.number())
+        .wrapping_mul(way);
     Duration::from_millis(1 + (pair >> 7) % 25)
 }

@@ -29,7 +29,12 @@ impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.time.as_secs_f64();
         let rate = |count: u64| count as f64 / seconds;
-        let Traffic { published, published_bytes, delivered, delivered_bytes } = self.traffic;
+        let Traffic {
+            published,
+            published_bytes,
+            delivered,
+            delivered_bytes,
+        } = self.traffic;
         let total: usize = self.polled.iter().sum();
         write!(
             f,
@@ -61,17 +66,28 @@ pub(super) struct PollerTimes {
 impl PollerTimes {
     pub(super) fn new(uris: usize) -> Self {
         let none = vec![Duration::ZERO; uris];
-        Self { without: none.clone(), several: none, ..Self::default() }
+        Self {
+            without: none.clone(),
+            several: none,
+            ..Self::default()
+        }
     }
 
     /// Records how many replicas poll a URI; none if nobody watches it.
     pub(super) fn record(&mut self, uri: usize, pollers: Option<usize>, passed: Duration) {
         let add = |time: &mut Duration, is_so: bool| {
-            *time = if is_so { *time + passed } else { Duration::ZERO };
+            *time = if is_so {
+                *time + passed
+            } else {
+                Duration::ZERO
+            };
             *time
         };
         let without = add(&mut self.without[uri], pollers == Some(0));
-        let several = add(&mut self.several[uri], pollers.is_some_and(|pollers| pollers > 1));
+        let several = add(
+            &mut self.several[uri],
+            pollers.is_some_and(|pollers| pollers > 1),
+        );
         self.longest_without = self.longest_without.max(without);
         self.longest_several = self.longest_several.max(several);
     }

@@ -83,7 +83,9 @@ impl World {
             .collect();
         // Some URIs are watched by many clients, and most by few.
         let uri = |world: &mut Self| (world.fraction().powi(3) * size.uris as f64) as usize;
-        world.watchers = (0..size.watchers).map(|_| (uri(&mut world), None)).collect();
+        world.watchers = (0..size.watchers)
+            .map(|_| (uri(&mut world), None))
+            .collect();
         world
     }
 
@@ -108,16 +110,33 @@ impl World {
             let id = ReplicaId::of(self.next());
             let replica = Replica::new(id, "1".into(), LEASE);
             let tick_at = self.now + TICK.mul_f64(self.fraction());
-            let running = Running { replica, watchers: HashMap::new(), tick_at, lease_at: self.now };
+            let running = Running {
+                replica,
+                watchers: HashMap::new(),
+                tick_at,
+                lease_at: self.now,
+            };
             self.running.insert(id, running);
             // What is in the bucket is read at the start.
-            for other in self.running.keys().copied().filter(|other| *other != id).collect::<Vec<_>>() {
-                let lease = self.running.get_mut(&other).map(|other| other.replica.lease());
-                let Some((batches, lease)) = lease.filter(|_| self.is_connected) else { continue };
+            for other in self
+                .running
+                .keys()
+                .copied()
+                .filter(|other| *other != id)
+                .collect::<Vec<_>>()
+            {
+                let lease = self
+                    .running
+                    .get_mut(&other)
+                    .map(|other| other.replica.lease());
+                let Some((batches, lease)) = lease.filter(|_| self.is_connected) else {
+                    continue;
+                };
                 self.publish_batches(other, batches);
                 let bytes = bytes(&lease);
                 self.bus.record(bytes, 1);
-                self.bus.send(self.now, (other, id), Message::Lease(Rc::new(lease)));
+                self.bus
+                    .send(self.now, (other, id), Message::Lease(Rc::new(lease)));
             }
         }
     }
@@ -128,7 +147,9 @@ impl World {
 
     /// A client that lost its replica connects to another one, after a while that differs between clients.
     fn return_soon(&mut self, watcher: usize) {
-        let at = self.now + Duration::from_millis(200) + Duration::from_millis(2800).mul_f64(self.fraction());
+        let at = self.now
+            + Duration::from_millis(200)
+            + Duration::from_millis(2800).mul_f64(self.fraction());
         self.returning.entry(at).or_default().push(watcher);
     }
 
@@ -178,7 +199,9 @@ impl World {
 
     pub(super) fn disconnect_all(&mut self) {
         self.is_connected = false;
-        self.running.values_mut().for_each(|running| running.replica.disconnected());
+        self.running
+            .values_mut()
+            .for_each(|running| running.replica.disconnected());
     }
 
     /// The connections return within two seconds.
@@ -207,7 +230,11 @@ impl World {
     }
 
     fn reconnect_watchers(&mut self) {
-        while let Some(entry) = self.returning.first_entry().filter(|entry| *entry.key() <= self.now) {
+        while let Some(entry) = self
+            .returning
+            .first_entry()
+            .filter(|entry| *entry.key() <= self.now)
+        {
             for watcher in entry.remove() {
                 let ids: Vec<_> = self.running.keys().copied().collect();
                 let id = ids[(self.next() % ids.len() as u64) as usize];
@@ -223,20 +250,25 @@ impl World {
     fn deliver(&mut self) {
         while let Some((from, to, message)) = self.bus.next(self.now) {
             let now = self.instant();
-            let Some(running) = self.running.get_mut(&to).filter(|_| self.is_connected) else { continue };
+            let Some(running) = self.running.get_mut(&to).filter(|_| self.is_connected) else {
+                continue;
+            };
             let replica = &mut running.replica;
             match message {
                 Message::Lease(lease) => replica.lease_seen(from, (*lease).clone(), now),
                 Message::Left => replica.left(from),
                 Message::Batch(batch) => replica.batch_received(from, (*batch).clone(), now),
                 Message::Snapshot(part) => replica.snapshot_received(from, (*part).clone(), now),
-                Message::Events { first, count } => _ = replica.events_received(from, first, count, now),
+                Message::Events { first, count } => {
+                    _ = replica.events_received(from, first, count, now)
+                }
                 Message::SnapshotRequest => {
                     let (batches, parts) = replica.snapshot();
                     self.publish_batches(to, batches);
                     for part in parts {
                         self.bus.record(bytes(&part), 1);
-                        self.bus.send(self.now, (to, from), Message::Snapshot(Rc::new(part)));
+                        self.bus
+                            .send(self.now, (to, from), Message::Snapshot(Rc::new(part)));
                     }
                 }
             }
@@ -245,12 +277,17 @@ impl World {
 
     /// Contents change, and the replica that finds a change tells all others.
     fn update_contents(&mut self) {
-        let interval = Duration::from_secs(1) / u32::try_from(self.size.updates_per_second).unwrap();
+        let interval =
+            Duration::from_secs(1) / u32::try_from(self.size.updates_per_second).unwrap();
         while self.event_at <= self.now {
             self.event_at += interval;
             let ids: Vec<_> = self.running.keys().copied().collect();
-            let Some(id) = ids.get((self.next() % ids.len().max(1) as u64) as usize) else { continue };
-            let Some(running) = self.running.get_mut(id) else { continue };
+            let Some(id) = ids.get((self.next() % ids.len().max(1) as u64) as usize) else {
+                continue;
+            };
+            let Some(running) = self.running.get_mut(id) else {
+                continue;
+            };
             let first = running.replica.count_events(1);
             self.publish(*id, Message::Events { first, count: 1 }, EVENT_BYTES);
         }
@@ -259,7 +296,9 @@ impl World {
     fn tick_all(&mut self) {
         for id in self.running.keys().copied().collect::<Vec<_>>() {
             let (now, instant) = (self.now, self.instant());
-            let Some(running) = self.running.get_mut(&id) else { continue };
+            let Some(running) = self.running.get_mut(&id) else {
+                continue;
+            };
             if running.tick_at <= now {
                 running.tick_at += TICK;
                 let due = running.replica.tick(instant);
@@ -278,7 +317,11 @@ impl World {
 
     fn renew_lease(&mut self, id: ReplicaId) {
         let (now, instant, is_connected) = (self.now, self.instant(), self.is_connected);
-        let Some(running) = self.running.get_mut(&id).filter(|running| running.lease_at <= now) else {
+        let Some(running) = self
+            .running
+            .get_mut(&id)
+            .filter(|running| running.lease_at <= now)
+        else {
             return;
         };
         running.lease_at += LEASE / 3;
@@ -300,7 +343,12 @@ impl World {
 
     fn publish(&mut self, from: ReplicaId, message: Message, bytes: usize) {
         let is_lossy = !matches!(message, Message::Lease(_) | Message::Left);
-        let others: Vec<_> = self.running.keys().copied().filter(|id| *id != from).collect();
+        let others: Vec<_> = self
+            .running
+            .keys()
+            .copied()
+            .filter(|id| *id != from)
+            .collect();
         // The sender gets its own messages too.
         self.bus.record(bytes, others.len() as u64 + 1);
         for to in others {
@@ -312,9 +360,17 @@ impl World {
 
     /// The replicas that poll a URI; none if nobody watches it.
     fn pollers(&self, uri: usize) -> Option<usize> {
-        let watching = || self.running.values().filter(move |running| running.watchers.contains_key(&uri));
+        let watching = || {
+            self.running
+                .values()
+                .filter(move |running| running.watchers.contains_key(&uri))
+        };
         watching().next()?;
-        Some(watching().filter(|running| running.replica.is_poller(self.hashes[uri])).count())
+        Some(
+            watching()
+                .filter(|running| running.replica.is_poller(self.hashes[uri]))
+                .count(),
+        )
     }
 
     fn sample(&mut self) {
@@ -326,11 +382,16 @@ impl World {
     }
 
     pub(super) fn with_other_than_one_poller(&self) -> usize {
-        (0..self.size.uris).filter(|uri| self.pollers(*uri).is_some_and(|pollers| pollers != 1)).count()
+        (0..self.size.uris)
+            .filter(|uri| self.pollers(*uri).is_some_and(|pollers| pollers != 1))
+            .count()
     }
 
     fn polled(&self) -> Vec<usize> {
-        self.running.values().map(|running| running.replica.polled_count()).collect()
+        self.running
+            .values()
+            .map(|running| running.replica.polled_count())
+            .collect()
     }
 
     /// How many more URIs than the mean the replica polls that polls most.
@@ -353,7 +414,11 @@ impl World {
             longest_without_poller: self.times.longest_without,
             longest_with_several: self.times.longest_several,
             polled: self.polled(),
-            polled_without_cluster: self.running.values().map(|running| running.watchers.len()).sum(),
+            polled_without_cluster: self
+                .running
+                .values()
+                .map(|running| running.watchers.len())
+                .sum(),
         }
     }
 }
@@ -365,7 +430,9 @@ impl Running {
     }
 
     fn unwatch(&mut self, uri: usize, hash: UriHash) {
-        let Some(count) = self.watchers.get_mut(&uri) else { return };
+        let Some(count) = self.watchers.get_mut(&uri) else {
+            return;
+        };
         *count -= 1;
         if *count == 0 {
             self.watchers.remove(&uri);
