@@ -79,7 +79,9 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Waits for the log. A log that does not make the operation wait costs no reading of the clock.
 async fn wait<T>(work: impl Future<Output = Result<T, NotRecorded>>) -> Result<T, NotRecorded> {
-    with_deadline(|| Instant::now() + MAX_WAIT, work).await.unwrap_or(Err(NotRecorded::Blocked))
+    with_deadline(|| Instant::now() + MAX_WAIT, work)
+        .await
+        .unwrap_or(Err(NotRecorded::Blocked))
 }
 
 /// Handle to the audit log. Clones share one log.
@@ -138,7 +140,9 @@ impl AuditLog {
         (metrics, health): (Metrics, Health),
         drain: &Drain,
     ) -> io::Result<Self> {
-        let Some(target) = &config.to else { return Ok(Self::default()) };
+        let Some(target) = &config.to else {
+            return Ok(Self::default());
+        };
         let file = LogFile::open(target, config.sync)?;
         let (lines, queue) = mpsc::channel(AUDIT_LINES + EVENT_CAPACITY);
         let (is_dropping, reopen) = (Arc::<AtomicBool>::default(), Arc::<Notify>::default());
@@ -153,9 +157,19 @@ impl AuditLog {
             reopen: reopen.clone(),
             drain: drain.clone(),
         };
-        drain.supervise(SupervisedTask::new("audit log", Impact::AllTeams), writer.run());
+        drain.supervise(
+            SupervisedTask::new("audit log", Impact::AllTeams),
+            writer.run(),
+        );
         let (shares, on_full) = (ArcSwap::from_pointee(shares), config.on_full);
-        Ok(Self(Some(Arc::new(Inner { lines, shares, on_full, metrics, is_dropping, reopen }))))
+        Ok(Self(Some(Arc::new(Inner {
+            lines,
+            shares,
+            on_full,
+            metrics,
+            is_dropping,
+            reopen,
+        }))))
     }
 
     /// Divides the queue among these teams from now on.
@@ -179,19 +193,28 @@ impl AuditLog {
     /// an audit log. With [`OnFull::Wait`] there is never an operation without a slot, not even during
     /// shutdown.
     pub async fn reserve(&self, teams: Option<&Teams>) -> Result<Option<AuditSlot>, NotRecorded> {
-        let Some(audit) = self.0.clone() else { return Ok(None) };
+        let Some(audit) = self.0.clone() else {
+            return Ok(None);
+        };
         let reservation = match audit.on_full {
             OnFull::Wait => Some(wait(audit.reserve(teams)).await?),
             OnFull::Drop => audit.try_reserve(teams),
         };
-        let (permit, share) = reservation.map_or((None, None), |(permit, share)| (Some(permit), share));
-        Ok(Some(AuditSlot { permit, share, audit }))
+        let (permit, share) =
+            reservation.map_or((None, None), |(permit, share)| (Some(permit), share));
+        Ok(Some(AuditSlot {
+            permit,
+            share,
+            audit,
+        }))
     }
 
     /// Appends an event to the log of a server in another process.
     pub fn append(config: &Config, event: &AuditEvent<'_>) -> io::Result<()> {
         match &config.to {
-            Some(target @ Target::File(_)) => LogFile::open(target, config.sync)?.write(&mut line(event)?),
+            Some(target @ Target::File(_)) => {
+                LogFile::open(target, config.sync)?.write(&mut line(event)?)
+            }
             // The stderr of this process is not that of the server.
             Some(Target::Stderr) | None => Ok(()),
         }
@@ -200,7 +223,9 @@ impl AuditLog {
     /// Records what an operator does, before it takes effect. It waits like the operation of a caller, and what cannot be
     /// recorded must not be done.
     pub async fn record_first(&self, event: &AuditEvent<'_>) -> Result<(), NotRecorded> {
-        let Some(slot) = self.reserve(None).await? else { return Ok(()) };
+        let Some(slot) = self.reserve(None).await? else {
+            return Ok(());
+        };
         match slot.write_line(event) {
             Some(line) => line.written().await,
             None => Ok(()),
@@ -212,7 +237,12 @@ impl AuditLog {
     pub fn record(&self, event: &AuditEvent<'_>) {
         let Some(audit) = self.0.clone() else { return };
         let permit = audit.lines.clone().try_reserve_owned().ok();
-        AuditSlot { permit, share: None, audit }.queue(event, None);
+        AuditSlot {
+            permit,
+            share: None,
+            audit,
+        }
+        .queue(event, None);
     }
 }
 
@@ -231,8 +261,12 @@ impl Inner {
     /// Takes a part of the share of the first of these teams.
     fn share(&self, teams: Option<&Teams>) -> Share {
         let shares = self.shares.load();
-        let own = teams.and_then(Teams::first).and_then(|team| shares.get(team));
-        let Some(own) = own else { return Share::Unlimited };
+        let own = teams
+            .and_then(Teams::first)
+            .and_then(|team| shares.get(team));
+        let Some(own) = own else {
+            return Share::Unlimited;
+        };
         match own.try_take(Resource::AuditLines, 1) {
             Some(taken) => Share::Taken(taken),
             None => Share::UsedUp(own.clone()),
@@ -243,11 +277,21 @@ impl Inner {
         let share = match self.share(teams) {
             Share::Unlimited => None,
             Share::Taken(taken) => Some(taken),
-            Share::UsedUp(first) => {
-                Some(first.take(Resource::AuditLines, 1).await.ok_or(NotRecorded::Closed)?)
-            }
+            Share::UsedUp(first) => Some(
+                first
+                    .take(Resource::AuditLines, 1)
+                    .await
+                    .ok_or(NotRecorded::Closed)?,
+            ),
         };
-        Ok((self.lines.clone().reserve_owned().await.map_err(|_| NotRecorded::Closed)?, share))
+        Ok((
+            self.lines
+                .clone()
+                .reserve_owned()
+                .await
+                .map_err(|_| NotRecorded::Closed)?,
+            share,
+        ))
     }
 
     fn try_reserve(&self, teams: Option<&Teams>) -> Option<Reservation> {
@@ -286,7 +330,11 @@ impl AuditSlot {
     fn queue(self, line: &impl Serialize, written: Option<oneshot::Sender<()>>) {
         match (self.permit, self::line(line)) {
             (Some(permit), Ok(bytes)) => {
-                permit.send(QueuedLine { bytes, _share: self.share, written });
+                permit.send(QueuedLine {
+                    bytes,
+                    _share: self.share,
+                    written,
+                });
             }
             (_, Err(error)) => {
                 self.audit.metrics.server().audit.failed.inc();

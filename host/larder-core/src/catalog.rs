@@ -103,15 +103,23 @@ impl Catalog {
 
     /// Adds the providers that were served before, and are not now.
     pub(crate) fn with_unavailable(self, unavailable: Vec<UnavailableProvider>) -> Self {
-        Self { unavailable, ..self }
+        Self {
+            unavailable,
+            ..self
+        }
     }
 
     /// Adds the tools of the server itself. Tools of providers with the same names are not offered any more.
     pub fn with_resource_tools(mut self) -> Self {
         self.has_resource_tools = true;
         for name in ResourceTool::ALL.map(ResourceTool::name) {
-            let has_tool =
-                |offer: &&Arc<Offer>| offer.definitions.tools.iter().any(|tool| tool.name.as_str() == name);
+            let has_tool = |offer: &&Arc<Offer>| {
+                offer
+                    .definitions
+                    .tools
+                    .iter()
+                    .any(|tool| tool.name.as_str() == name)
+            };
             let losers = self.offers.iter().filter(has_tool);
             self.collisions.extend(losers.map(|offer| Collision {
                 what: format!("tool {name}"),
@@ -180,8 +188,10 @@ impl Catalog {
     pub fn by_template(&self, uri: &Uri) -> Vec<(&Arc<Offer>, &str, Captures)> {
         let near: Vec<_> = self.index.templates_for(uri.as_str()).collect();
         let offers: BTreeSet<usize> = near.iter().map(|(offer, _)| *offer).collect();
-        let mut shares: BTreeMap<usize, MatchBudget> =
-            offers.iter().map(|at| (*at, MatchBudget::shared_by(offers.len()))).collect();
+        let mut shares: BTreeMap<usize, MatchBudget> = offers
+            .iter()
+            .map(|at| (*at, MatchBudget::shared_by(offers.len())))
+            .collect();
         let mut found: Vec<_> = near
             .into_iter()
             .filter_map(|(at, template)| {
@@ -192,7 +202,9 @@ impl Catalog {
             })
             .collect();
         found.sort_by(|(one, a, _), (other, b, _)| {
-            b.specificity().cmp(&a.specificity()).then_with(|| one.name().cmp(other.name()))
+            b.specificity()
+                .cmp(&a.specificity())
+                .then_with(|| one.name().cmp(other.name()))
         });
         found
             .into_iter()
@@ -216,7 +228,9 @@ impl Catalog {
 
     /// Returns the offer that owns the template with this text, and the template's position in it.
     pub fn template(&self, text: &str) -> Option<(&Arc<Offer>, usize)> {
-        self.index.template(text).map(|(offer, template)| (&self.offers[offer], template))
+        self.index
+            .template(text)
+            .map(|(offer, template)| (&self.offers[offer], template))
     }
 
     /// Returns what this name of a tool stands for.
@@ -239,8 +253,10 @@ impl Catalog {
 
     /// Returns the names of tools that wait for approval, or whose provider is not loaded now.
     fn reserved_tools(&self) -> impl Iterator<Item = &str> {
-        let withheld =
-            self.offers.iter().flat_map(|offer| offer.definitions.reserved.iter().map(ToolName::as_str));
+        let withheld = self
+            .offers
+            .iter()
+            .flat_map(|offer| offer.definitions.reserved.iter().map(ToolName::as_str));
         withheld.chain(self.unavailable.iter().flat_map(|one| one.record.tools()))
     }
 
@@ -252,37 +268,50 @@ impl Catalog {
     /// Returns the offer that owns the prompt with this name, and the prompt.
     pub(crate) fn prompt(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedPrompt>)> {
         let (offer, prompt) = self.index.prompt(name)?;
-        Some((&self.offers[offer], &self.offers[offer].definitions.prompts[prompt]))
+        Some((
+            &self.offers[offer],
+            &self.offers[offer].definitions.prompts[prompt],
+        ))
     }
 
     /// Returns all tools that clients see, sorted by provider and name.
     pub(crate) fn tools(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedTool>)> {
-        let all = self
-            .offers
-            .iter()
-            .flat_map(|offer| offer.definitions.tools.iter().map(move |tool| (offer, tool)));
+        let all = self.offers.iter().flat_map(|offer| {
+            offer
+                .definitions
+                .tools
+                .iter()
+                .map(move |tool| (offer, tool))
+        });
         all.filter(|(_, tool)| {
-            self.tool(tool.name.as_str()).is_some_and(|(_, owned)| Arc::ptr_eq(owned, tool))
+            self.tool(tool.name.as_str())
+                .is_some_and(|(_, owned)| Arc::ptr_eq(owned, tool))
         })
     }
 
     /// Returns all prompts that clients see, sorted by provider and name.
     pub(crate) fn prompts(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedPrompt>)> {
-        let all = self
-            .offers
-            .iter()
-            .flat_map(|offer| offer.definitions.prompts.iter().map(move |prompt| (offer, prompt)));
+        let all = self.offers.iter().flat_map(|offer| {
+            offer
+                .definitions
+                .prompts
+                .iter()
+                .map(move |prompt| (offer, prompt))
+        });
         all.filter(|(_, prompt)| {
-            self.prompt(&prompt.name).is_some_and(|(_, owned)| Arc::ptr_eq(owned, prompt))
+            self.prompt(&prompt.name)
+                .is_some_and(|(_, owned)| Arc::ptr_eq(owned, prompt))
         })
     }
 
     /// Returns whether a template of any provider matches this URI.
     fn matches_template(&self, uri: &Uri, budget: &mut MatchBudget) -> bool {
-        self.index.templates_for(uri.as_str()).any(|(offer, template)| {
-            let uri_template = &self.offers[offer].templates[template].uri_template;
-            uri_template.matches_within(uri.as_str(), budget).is_some()
-        })
+        self.index
+            .templates_for(uri.as_str())
+            .any(|(offer, template)| {
+                let uri_template = &self.offers[offer].templates[template].uri_template;
+                uri_template.matches_within(uri.as_str(), budget).is_some()
+            })
     }
 
     /// Returns whether this provider has a route to this URI that is no guess.
@@ -304,11 +333,16 @@ impl Catalog {
     /// Returns whether a template of this provider matches this URI. The templates of others are not tried.
     fn has_matching_template(&self, provider: &ProviderName, uri: &Uri) -> bool {
         let mut budget = MatchBudget::default();
-        self.index.templates_for(uri.as_str()).any(|(offer, template)| {
-            let offer = &self.offers[offer];
-            offer.name() == provider
-                && offer.templates[template].uri_template.matches_within(uri.as_str(), &mut budget).is_some()
-        })
+        self.index
+            .templates_for(uri.as_str())
+            .any(|(offer, template)| {
+                let offer = &self.offers[offer];
+                offer.name() == provider
+                    && offer.templates[template]
+                        .uri_template
+                        .matches_within(uri.as_str(), &mut budget)
+                        .is_some()
+            })
     }
 
     /// Returns whether this provider may return content of `uri` in an answer to `requested`: the same URI,
@@ -316,9 +350,14 @@ impl Catalog {
     pub(crate) fn may_return(&self, provider: &ProviderName, requested: &Uri, uri: &Uri) -> bool {
         let is_below = || {
             let rest = uri.as_str().strip_prefix(requested.as_str());
-            rest.is_some_and(|rest| requested.as_str().ends_with('/') || rest.starts_with(['/', '?', '#']))
+            rest.is_some_and(|rest| {
+                requested.as_str().ends_with('/') || rest.starts_with(['/', '?', '#'])
+            })
         };
-        let is_free = || self.by_uri(uri.as_str()).is_none_or(|offer| offer.name() == provider);
+        let is_free = || {
+            self.by_uri(uri.as_str())
+                .is_none_or(|offer| offer.name() == provider)
+        };
         uri == requested || (is_free() && (is_below() || self.owns(provider, uri)))
     }
 
@@ -327,7 +366,8 @@ impl Catalog {
         let (own, before) = (SeenLists::of(&[self]), SeenLists::of(&[other]));
         Lists {
             // What is claimed here is not in the lists of callers who have this team before others.
-            resources: self.visible_lists() != other.visible_lists() || self.claims() != other.claims(),
+            resources: self.visible_lists() != other.visible_lists()
+                || self.claims() != other.claims(),
             tools: own.tools != before.tools,
             prompts: own.prompts != before.prompts,
         }
@@ -341,8 +381,14 @@ impl Catalog {
             lost.entry(loser).or_default().push(what.as_str());
         }
         let seen = self.offers.iter().filter(|offer| self.is_visible(offer));
-        seen.map(|offer| (offer.name(), offer.list_digest, lost.remove(offer.name()).unwrap_or_default()))
-            .collect()
+        seen.map(|offer| {
+            (
+                offer.name(),
+                offer.list_digest,
+                lost.remove(offer.name()).unwrap_or_default(),
+            )
+        })
+        .collect()
     }
 
     fn claims(&self) -> BTreeSet<&String> {
@@ -350,12 +396,19 @@ impl Catalog {
     }
 
     fn is_visible(&self, offer: &Arc<Offer>) -> bool {
-        let is_offer = |owner: Option<&Arc<Offer>>| owner.is_some_and(|owner| Arc::ptr_eq(owner, offer));
+        let is_offer =
+            |owner: Option<&Arc<Offer>>| owner.is_some_and(|owner| Arc::ptr_eq(owner, offer));
         offer.next_cursor.is_some()
             || offer.is_personal()
-            || offer.entries.iter().any(|entry| is_offer(self.by_uri(entry.uri.as_str())))
+            || offer
+                .entries
+                .iter()
+                .any(|entry| is_offer(self.by_uri(entry.uri.as_str())))
             || offer.templates.iter().any(|template| {
-                is_offer(self.template(template.uri_template.as_str()).map(|(owner, _)| owner))
+                is_offer(
+                    self.template(template.uri_template.as_str())
+                        .map(|(owner, _)| owner),
+                )
             })
     }
 }

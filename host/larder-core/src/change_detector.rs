@@ -85,7 +85,17 @@ impl ChangeDetector {
     ) -> Self {
         let (table, known_count) = (WatchTable::default(), watch::Sender::default());
         let health = Health::default();
-        Self { config, reader, notifier, signals, replicas, health, drain, table, known_count }
+        Self {
+            config,
+            reader,
+            notifier,
+            signals,
+            replicas,
+            health,
+            drain,
+            table,
+            known_count,
+        }
     }
 
     /// Reports folders that cannot be watched to `health`.
@@ -153,16 +163,26 @@ impl ChangeDetector {
 
     fn handle_events(&mut self, events: WatchEvents) {
         let catalog = self.reader.snapshot();
-        events.added.iter().for_each(|watched| self.table.add(watched.clone(), &catalog));
+        events
+            .added
+            .iter()
+            .for_each(|watched| self.table.add(watched.clone(), &catalog));
         for (watched, last) in events.resumed {
             if self.table.resume(&watched, last) {
                 self.notifier.updated(&watched);
             }
         }
-        for known in events.added.iter().filter(|watched| self.table.is_known(watched)) {
+        for known in events
+            .added
+            .iter()
+            .filter(|watched| self.table.is_known(watched))
+        {
             self.notifier.settle(known);
         }
-        events.provider_updates.iter().for_each(|watched| self.table.provider_updated(watched, true));
+        events
+            .provider_updates
+            .iter()
+            .for_each(|watched| self.table.provider_updated(watched, true));
     }
 
     /// What other replicas tell is a hint, and is never published again.
@@ -190,15 +210,21 @@ impl ChangeDetector {
         );
         self.notifier.anything_may_have_changed();
         for offer in self.reader.snapshot().offers() {
-            self.signals.send(offer.name(), Signal::ListChangedElsewhere);
+            self.signals
+                .send(offer.name(), Signal::ListChangedElsewhere);
         }
         self.table.compare_all(Instant::now());
     }
 
     fn compare_polled_elsewhere(&mut self) {
         let methods = [CheckMethod::Version, CheckMethod::Read];
-        let polled = if self.config.read_interval.is_some() { &methods[..] } else { &methods[..1] };
-        self.table.compare_polled_elsewhere(polled, &*self.replicas, Instant::now());
+        let polled = if self.config.read_interval.is_some() {
+            &methods[..]
+        } else {
+            &methods[..1]
+        };
+        self.table
+            .compare_polled_elsewhere(polled, &*self.replicas, Instant::now());
     }
 
     /// Tells the other replicas which URIs this one can poll.
@@ -220,20 +246,30 @@ impl ChangeDetector {
             self.table.settle(&check.uri, announced);
         }
         let notify = self.table.record_answer(&check, answer);
-        self.notifier.checked(&check.uri, self.table.state(&check.uri), notify);
+        self.notifier
+            .checked(&check.uri, self.table.state(&check.uri), notify);
         if let Some(state) = self.table.news(&check.uri, &*self.replicas) {
-            self.replicas.publish(ReplicaEvent::Updated { uri: check.uri, state });
+            self.replicas.publish(ReplicaEvent::Updated {
+                uri: check.uri,
+                state,
+            });
         }
         let known = self.table.known_count();
-        self.known_count.send_if_modified(|count| std::mem::replace(count, known) != known);
+        self.known_count
+            .send_if_modified(|count| std::mem::replace(count, known) != known);
     }
 
     /// Starts the due batches. Each provider has at most one, in a task of its own, so that a slow provider
     /// delays only itself.
-    fn start_batches(&mut self, running_batches: &RunningBatches, results: &mpsc::Sender<CheckResult>) {
+    fn start_batches(
+        &mut self,
+        running_batches: &RunningBatches,
+        results: &mpsc::Sender<CheckResult>,
+    ) {
         for Batch { provider, checks } in self.table.take_batches() {
             let name = provider.as_ref().map(|provider| provider.name().clone());
-            let (catalog, results, drain) = (self.reader.snapshot(), results.clone(), self.drain.clone());
+            let (catalog, results, drain) =
+                (self.reader.snapshot(), results.clone(), self.drain.clone());
             let uris = checks.iter().map(|check| check.uri.clone()).collect();
             let began = Instant::now();
             let task = self.drain.spawn(async move {
@@ -245,7 +281,11 @@ impl ChangeDetector {
             running_batches.push(Box::pin(async move {
                 // A batch that ended early leaves checks unanswered; they are retried later.
                 let _ = task.await;
-                FinishedBatch { provider: name, uris, duration: began.elapsed() }
+                FinishedBatch {
+                    provider: name,
+                    uris,
+                    duration: began.elapsed(),
+                }
             }));
         }
     }
@@ -273,7 +313,9 @@ fn every(period: Duration) -> Interval {
 
 /// Returns a time between three quarters and five quarters of this one, so that not all replicas do the same at once.
 fn varied(time: Duration) -> Duration {
-    time.mul_f64(0.75 + f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX) / 2.0)
+    time.mul_f64(
+        0.75 + f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX) / 2.0,
+    )
 }
 
 async fn tick(interval: &mut Option<Interval>) {

@@ -122,7 +122,13 @@ impl Gateway {
         let state = Arc::new(ArcSwap::from_pointee(state));
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let search_turns = Turns::new(processors);
-        Self { state, audit: AuditLog::default(), default_quota, memory, search_turns }
+        Self {
+            state,
+            audit: AuditLog::default(),
+            default_quota,
+            memory,
+            search_turns,
+        }
     }
 
     /// Charges cached responses to this budget.
@@ -147,12 +153,20 @@ impl Gateway {
         quotas: impl IntoIterator<Item = (TeamName, Arc<QuotaUsage>)>,
     ) {
         let before = self.state.load();
-        let state = State::new(config, teams, quotas.into_iter().collect(), (Some(&before), &self.memory));
+        let state = State::new(
+            config,
+            teams,
+            quotas.into_iter().collect(),
+            (Some(&before), &self.memory),
+        );
         self.state.store(Arc::new(state));
     }
 
     /// Searches in these full-text indexes from now on. Teams that have one keep it.
-    pub fn set_text_indexes(&self, indexes: impl IntoIterator<Item = (TeamName, Arc<dyn TextIndex>)>) {
+    pub fn set_text_indexes(
+        &self,
+        indexes: impl IntoIterator<Item = (TeamName, Arc<dyn TextIndex>)>,
+    ) {
         let state = self.state.load();
         for (name, index) in indexes {
             if let Some(team) = state.teams.get(&name) {
@@ -169,10 +183,17 @@ impl Gateway {
     }
 
     /// Enforces these quotas.
-    pub fn with_quotas(self, quotas: impl IntoIterator<Item = (TeamName, Arc<QuotaUsage>)>) -> Self {
+    pub fn with_quotas(
+        self,
+        quotas: impl IntoIterator<Item = (TeamName, Arc<QuotaUsage>)>,
+    ) -> Self {
         let State { config, teams, .. } = &**self.state.load();
         let (config, teams, quotas) = (config.clone(), teams.clone(), quotas.into_iter().collect());
-        self.state.store(Arc::new(State { config, teams, quotas }));
+        self.state.store(Arc::new(State {
+            config,
+            teams,
+            quotas,
+        }));
         self
     }
 
@@ -193,7 +214,9 @@ impl Gateway {
             .teams
             .values()
             .map(|team| team.cache.size())
-            .fold((0, 0), |(bytes, entries), (more, others)| (bytes + more, entries + others))
+            .fold((0, 0), |(bytes, entries), (more, others)| {
+                (bytes + more, entries + others)
+            })
     }
 
     /// Registers the sizes of the response caches, by team.
@@ -208,7 +231,11 @@ impl Gateway {
         };
         let (bytes, entries) = (gauges(|(bytes, _)| bytes), gauges(|(_, entries)| entries));
         metrics.register("larder_cache_bytes", "Bytes of cached responses", bytes);
-        metrics.register("larder_cache_entries", "Number of cached responses", entries);
+        metrics.register(
+            "larder_cache_entries",
+            "Number of cached responses",
+            entries,
+        );
     }
 
     /// Refreshes expired lists in the background. The current request is answered with the old ones.
@@ -225,7 +252,11 @@ impl Gateway {
     pub fn instructions(&self, caller: &Caller) -> ServerInstructions {
         let view = self.view(Some(caller));
         let of_providers = view.offers().filter_map(|offer| {
-            let text = offer.instructions.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
+            let text = offer
+                .instructions
+                .as_deref()
+                .map(str::trim)
+                .filter(|text| !text.is_empty())?;
             let title = offer.title.as_deref().unwrap_or(offer.name().as_str());
             Some(format!("{title}: {text}"))
         });
@@ -234,7 +265,10 @@ impl Gateway {
         ServerInstructions {
             instructions: (!all.is_empty()).then(|| all.join("\n\n")),
             // The next reconcile pass may change them, and clients are not notified of that.
-            freshness: Freshness { ttl: std::time::Duration::ZERO, ..self.max_freshness() },
+            freshness: Freshness {
+                ttl: std::time::Duration::ZERO,
+                ..self.max_freshness()
+            },
         }
     }
 
@@ -276,6 +310,10 @@ impl State {
             };
             (reader.team().clone(), state)
         };
-        Self { teams: teams.into_iter().map(team).collect(), config, quotas }
+        Self {
+            teams: teams.into_iter().map(team).collect(),
+            config,
+            quotas,
+        }
     }
 }

@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 pub use self::approvals::{
-    ApprovalScope, Approvals, ApprovalsError, Imports, PendingApprovalRecord, RejectedRequest, StoredState,
-    ToolChange,
+    ApprovalScope, Approvals, ApprovalsError, Imports, PendingApprovalRecord, RejectedRequest,
+    StoredState, ToolChange,
 };
 pub use self::components::{ComponentReport, Components, RevisionRecord, RevisionState};
 pub use self::config::{Config, ConfigHandle, ProviderConfig};
@@ -112,8 +112,9 @@ impl Reconciler {
         let (signals, signal_receiver) = signal_channel();
         let (load_events_sender, load_events) = mpsc::unbounded_channel();
         let (team, scan_interval) = (config.team.clone(), config.scan_interval);
-        let max_providers =
-            quota_usage.as_ref().map_or(usize::MAX, |quota_usage| quota_usage.quota().providers as usize);
+        let max_providers = quota_usage.as_ref().map_or(usize::MAX, |quota_usage| {
+            quota_usage.quota().providers as usize
+        });
         let config_handle = ConfigHandle::new(config);
         let config_updates = config_handle.subscribe();
         let config = config_updates.borrow().clone();
@@ -224,7 +225,10 @@ impl Reconciler {
     pub async fn run_first_pass(&mut self, limits: StartLimits) -> ReconcilePass {
         self.ready_by = Some(tokio::time::Instant::now() + limits.ready);
         // What cannot be read cannot be written either, and that is reported.
-        let last_offers = self.loader.with_approvals(|approvals, team| approvals.last_offers(team)).await;
+        let last_offers = self
+            .loader
+            .with_approvals(|approvals, team| approvals.last_offers(team))
+            .await;
         self.state.set_last_offers(last_offers.unwrap_or_default());
         self.run_pass_within(Some(limits)).await
     }
@@ -256,7 +260,9 @@ impl Reconciler {
         loop {
             self.scanner.start_scan();
             let desired = self.scanner.finished().await;
-            let Some(delay) = self.compare(desired, pass) else { break };
+            let Some(delay) = self.compare(desired, pass) else {
+                break;
+            };
             tokio::time::sleep(delay).await;
         }
         while self.state.is_loading() {
@@ -270,7 +276,9 @@ impl Reconciler {
                 Some(LoadEvent::Ended(result)) => {
                     let timer = result.timer_of_served();
                     self.state.apply(*result, pass);
-                    timer.into_iter().for_each(|(name, timer)| timer.finish(&name));
+                    timer
+                        .into_iter()
+                        .for_each(|(name, timer)| timer.finish(&name));
                 }
                 None => break,
             }
@@ -290,8 +298,14 @@ impl Reconciler {
     /// that is slow or cannot be loaded does not keep it from the others.
     fn report_start(&mut self) {
         let part = format!("start of {}", self.team);
-        let is_waiting = self.ready_by.is_some_and(|end| tokio::time::Instant::now() < end);
-        let missing = if is_waiting { self.state.awaited() } else { self.state.loading() };
+        let is_waiting = self
+            .ready_by
+            .is_some_and(|end| tokio::time::Instant::now() < end);
+        let missing = if is_waiting {
+            self.state.awaited()
+        } else {
+            self.state.loading()
+        };
         let has_read_sources = !self.starting || self.state.knows_components();
         if has_read_sources && missing.is_empty() || !is_waiting && !self.starting {
             self.ready_by = None;
@@ -302,9 +316,14 @@ impl Reconciler {
             missing => format!("not loaded yet: {}", missing.join(", ")),
         };
         // A team whose sources were never read may serve nothing.
-        let later = if missing.is_empty() { Impact::OneTeam } else { Impact::OperatorOnly };
+        let later = if missing.is_empty() {
+            Impact::OneTeam
+        } else {
+            Impact::OperatorOnly
+        };
         let impact = if is_waiting { Impact::AllTeams } else { later };
-        self.health.report(&part, format!("team {}: {message}", self.team), impact);
+        self.health
+            .report(&part, format!("team {}: {message}", self.team), impact);
     }
 
     /// The server is ready from now on, whatever is not served yet.
@@ -315,12 +334,17 @@ impl Reconciler {
 
     /// Compares the sources with what is served. Starts loads for what differs and removes what is missing.
     /// Returns the delay until the next scan, if artifacts are still changing.
-    fn compare(&mut self, mut desired: DesiredComponents, pass: &mut ReconcilePass) -> Option<Duration> {
+    fn compare(
+        &mut self,
+        mut desired: DesiredComponents,
+        pass: &mut ReconcilePass,
+    ) -> Option<Duration> {
         self.loader.metrics.passes.inc();
         self.report_health(&desired);
         pass.problems.append(&mut desired.new_problems);
         self.state.remove_missing(&desired, pass);
-        self.state.set_pending_artifacts(desired.pending_approvals, pass);
+        self.state
+            .set_pending_artifacts(desired.pending_approvals, pass);
         for component in desired.components {
             self.state.ensure_loaded(component, &self.loader);
         }
@@ -337,7 +361,10 @@ impl Reconciler {
         ] {
             let part = format!("{part} of {}", self.team);
             match error {
-                Some(error) => self.health.report(&part, format!("team {}: {error}", self.team), impact),
+                Some(error) => {
+                    self.health
+                        .report(&part, format!("team {}: {error}", self.team), impact)
+                }
                 None => self.health.resolve(&part),
             }
         }
@@ -352,10 +379,11 @@ impl Reconciler {
 
     fn publish(&mut self, pass: &ReconcilePass) {
         let catalog = self.state.catalog();
-        self.writer.publish(match self.config_handle.has_resource_tools() {
-            true => catalog.with_resource_tools(),
-            false => catalog,
-        });
+        self.writer
+            .publish(match self.config_handle.has_resource_tools() {
+                true => catalog.with_resource_tools(),
+                false => catalog,
+            });
         pass.record(&self.audit, &self.team);
         pass_events::record(pass, &self.team, self.loader.sandbox.metrics().events());
         self.report_components();
@@ -385,7 +413,12 @@ impl Reconciler {
             )
             .with_tools(&approval.tools)
         });
-        let (pending, served, offers) = (pending.collect(), self.state.imports(), self.state.offers());
-        self.state_writer.save(PersistedState { pending, served, offers });
+        let (pending, served, offers) =
+            (pending.collect(), self.state.imports(), self.state.offers());
+        self.state_writer.save(PersistedState {
+            pending,
+            served,
+            offers,
+        });
     }
 }

@@ -109,11 +109,16 @@ mod provider_text {
     use larder_model::name::ProviderName;
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
-    pub(super) fn serialize<S: Serializer>(name: &ProviderName, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        name: &ProviderName,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(name.as_str())
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ProviderName, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<ProviderName, D::Error> {
         let text = Cow::<'_, str>::deserialize(deserializer)?;
         ProviderName::parse(&text).map_err(D::Error::custom)
     }
@@ -127,15 +132,26 @@ mod tests {
     fn events_are_read_as_they_were_written() {
         let uri = Uri::parse("note:a?b=%20").unwrap();
         let events = [
-            ReplicaEvent::Updated { uri: uri.clone(), state: ContentState::Missing },
+            ReplicaEvent::Updated {
+                uri: uri.clone(),
+                state: ContentState::Missing,
+            },
             ReplicaEvent::Signalled { uri },
-            ReplicaEvent::ListChanged { provider: ProviderName::parse("notes").unwrap() },
+            ReplicaEvent::ListChanged {
+                provider: ProviderName::parse("notes").unwrap(),
+            },
             ReplicaEvent::CompareAll,
         ];
         for event in events {
             let text = serde_json::to_string(&event).unwrap();
-            assert_eq!(serde_json::from_str::<ReplicaEvent>(&text).unwrap(), event, "{text}");
+            assert_eq!(
+                serde_json::from_str::<ReplicaEvent>(&text).unwrap(),
+                event,
+                "{text}"
+            );
         }
-        assert!(serde_json::from_str::<ReplicaEvent>(r#"{"Signalled":{"uri":"not a URI"}}"#).is_err());
+        assert!(
+            serde_json::from_str::<ReplicaEvent>(r#"{"Signalled":{"uri":"not a URI"}}"#).is_err()
+        );
     }
 }

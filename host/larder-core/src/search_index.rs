@@ -49,11 +49,25 @@ pub struct SearchIndexer {
 impl SearchIndexer {
     /// Creates an indexer for the index of this progress. It does nothing before [`Self::run`]. `None` if there is no
     /// index.
-    pub fn new(reader: Reader, progress: IndexProgress, health: Health, drain: Drain) -> Option<Self> {
+    pub fn new(
+        reader: Reader,
+        progress: IndexProgress,
+        health: Health,
+        drain: Drain,
+    ) -> Option<Self> {
         let index = progress.index()?.clone();
         let start_ends = Instant::now() + START_GRACE;
         let retry = Retry::default();
-        Some(Self { reader, index, progress, health, drain, work: BTreeMap::new(), retry, start_ends })
+        Some(Self {
+            reader,
+            index,
+            progress,
+            health,
+            drain,
+            work: BTreeMap::new(),
+            retry,
+            start_ends,
+        })
     }
 
     /// Runs until shutdown.
@@ -85,7 +99,10 @@ impl SearchIndexer {
         let indexed = |offer: &&Arc<Offer>| offer.provider.grant().index;
         for offer in catalog.offers().iter().filter(indexed) {
             self.reader.collect_hints();
-            self.work.entry(offer.name().clone()).or_default().follow(offer);
+            self.work
+                .entry(offer.name().clone())
+                .or_default()
+                .follow(offer);
         }
     }
 
@@ -106,12 +123,19 @@ impl SearchIndexer {
 
     async fn take_turns(&mut self, catalog: &Arc<Catalog>) -> Result<(), IndexError> {
         for offer in catalog.offers() {
-            let Some(work) = self.work.get_mut(offer.name()) else { continue };
+            let Some(work) = self.work.get_mut(offer.name()) else {
+                continue;
+            };
             if self.drain.is_stopping() || !offer.provider.grant().index || !work.is_due() {
                 continue;
             }
-            let turn =
-                Turn { catalog, offer, index: &*self.index, progress: &self.progress, drain: &self.drain };
+            let turn = Turn {
+                catalog,
+                offer,
+                index: &*self.index,
+                progress: &self.progress,
+                drain: &self.drain,
+            };
             match work.take_turn(&turn).await {
                 Ok(()) => {}
                 Err(TurnError::Index(error)) => return Err(error),
@@ -126,20 +150,34 @@ impl SearchIndexer {
 
     /// Removes the documents of providers that are not served or not indexed any more.
     async fn remove_others(&mut self, catalog: &Catalog) -> Result<(), IndexError> {
-        let served: BTreeMap<_, _> =
-            catalog.offers().iter().map(|offer| (offer.name(), offer.provider.grant().index)).collect();
+        let served: BTreeMap<_, _> = catalog
+            .offers()
+            .iter()
+            .map(|offer| (offer.name(), offer.provider.grant().index))
+            .collect();
         let is_indexed = |name: &ProviderName| served.get(name) == Some(&true);
         let is_starting = Instant::now() < self.start_ends;
-        let may_start =
-            |name: &ProviderName| is_starting && !served.contains_key(name) && !self.work.contains_key(name);
+        let may_start = |name: &ProviderName| {
+            is_starting && !served.contains_key(name) && !self.work.contains_key(name)
+        };
         if !self.index.open_existing().await? {
             self.work.retain(|name, _| is_indexed(name));
             return Ok(());
         }
         let stored = self.index.usage().into_keys();
-        let removed: Vec<_> = stored.filter(|name| !is_indexed(name) && !may_start(name)).collect();
+        let removed: Vec<_> = stored
+            .filter(|name| !is_indexed(name) && !may_start(name))
+            .collect();
         if !removed.is_empty() {
-            self.index.apply(removed.iter().cloned().map(Change::RemoveProvider).collect()).await?;
+            self.index
+                .apply(
+                    removed
+                        .iter()
+                        .cloned()
+                        .map(Change::RemoveProvider)
+                        .collect(),
+                )
+                .await?;
             self.work.values_mut().for_each(ProviderWork::room_was_made);
         }
         for provider in &removed {
@@ -159,7 +197,8 @@ impl SearchIndexer {
             }
         }
         let changed = self.work.iter_mut();
-        let changed = changed.filter(|(name, _)| hints.is_incomplete || hints.providers.contains(*name));
+        let changed =
+            changed.filter(|(name, _)| hints.is_incomplete || hints.providers.contains(*name));
         changed.for_each(|(_, work)| work.may_have_changed());
     }
 
@@ -175,7 +214,8 @@ impl SearchIndexer {
             return;
         }
         let message = format!("team {}: {error}", self.reader.team());
-        self.health.report(&self.part(), message, Impact::OperatorOnly);
+        self.health
+            .report(&self.part(), message, Impact::OperatorOnly);
         if self.retry.is_first_failure() {
             tracing::warn!(%error, "the full-text index is not up to date");
         }
@@ -189,7 +229,9 @@ impl SearchIndexer {
         let now = Instant::now();
         let next = self.work.values().map(ProviderWork::next_turn).min();
         // The start ends, or an index that is not used is released.
-        next.unwrap_or(now + START_GRACE).min(now + MAX_IDLE).max(self.retry.at())
+        next.unwrap_or(now + START_GRACE)
+            .min(now + MAX_IDLE)
+            .max(self.retry.at())
     }
 
     fn part(&self) -> String {

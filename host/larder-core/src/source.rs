@@ -80,7 +80,11 @@ pub struct ScanTriggers {
 impl ScanTriggers {
     /// Triggers a scan when `wake` is notified.
     pub fn new(wake: Arc<Notify>) -> Self {
-        Self { wake, folders: Vec::new(), renamed: RenamedFiles::default() }
+        Self {
+            wake,
+            folders: Vec::new(),
+            renamed: RenamedFiles::default(),
+        }
     }
 
     /// Returns the notification that triggers a scan.

@@ -76,13 +76,30 @@ impl Telemetry {
         metrics: &Metrics,
         drain: &Drain,
     ) -> Result<Self, TelemetryError> {
-        let Some(collector) = config else { return Ok(Self::default()) };
+        let Some(collector) = config else {
+            return Ok(Self::default());
+        };
         let (spans, queue) = mpsc::channel(SPANS);
         let dropping = Arc::<AtomicBool>::default();
-        let exporter = Exporter::new(collector, queue, metrics.clone(), dropping.clone(), drain.clone())?;
-        drain.supervise(SupervisedTask::new("traces", Impact::OperatorOnly), exporter.run());
+        let exporter = Exporter::new(
+            collector,
+            queue,
+            metrics.clone(),
+            dropping.clone(),
+            drain.clone(),
+        )?;
+        drain.supervise(
+            SupervisedTask::new("traces", Impact::OperatorOnly),
+            exporter.run(),
+        );
         let (recorders, sample, metrics) = (ArcSwap::default(), collector.sample, metrics.clone());
-        let telemetry = Self(Some(Arc::new(Inner { recorders, sample, spans, metrics, dropping })));
+        let telemetry = Self(Some(Arc::new(Inner {
+            recorders,
+            sample,
+            spans,
+            metrics,
+            dropping,
+        })));
         telemetry.set_teams(teams);
         Ok(telemetry)
     }
@@ -90,7 +107,10 @@ impl Telemetry {
     /// Records the requests of these teams from now on.
     pub fn set_teams(&self, teams: BTreeMap<TeamName, TeamShares>) {
         let Some(inner) = &self.0 else { return };
-        let recorders = teams.into_iter().map(|(team, shares)| (team, inner.recorder(shares))).collect();
+        let recorders = teams
+            .into_iter()
+            .map(|(team, shares)| (team, inner.recorder(shares)))
+            .collect();
         inner.recorders.store(Arc::new(recorders));
     }
 
@@ -128,10 +148,17 @@ impl Telemetry {
 impl Inner {
     /// Creates the recorder of a team, which may use its share of the queue.
     fn recorder(&self, shares: TeamShares) -> SpanRecorder {
-        let (spans, metrics, dropping) = (self.spans.clone(), self.metrics.clone(), self.dropping.clone());
+        let (spans, metrics, dropping) = (
+            self.spans.clone(),
+            self.metrics.clone(),
+            self.dropping.clone(),
+        );
         SpanRecorder::new(move |span| {
             let share = shares.try_take(Resource::Spans, 1);
-            if share.and_then(|_share| spans.try_send(QueuedSpan { span, _share }).ok()).is_none() {
+            if share
+                .and_then(|_share| spans.try_send(QueuedSpan { span, _share }).ok())
+                .is_none()
+            {
                 shares.count_refusal(Resource::Spans);
                 count_dropped(&metrics, &dropping);
             }
@@ -142,7 +169,9 @@ impl Inner {
 fn count_dropped(metrics: &Metrics, dropping: &AtomicBool) {
     metrics.server().spans.dropped.inc();
     if !dropping.swap(true, Ordering::Relaxed) {
-        tracing::warn!("the collector is too slow: spans are dropped and counted in larder_spans_total");
+        tracing::warn!(
+            "the collector is too slow: spans are dropped and counted in larder_spans_total"
+        );
     }
 }
 
@@ -150,6 +179,7 @@ fn count_dropped(metrics: &Metrics, dropping: &AtomicBool) {
 fn random_share() -> f64 {
     let mut bytes = [0; 4];
     // Without random numbers, requests are recorded only if all of them are to be recorded.
-    getrandom::fill(&mut bytes)
-        .map_or(0.999, |()| f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0))
+    getrandom::fill(&mut bytes).map_or(0.999, |()| {
+        f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
+    })
 }

@@ -66,7 +66,12 @@ impl NamedFile {
             sync_new_file(path, &file)?;
         }
         let has_fragment = ends_in_fragment(path);
-        Ok(Self { path: path.to_owned(), file, has_fragment, sync })
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            has_fragment,
+            sync,
+        })
     }
 
     fn append(&mut self, lines: &mut Vec<u8>) -> io::Result<()> {
@@ -80,7 +85,11 @@ impl NamedFile {
             result = self.file.sync_data();
         }
         // What a failed sync has left on the disk is unknown, so all of it is written again.
-        let kept = if self.sync && result.is_err() { 0 } else { whole_lines(&lines[..done]) };
+        let kept = if self.sync && result.is_err() {
+            0
+        } else {
+            whole_lines(&lines[..done])
+        };
         if kept < done && !(before.is_file() && self.truncate(before.len(), done, kept)) {
             self.has_fragment = lines[..done].last() != Some(&b'\n');
         }
@@ -91,14 +100,19 @@ impl NamedFile {
     /// Removes the end of a failed write, of which `done` bytes were written and `kept` stay. Does nothing if
     /// another process has written to the file too. Returns whether it is removed.
     fn truncate(&self, before: u64, done: usize, kept: usize) -> bool {
-        let is_alone = self.file.metadata().is_ok_and(|now| now.len() == before + done as u64);
+        let is_alone = self
+            .file
+            .metadata()
+            .is_ok_and(|now| now.len() == before + done as u64);
         is_alone && self.file.set_len(before + kept as u64).is_ok()
     }
 }
 
 /// Returns how much of this text consists of whole lines.
 fn whole_lines(text: &[u8]) -> usize {
-    text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+    text.iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1)
 }
 
 /// Writes as much as possible. Returns the number of bytes that were written, and the error if that is not
@@ -119,7 +133,10 @@ fn write_most(out: &mut impl io::Write, bytes: &[u8]) -> (usize, io::Result<()>)
 /// Syncs the folder of a file that may be new.
 fn sync_new_file(path: &Path, file: &fs::File) -> io::Result<()> {
     if !file.metadata()?.is_file() {
-        let message = format!("`audit.sync` requires a file, and {} is none", path.display());
+        let message = format!(
+            "`audit.sync` requires a file, and {} is none",
+            path.display()
+        );
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     match path.parent() {
@@ -149,14 +166,23 @@ fn open_append(path: &Path) -> io::Result<fs::File> {
 
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
     let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-    let file = options.open(path).map_err(|error| match error.raw_os_error() {
-        Some(code) if code == rustix::io::Errno::NXIO.raw_os_error() => {
-            let message = format!("{} is a pipe without a reader: start the reader first", path.display());
-            io::Error::new(error.kind(), message)
-        }
-        _ => error,
-    })?;
+    options
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let file = options
+        .open(path)
+        .map_err(|error| match error.raw_os_error() {
+            Some(code) if code == rustix::io::Errno::NXIO.raw_os_error() => {
+                let message = format!(
+                    "{} is a pipe without a reader: start the reader first",
+                    path.display()
+                );
+                io::Error::new(error.kind(), message)
+            }
+            _ => error,
+        })?;
     // Writes to a full pipe should block.
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(file)
@@ -209,7 +235,9 @@ mod tests {
         for (sync, kept, expected) in [(false, 4, "one\n"), (true, 0, "")] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("audit.log");
-            let LogFile::Named(mut named) = open(&path, sync) else { unreachable!() };
+            let LogFile::Named(mut named) = open(&path, sync) else {
+                unreachable!()
+            };
             io::Write::write_all(&mut named.file, b"one\ntw").unwrap();
             assert!(named.truncate(0, 6, kept));
             assert_eq!(fs::read_to_string(&path).unwrap(), expected);
@@ -233,12 +261,18 @@ mod tests {
         fs::remove_file(&path).unwrap();
         write("three\n");
         write("four\n");
-        assert_eq!(fs::read_to_string(folder.path().join("old")).unwrap(), "one\n");
+        assert_eq!(
+            fs::read_to_string(folder.path().join("old")).unwrap(),
+            "one\n"
+        );
         assert_eq!(fs::read_to_string(&path).unwrap(), "three\nfour\n");
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            assert_eq!(
+                fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+                0o600
+            );
         }
     }
 }

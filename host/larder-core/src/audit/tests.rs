@@ -13,7 +13,11 @@ async fn check(on_full: OnFull) {
     let to = Some(Target::File(folder.path().join("log")));
     let drain = Drain::new();
     let observers = (Metrics::default(), Health::default());
-    let config = Config { to, on_full, sync: false };
+    let config = Config {
+        to,
+        on_full,
+        sync: false,
+    };
     let several_teams = SeveralTeams::default();
     several_teams.set_team_count(names.len());
     let shares = Shares::new(Configured::default(), &several_teams).teams(&names);
@@ -29,7 +33,10 @@ async fn check(on_full: OnFull) {
     };
     let own_share = (0..AUDIT_LINES).take_while(|_| reserves(&a)).count();
     assert_eq!(own_share, AUDIT_LINES / 2);
-    assert!(reserves(&b) && reserves(&c), "a team cannot use what the others leave");
+    assert!(
+        reserves(&b) && reserves(&c),
+        "a team cannot use what the others leave"
+    );
     // A member of both teams uses the share of its first team only.
     assert!(!reserves(&both) && reserves(&b) && reserves(&c));
     slots.clear();
@@ -49,7 +56,11 @@ async fn callers_cannot_use_up_the_queue_for_events() {
     let team = TeamName::default_team();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
-    let config = Config { to: Some(Target::File(path.clone())), on_full: OnFull::Wait, sync: true };
+    let config = Config {
+        to: Some(Target::File(path.clone())),
+        on_full: OnFull::Wait,
+        sync: true,
+    };
     let (drain, metrics) = (Drain::new(), Metrics::default());
     let shares = Shares::new(Configured::default(), &SeveralTeams::default()).teams([&team]);
     let audit = AuditLog::open(&config, shares, (metrics, Health::default()), &drain).unwrap();
@@ -61,5 +72,8 @@ async fn callers_cannot_use_up_the_queue_for_events() {
     drop(slots);
     assert!(drain.finish(std::time::Duration::from_secs(60)).await);
     let text = std::fs::read_to_string(path).unwrap();
-    assert!(text.ends_with("\"operation\":\"reload\",\"outcome\":\"ok\"}\n"), "{text}");
+    assert!(
+        text.ends_with("\"operation\":\"reload\",\"outcome\":\"ok\"}\n"),
+        "{text}"
+    );
 }

@@ -59,11 +59,17 @@ impl LogWriter {
             if count == 0 {
                 return;
             }
-            let parts: Vec<&[u8]> = lines.iter().map(|line: &QueuedLine| &line.bytes[..]).collect();
+            let parts: Vec<&[u8]> = lines
+                .iter()
+                .map(|line: &QueuedLine| &line.bytes[..])
+                .collect();
             let is_written = self.write(parts.concat(), count).await;
             for line in lines.drain(..) {
                 // This fails only when nobody waits any more.
-                line.written.filter(|_| is_written).into_iter().for_each(|written| _ = written.send(()));
+                line.written
+                    .filter(|_| is_written)
+                    .into_iter()
+                    .for_each(|written| _ = written.send(()));
             }
             if self.queue.is_empty() && self.is_dropping.swap(false, Ordering::Relaxed) {
                 let dropped = self.metrics.server().audit.dropped.get();
@@ -111,7 +117,9 @@ impl LogWriter {
         &mut self,
         operation: impl FnOnce(&mut LogFile) -> T + Send + 'static,
     ) -> T {
-        let Some(mut file) = self.file.take() else { unreachable!("the file is put back below") };
+        let Some(mut file) = self.file.take() else {
+            unreachable!("the file is put back below")
+        };
         let mut work = self.drain.spawn_blocking(move || {
             let result = operation(&mut file);
             (file, result)
@@ -150,7 +158,11 @@ impl LogWriter {
         if !std::mem::replace(&mut self.has_failed, true) {
             tracing::error!(why, consequence, "cannot write the audit log");
         }
-        self.health.report(HEALTH_KEY, format!("cannot write the audit log; {consequence}: {why}"), impact);
+        self.health.report(
+            HEALTH_KEY,
+            format!("cannot write the audit log; {consequence}: {why}"),
+            impact,
+        );
     }
 
     fn resolve_failure(&mut self) {

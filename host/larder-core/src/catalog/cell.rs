@@ -31,13 +31,21 @@ pub fn catalog(team: TeamName, watched_uris: usize) -> (Writer, Reader) {
 
 /// Creates a watch over several catalogs. It watches nothing yet.
 pub fn watch<'a>(readers: impl IntoIterator<Item = &'a Reader>) -> Watch {
-    let cells: Vec<_> = readers.into_iter().map(|reader| reader.cell.clone()).collect();
+    let cells: Vec<_> = readers
+        .into_iter()
+        .map(|reader| reader.cell.clone())
+        .collect();
     let mut watch = Watch::new(cells.iter().map(|cell| &cell.hub));
     // The changes of one catalog are exact.
     if cells.len() > 1 {
         watch.compare(LastSeen::new(move || {
             let catalogs: Vec<_> = cells.iter().map(|cell| cell.now.load_full()).collect();
-            SeenLists::of(&catalogs.iter().map(|catalog| &**catalog).collect::<Vec<_>>())
+            SeenLists::of(
+                &catalogs
+                    .iter()
+                    .map(|catalog| &**catalog)
+                    .collect::<Vec<_>>(),
+            )
         }));
     }
     watch
@@ -65,13 +73,20 @@ impl CatalogCell {
     /// Notifies the watchers of changed lists.
     fn lists_changed(&self, lists: Lists) {
         let clients = self.hub.lists_changed(lists);
-        self.notification_events.lists_changed(&self.team, lists, clients);
+        self.notification_events
+            .lists_changed(&self.team, lists, clients);
     }
 
     /// Records for operators that this number of watchers was notified of a URI.
     fn notified(&self, uri: &Uri, clients: usize) {
-        let provider = || self.now.load().by_uri(uri.as_str()).map(|offer| offer.name().clone());
-        self.notification_events.updated(&self.team, (uri, provider), clients);
+        let provider = || {
+            self.now
+                .load()
+                .by_uri(uri.as_str())
+                .map(|offer| offer.name().clone())
+        };
+        self.notification_events
+            .updated(&self.team, (uri, provider), clients);
     }
 }
 
@@ -117,7 +132,9 @@ impl Writer {
 
     /// Returns the notifier for the change detector.
     pub fn notifier(&self) -> Notifier {
-        Notifier { cell: self.cell.clone() }
+        Notifier {
+            cell: self.cell.clone(),
+        }
     }
 }
 
@@ -153,7 +170,8 @@ impl Notifier {
         if notify {
             self.cell.record_update(uri);
         }
-        self.cell.notified(uri, self.cell.hub.checked(uri, state, notify));
+        self.cell
+            .notified(uri, self.cell.hub.checked(uri, state, notify));
     }
 
     /// Records that the content of this URI is known now, so that later changes of it are found. Returns whether a
@@ -251,7 +269,10 @@ mod tests {
         };
         let before = reader.snapshot();
         writer.publish(Catalog::new(vec![], vec![rejected("a.wasm")], vec![]));
-        assert_eq!((before.rejected().len(), reader.snapshot().rejected().len()), (0, 1));
+        assert_eq!(
+            (before.rejected().len(), reader.snapshot().rejected().len()),
+            (0, 1)
+        );
     }
 
     #[tokio::test]

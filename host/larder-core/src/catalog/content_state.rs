@@ -27,7 +27,11 @@ impl ContentFingerprint {
     /// Returns whether the content may differ. Versions differ whenever the content does, also between
     /// revisions.
     pub(crate) fn differs(&self, other: &Self) -> bool {
-        let versions = self.version.as_ref().zip(other.version.as_ref()).map(|(a, b)| a != b);
+        let versions = self
+            .version
+            .as_ref()
+            .zip(other.version.as_ref())
+            .map(|(a, b)| a != b);
         let digests = self.digest.zip(other.digest).map(|(a, b)| a != b);
         match (versions, digests) {
             (None, None) => true,
@@ -67,7 +71,8 @@ mod digest_text {
         deserializer: D,
     ) -> Result<Option<Digest>, D::Error> {
         let text = Option::<String>::deserialize(deserializer)?;
-        text.map(|text| Digest::parse(&text).map_err(D::Error::custom)).transpose()
+        text.map(|text| Digest::parse(&text).map_err(D::Error::custom))
+            .transpose()
     }
 }
 
@@ -82,12 +87,15 @@ mod tests {
             digest: digest.map(|content| Digest::of(content.as_bytes())),
         };
         let states = [(Some("1"), None), (None, Some("a")), (Some("1"), Some("a"))];
-        let states = states.map(|(version, digest)| ContentState::Present(fingerprint(version, digest)));
+        let states =
+            states.map(|(version, digest)| ContentState::Present(fingerprint(version, digest)));
         for state in states.into_iter().chain([ContentState::Missing]) {
             let text = serde_json::to_string(&state).unwrap();
             let read: ContentState = serde_json::from_str(&text).unwrap();
             assert!(read == state && !read.differs(&state), "{text}");
         }
-        assert!(serde_json::from_str::<ContentState>(r#"{"Present":{"digest":"sha256:00"}}"#).is_err());
+        assert!(
+            serde_json::from_str::<ContentState>(r#"{"Present":{"digest":"sha256:00"}}"#).is_err()
+        );
     }
 }

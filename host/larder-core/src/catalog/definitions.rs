@@ -75,16 +75,32 @@ impl OfferedTool {
 
     /// Like [`Self::new`], with this limit for the size of each regular expression.
     pub(crate) fn with_pattern_size(tool: Tool, prefix: &str, size: usize) -> Result<Self, String> {
-        let name = ToolName::parse(&format!("{prefix}{}", tool.name)).map_err(|error| error.to_string())?;
+        let name = ToolName::parse(&format!("{prefix}{}", tool.name))
+            .map_err(|error| error.to_string())?;
         let schema: Value =
             serde_json::from_str(tool.input_schema.get()).map_err(|error| error.to_string())?;
-        let input = JsonSchema::compile(&schema, size).map_err(|why| format!("its input schema: {why}"))?;
+        let input =
+            JsonSchema::compile(&schema, size).map_err(|why| format!("its input schema: {why}"))?;
         let header_parameters =
             HeaderParameter::all(&schema).map_err(|why| format!("its input schema: {why}"))?;
-        let output = tool.output_schema.as_deref().map(|schema| compile_output(schema, size)).transpose()?;
+        let output = tool
+            .output_schema
+            .as_deref()
+            .map(|schema| compile_output(schema, size))
+            .transpose()?;
         let (digest, rendered) = (tool_digest(&tool), Rendered::default());
-        let schemas = ToolSchemas { input: Arc::new(input), output: output.map(Arc::new) };
-        Ok(Self { name, digest, tool, rendered, header_parameters, schemas })
+        let schemas = ToolSchemas {
+            input: Arc::new(input),
+            output: output.map(Arc::new),
+        };
+        Ok(Self {
+            name,
+            digest,
+            tool,
+            rendered,
+            header_parameters,
+            schemas,
+        })
     }
 
     /// The compiled schemas.
@@ -94,7 +110,9 @@ impl OfferedTool {
 
     /// Validates the arguments of a call.
     pub(crate) fn check_arguments(&self, arguments: &Value) -> Result<(), SchemaError> {
-        self.schemas.input.validate(arguments, &mut Effort::new(MAX_EFFORT))
+        self.schemas
+            .input
+            .validate(arguments, &mut Effort::new(MAX_EFFORT))
     }
 }
 
@@ -119,17 +137,40 @@ impl OfferedTool {
 impl OfferedPrompt {
     pub(crate) fn new(prompt: Prompt, prefix: &str) -> Self {
         let (name, digest) = (format!("{prefix}{}", prompt.name), prompt_digest(&prompt));
-        Self { name, prompt, digest, rendered: Rendered::default() }
+        Self {
+            name,
+            prompt,
+            digest,
+            rendered: Rendered::default(),
+        }
     }
 }
 
 /// The digest of the definition of a tool. Operators approve definitions by it.
 pub(crate) fn tool_digest(tool: &Tool) -> Digest {
-    let Tool { name, title, description, input_schema, output_schema, hints, icons, metadata } = tool;
-    let Hints { read_only, destructive, idempotent, open_world, long_running } = hints;
+    let Tool {
+        name,
+        title,
+        description,
+        input_schema,
+        output_schema,
+        hints,
+        icons,
+        metadata,
+    } = tool;
+    let Hints {
+        read_only,
+        destructive,
+        idempotent,
+        open_world,
+        long_running,
+    } = hints;
     digest(&(
         (name.as_str(), title, description),
-        (input_schema.get(), output_schema.as_ref().map(|schema| schema.get())),
+        (
+            input_schema.get(),
+            output_schema.as_ref().map(|schema| schema.get()),
+        ),
         [read_only, destructive, idempotent, open_world, long_running],
         (icon_fields(icons), metadata_fields(metadata)),
     ))
@@ -137,8 +178,23 @@ pub(crate) fn tool_digest(tool: &Tool) -> Digest {
 
 /// Returns everything that the digest of a tool covers, as JSON.
 pub(crate) fn tool_json(tool: &Tool) -> String {
-    let Tool { name, title, description, input_schema, output_schema, hints, icons, metadata } = tool;
-    let Hints { read_only, destructive, idempotent, open_world, long_running } = hints;
+    let Tool {
+        name,
+        title,
+        description,
+        input_schema,
+        output_schema,
+        hints,
+        icons,
+        metadata,
+    } = tool;
+    let Hints {
+        read_only,
+        destructive,
+        idempotent,
+        open_world,
+        long_running,
+    } = hints;
     let hints = json!({
         "read_only": read_only, "destructive": destructive, "idempotent": idempotent, "open_world": open_world,
         "long_running": long_running,
@@ -152,12 +208,30 @@ pub(crate) fn tool_json(tool: &Tool) -> String {
 }
 
 fn prompt_digest(prompt: &Prompt) -> Digest {
-    let Prompt { name, title, description, arguments, icons, metadata } = prompt;
+    let Prompt {
+        name,
+        title,
+        description,
+        arguments,
+        icons,
+        metadata,
+    } = prompt;
     let arguments: Vec<_> = arguments
         .iter()
-        .map(|Argument { name, title, description, required }| (name, title, description, required))
+        .map(
+            |Argument {
+                 name,
+                 title,
+                 description,
+                 required,
+             }| (name, title, description, required),
+        )
         .collect();
-    digest(&((name, title, description), arguments, (icon_fields(icons), metadata_fields(metadata))))
+    digest(&(
+        (name, title, description),
+        arguments,
+        (icon_fields(icons), metadata_fields(metadata)),
+    ))
 }
 
 /// Computes the digest of values as JSON, which is unambiguous.
@@ -175,12 +249,20 @@ fn icon_fields(icons: &[Icon]) -> Vec<IconFields<'_>> {
         Theme::Light => "light",
         Theme::Dark => "dark",
     };
-    let fields = icons.iter().map(|Icon { src, mime_type, sizes, theme: of_icon }| {
-        IconFields(src, mime_type.as_deref(), sizes, of_icon.map(theme))
-    });
+    let fields = icons.iter().map(
+        |Icon {
+             src,
+             mime_type,
+             sizes,
+             theme: of_icon,
+         }| { IconFields(src, mime_type.as_deref(), sizes, of_icon.map(theme)) },
+    );
     fields.collect()
 }
 
 fn metadata_fields(metadata: &Metadata) -> Vec<(&str, &str)> {
-    metadata.iter().map(|(key, json)| (&**key, json.get())).collect()
+    metadata
+        .iter()
+        .map(|(key, json)| (&**key, json.get()))
+        .collect()
 }

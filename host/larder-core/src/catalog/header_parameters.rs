@@ -28,23 +28,37 @@ impl HeaderParameter {
 
     /// The value in the arguments of a call. Null counts as missing.
     pub fn value<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
-        let value = self.path.iter().try_fold(arguments, |value, key| value.get(key))?;
+        let value = self
+            .path
+            .iter()
+            .try_fold(arguments, |value, key| value.get(key))?;
         (!value.is_null()).then_some(value)
     }
 }
 
 /// Finds the keyword in properties, and in the properties of properties.
-fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<HeaderParameter>) -> Result<(), String> {
-    for (key, property) in schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::iter)
+fn collect(
+    schema: &Value,
+    path: &mut Vec<String>,
+    found: &mut Vec<HeaderParameter>,
+) -> Result<(), String> {
+    for (key, property) in schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::iter)
     {
         path.push(key.clone());
         if let Some(suffix) = property.get(KEYWORD) {
-            let header =
-                header_name(suffix, property).map_err(|why| format!("`{KEYWORD}` of `{key}` {why}"))?;
+            let header = header_name(suffix, property)
+                .map_err(|why| format!("`{KEYWORD}` of `{key}` {why}"))?;
             if found.iter().any(|other| other.header == header) {
                 return Err(format!("two properties have the header `{header}`"));
             }
-            found.push(HeaderParameter { header, path: path.clone() });
+            found.push(HeaderParameter {
+                header,
+                path: path.clone(),
+            });
         }
         collect(property, path, found)?;
         path.pop();
@@ -53,12 +67,19 @@ fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<HeaderParamet
 }
 
 fn header_name(suffix: &Value, property: &Value) -> Result<HeaderName, &'static str> {
-    let suffix = suffix.as_str().filter(|suffix| !suffix.is_empty()).ok_or("is not a text, or is empty")?;
-    if !property["type"].as_str().is_some_and(|name| TYPES.contains(&name)) {
+    let suffix = suffix
+        .as_str()
+        .filter(|suffix| !suffix.is_empty())
+        .ok_or("is not a text, or is empty")?;
+    if !property["type"]
+        .as_str()
+        .is_some_and(|name| TYPES.contains(&name))
+    {
         return Err("needs the type string, integer or boolean");
     }
     let name = format!("mcp-param-{suffix}");
-    HeaderName::from_bytes(name.as_bytes()).map_err(|_| "contains a character that no header name can have")
+    HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| "contains a character that no header name can have")
 }
 
 #[cfg(test)]
@@ -75,9 +96,18 @@ mod tests {
         let schema = json!({ "properties": { "region": region, "filter": filter, "x": true } });
         let found = HeaderParameter::all(&schema).unwrap();
         let arguments = json!({ "region": null, "filter": { "limit": 3 } });
-        let mut values: Vec<_> = found.iter().map(|it| (it.header.as_str(), it.value(&arguments))).collect();
+        let mut values: Vec<_> = found
+            .iter()
+            .map(|it| (it.header.as_str(), it.value(&arguments)))
+            .collect();
         values.sort_by_key(|(header, _)| *header);
-        assert_eq!(values, [("mcp-param-limit", Some(&json!(3))), ("mcp-param-region", None)]);
+        assert_eq!(
+            values,
+            [
+                ("mcp-param-limit", Some(&json!(3))),
+                ("mcp-param-region", None)
+            ]
+        );
     }
 
     #[test]
@@ -93,9 +123,15 @@ mod tests {
             check(text(json!(suffix)), "character");
         }
         for kind in ["number", "object", "array", "null"] {
-            check(json!({ "a": { "type": kind, "x-mcp-header": "A" } }), "needs the type");
+            check(
+                json!({ "a": { "type": kind, "x-mcp-header": "A" } }),
+                "needs the type",
+            );
         }
         let (a, b) = (text(json!("A"))["a"].clone(), text(json!("a"))["a"].clone());
-        check(json!({ "a": a, "b": b }), "two properties have the header `mcp-param-a`");
+        check(
+            json!({ "a": a, "b": b }),
+            "two properties have the header `mcp-param-a`",
+        );
     }
 }

@@ -30,7 +30,11 @@ impl Index {
         let mut order: Vec<usize> = (0..offers.len()).collect();
         order.sort_by_key(|&at| {
             let offer = &offers[at];
-            (offer.generation, Reverse(offer.priority), offer.name().clone())
+            (
+                offer.generation,
+                Reverse(offer.priority),
+                offer.name().clone(),
+            )
         });
         let mut index = Self::default();
         let mut collisions = Vec::new();
@@ -58,7 +62,11 @@ impl Index {
                 collide(entry.uri.as_str(), owner);
             }
         }
-        for pair in offer.entries.windows(2).filter(|pair| pair[0].uri == pair[1].uri) {
+        for pair in offer
+            .entries
+            .windows(2)
+            .filter(|pair| pair[0].uri == pair[1].uri)
+        {
             collide(pair[0].uri.as_str(), at);
         }
         for (at_template, template) in offer.templates.iter().enumerate() {
@@ -66,8 +74,10 @@ impl Index {
             match self.templates_by_text.get(text) {
                 Some((owner, _)) => collide(text, *owner),
                 None => {
-                    self.templates_by_text.insert(text.into(), (at, at_template));
-                    self.templates_by_prefix.add(template.uri_template.literal_prefix(), (at, at_template));
+                    self.templates_by_text
+                        .insert(text.into(), (at, at_template));
+                    self.templates_by_prefix
+                        .add(template.uri_template.literal_prefix(), (at, at_template));
                 }
             }
         }
@@ -75,7 +85,10 @@ impl Index {
             self.claims_by_prefix.add(claim, at);
         }
         for (position, prompt) in offer.definitions.prompts.iter().enumerate() {
-            let owner = *self.prompts.entry(prompt.name.as_str().into()).or_insert((at, position));
+            let owner = *self
+                .prompts
+                .entry(prompt.name.as_str().into())
+                .or_insert((at, position));
             if owner != (at, position) {
                 collide(&format!("prompt {}", prompt.name), owner.0);
             }
@@ -129,7 +142,9 @@ impl Index {
 
     pub(super) fn claims_for(&self, uri: &str) -> impl Iterator<Item = usize> {
         let mut seen = BTreeSet::new();
-        self.claims_by_prefix.matches(uri).filter(move |at| seen.insert(*at))
+        self.claims_by_prefix
+            .matches(uri)
+            .filter(move |at| seen.insert(*at))
     }
 }
 
@@ -143,7 +158,10 @@ pub(super) struct PrefixMap<T> {
 
 impl<T> Default for PrefixMap<T> {
     fn default() -> Self {
-        Self { by_prefix: HashMap::new(), lengths: Vec::new() }
+        Self {
+            by_prefix: HashMap::new(),
+            lengths: Vec::new(),
+        }
     }
 }
 

@@ -18,7 +18,9 @@ pub(super) fn list_digest(
     fields.number(entries.len() as u64);
     entries.iter().for_each(|entry| fields.entry(entry));
     fields.number(templates.len() as u64);
-    templates.iter().for_each(|template| fields.template(template));
+    templates
+        .iter()
+        .for_each(|template| fields.template(template));
     fields.number(u64::from(is_partial));
     fields.number(u64::from(scope == Scope::Caller));
     Digest::of(&fields.0)
@@ -45,11 +47,23 @@ impl CanonicalBytes {
     }
 
     fn texts<'a>(&mut self, texts: impl IntoIterator<Item = &'a Option<String>>) {
-        texts.into_iter().for_each(|text| self.maybe(text.as_deref(), Self::text));
+        texts
+            .into_iter()
+            .for_each(|text| self.maybe(text.as_deref(), Self::text));
     }
 
     fn entry(&mut self, entry: &Entry) {
-        let Entry { uri, name, title, description, mime_type, size, version, details, rendered: _ } = entry;
+        let Entry {
+            uri,
+            name,
+            title,
+            description,
+            mime_type,
+            size,
+            version,
+            details,
+            rendered: _,
+        } = entry;
         self.text(uri.as_str());
         self.text(name);
         self.texts([title, description, mime_type, version]);
@@ -58,7 +72,15 @@ impl CanonicalBytes {
     }
 
     fn template(&mut self, template: &Template) {
-        let Template { uri_template, name, title, description, mime_type, details, rendered: _ } = template;
+        let Template {
+            uri_template,
+            name,
+            title,
+            description,
+            mime_type,
+            details,
+            rendered: _,
+        } = template;
         self.text(uri_template.as_str());
         self.text(name);
         self.texts([title, description, mime_type]);
@@ -66,18 +88,35 @@ impl CanonicalBytes {
     }
 
     fn details(&mut self, details: &Details) {
-        let Details { kind, audience, priority, last_modified, icons, metadata } = details;
+        let Details {
+            kind,
+            audience,
+            priority,
+            last_modified,
+            icons,
+            metadata,
+        } = details;
         self.texts([kind, last_modified]);
         self.maybe(priority.map(f64::to_bits), Self::number);
         self.number(audience.len() as u64);
-        audience.iter().for_each(|role| self.0.push(u8::from(*role == Role::User)));
+        audience
+            .iter()
+            .for_each(|role| self.0.push(u8::from(*role == Role::User)));
         self.number(icons.len() as u64);
-        for Icon { src, mime_type, sizes, theme } in icons {
+        for Icon {
+            src,
+            mime_type,
+            sizes,
+            theme,
+        } in icons
+        {
             self.text(src);
             self.texts([mime_type]);
             self.number(sizes.len() as u64);
             sizes.iter().for_each(|size| self.text(size));
-            self.maybe(*theme, |fields, theme| fields.0.push(u8::from(theme == Theme::Dark)));
+            self.maybe(*theme, |fields, theme| {
+                fields.0.push(u8::from(theme == Theme::Dark))
+            });
         }
         self.metadata(metadata);
     }
@@ -113,7 +152,12 @@ mod tests {
     }
 
     fn icon() -> Icon {
-        Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }
+        Icon {
+            src: "data:,".into(),
+            mime_type: None,
+            sizes: vec![],
+            theme: None,
+        }
     }
 
     #[test]
@@ -134,10 +178,30 @@ mod tests {
             |e| e.details.audience = vec![Role::User],
             |e| e.details.audience = vec![Role::Assistant],
             |e| e.details.icons = vec![icon()],
-            |e| e.details.icons = vec![Icon { mime_type: Some("t".into()), ..icon() }],
-            |e| e.details.icons = vec![Icon { sizes: vec!["any".into()], ..icon() }],
-            |e| e.details.icons = vec![Icon { theme: Some(Theme::Light), ..icon() }],
-            |e| e.details.icons = vec![Icon { theme: Some(Theme::Dark), ..icon() }],
+            |e| {
+                e.details.icons = vec![Icon {
+                    mime_type: Some("t".into()),
+                    ..icon()
+                }]
+            },
+            |e| {
+                e.details.icons = vec![Icon {
+                    sizes: vec!["any".into()],
+                    ..icon()
+                }]
+            },
+            |e| {
+                e.details.icons = vec![Icon {
+                    theme: Some(Theme::Light),
+                    ..icon()
+                }]
+            },
+            |e| {
+                e.details.icons = vec![Icon {
+                    theme: Some(Theme::Dark),
+                    ..icon()
+                }]
+            },
             |e| e.details.metadata = vec![("a".into(), Default::default())],
             |e| e.details.metadata = vec![("b".into(), Default::default())],
         ];
@@ -159,7 +223,12 @@ mod tests {
         all.push(list_digest(&[], &[], false, Scope::Everyone));
         all.push(list_digest(&[], &[], true, Scope::Everyone));
         all.push(list_digest(&[], &[], false, Scope::Caller));
-        all.push(list_digest(&[], &[Arc::new(template)], false, Scope::Everyone));
+        all.push(list_digest(
+            &[],
+            &[Arc::new(template)],
+            false,
+            Scope::Everyone,
+        ));
         let count = all.len();
         all.sort_by_key(ToString::to_string);
         all.dedup();

@@ -17,23 +17,38 @@ pub(super) struct Expiry {
 
 impl Expiry {
     pub(super) fn of(freshness: Freshness, from: Instant) -> Self {
-        Self { until: from.checked_add(freshness.ttl), scope: freshness.scope }
+        Self {
+            until: from.checked_add(freshness.ttl),
+            scope: freshness.scope,
+        }
     }
 
     /// Removes the time limit, so that a merge takes that of the other offers.
     pub(super) fn without_time_limit(self) -> Self {
-        Self { until: None, ..self }
+        Self {
+            until: None,
+            ..self
+        }
     }
 
     fn merge(self, other: Self) -> Self {
         let until = [self.until, other.until].into_iter().flatten().min();
-        let scope = if self.scope == Scope::Caller { self.scope } else { other.scope };
+        let scope = if self.scope == Scope::Caller {
+            self.scope
+        } else {
+            other.scope
+        };
         Self { until, scope }
     }
 
     fn freshness(self) -> Freshness {
-        let ttl = self.until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
-        Freshness { ttl, scope: self.scope }
+        let ttl = self.until.map_or(Duration::MAX, |until| {
+            until.saturating_duration_since(Instant::now())
+        });
+        Freshness {
+            ttl,
+            scope: self.scope,
+        }
     }
 }
 
@@ -48,7 +63,8 @@ pub(super) struct ListExpiry {
 
 impl ListExpiry {
     pub(super) fn new(offers: &[Arc<Offer>]) -> Self {
-        let all = |of: fn(&Offer) -> Expiry| offers.iter().map(|offer| of(offer)).reduce(Expiry::merge);
+        let all =
+            |of: fn(&Offer) -> Expiry| offers.iter().map(|offer| of(offer)).reduce(Expiry::merge);
         Self {
             entries: all(Offer::entries_expiry),
             templates: all(Offer::expiry),
@@ -76,14 +92,28 @@ mod tests {
     #[test]
     fn merging_takes_the_shorter_time_and_the_narrower_scope() {
         let of = |seconds, scope| {
-            Expiry::of(Freshness { ttl: Duration::from_secs(seconds), scope }, Instant::now())
+            Expiry::of(
+                Freshness {
+                    ttl: Duration::from_secs(seconds),
+                    scope,
+                },
+                Instant::now(),
+            )
         };
-        let both = of(600, Scope::Everyone).merge(of(9_000, Scope::Caller)).freshness();
-        assert!(both.ttl <= Duration::from_secs(600) && both.ttl > Duration::from_secs(500), "{both:?}");
+        let both = of(600, Scope::Everyone)
+            .merge(of(9_000, Scope::Caller))
+            .freshness();
+        assert!(
+            both.ttl <= Duration::from_secs(600) && both.ttl > Duration::from_secs(500),
+            "{both:?}"
+        );
         assert_eq!(both.scope, Scope::Caller);
         let endless = of(60, Scope::Everyone).without_time_limit();
         assert_eq!(endless.freshness().ttl, Duration::MAX);
-        assert_eq!(endless.merge(of(0, Scope::Everyone)).freshness().ttl, Duration::ZERO);
+        assert_eq!(
+            endless.merge(of(0, Scope::Everyone)).freshness().ttl,
+            Duration::ZERO
+        );
         assert_eq!(of(u64::MAX, Scope::Everyone).freshness().ttl, Duration::MAX);
     }
 }

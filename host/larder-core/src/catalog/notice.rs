@@ -82,10 +82,20 @@ pub struct Collision {
 
 impl fmt::Display for PendingApproval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { team, provider, digest, lines, .. } = self;
+        let Self {
+            team,
+            provider,
+            digest,
+            lines,
+            ..
+        } = self;
         let requests: Vec<&str> = lines.iter().map(String::as_str).collect();
         let (digest, requests) = (digest.short(), requests.join("`, `"));
-        let team = if *team == TeamName::default_team() { String::new() } else { format!(" --team {team}") };
+        let team = if *team == TeamName::default_team() {
+            String::new()
+        } else {
+            format!(" --team {team}")
+        };
         write!(
             f,
             "pending approval: {provider} {digest} requests `{requests}`; \
@@ -96,7 +106,12 @@ impl fmt::Display for PendingApproval {
 
 impl fmt::Display for Collision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, owner, loser, is_reserved } = self;
+        let Self {
+            what,
+            owner,
+            loser,
+            is_reserved,
+        } = self;
         let Some(owner) = owner else {
             return write!(
                 f,
@@ -113,7 +128,10 @@ impl fmt::Display for Collision {
                 "`{what}` of `{loser}` is not offered: `{owner}` has a tool of this name that waits for approval"
             );
         }
-        write!(f, "`{what}` is offered by both `{owner}` and `{loser}`; it is served from `{owner}`")
+        write!(
+            f,
+            "`{what}` is offered by both `{owner}` and `{loser}`; it is served from `{owner}`"
+        )
     }
 }
 
@@ -125,12 +143,26 @@ impl Collision {
             let pair = (&collision.owner, &collision.loser, collision.is_reserved);
             pairs.entry(pair).or_default().push(collision);
         }
-        let sentences = pairs.into_values().map(|of_pair| Self::summarize_pair(&of_pair));
-        shorten(sentences, MAX_SENTENCES, "pairs of providers that offer the same")
+        let sentences = pairs
+            .into_values()
+            .map(|of_pair| Self::summarize_pair(&of_pair));
+        shorten(
+            sentences,
+            MAX_SENTENCES,
+            "pairs of providers that offer the same",
+        )
     }
 
     fn summarize_pair(collisions: &[&Self]) -> String {
-        let (Self { what, owner, loser, is_reserved }, count) = match collisions {
+        let (
+            Self {
+                what,
+                owner,
+                loser,
+                is_reserved,
+            },
+            count,
+        ) = match collisions {
             [] => return String::new(),
             [only] => return only.to_string(),
             [first, ..] => (first, collisions.len()),
@@ -163,9 +195,9 @@ impl RejectedComponent {
     /// Keeps the time of the previous rejection if the reason is the same, and its stderr too, so that a
     /// rejection that is repeated is not a new one.
     pub(crate) fn keep_since(mut self, before: Option<&Self>) -> Self {
-        if let Some(before) =
-            before.filter(|b| (&b.origin, b.digest, &b.reason) == (&self.origin, self.digest, &self.reason))
-        {
+        if let Some(before) = before.filter(|b| {
+            (&b.origin, b.digest, &b.reason) == (&self.origin, self.digest, &self.reason)
+        }) {
             self.since = before.since;
             self.stderr.clone_from(&before.stderr);
         }
@@ -175,7 +207,12 @@ impl RejectedComponent {
 
 impl PendingApproval {
     /// Creates the entry of a revision that waits from now on.
-    pub fn new(team: TeamName, provider: ProviderName, digest: Digest, lines: BTreeSet<String>) -> Self {
+    pub fn new(
+        team: TeamName,
+        provider: ProviderName,
+        digest: Digest,
+        lines: BTreeSet<String>,
+    ) -> Self {
         let (unchanged, dropped) = (BTreeSet::new(), BTreeSet::new());
         Self {
             team,
@@ -190,7 +227,11 @@ impl PendingApproval {
     }
 
     /// Adds the comparison with the serving revision: what the new one requests in all, and what the other one has.
-    pub(crate) fn compared(mut self, requests: &BTreeSet<String>, before: &BTreeSet<String>) -> Self {
+    pub(crate) fn compared(
+        mut self,
+        requests: &BTreeSet<String>,
+        before: &BTreeSet<String>,
+    ) -> Self {
         self.unchanged = requests - &self.lines;
         self.dropped = before - requests;
         self
@@ -210,7 +251,13 @@ impl PendingApproval {
         for tool in &mut self.tools {
             let is_same = |other: &OfferedTool| other.name == tool.tool.name;
             let offered = before.iter().find(|other| is_same(other));
-            let withheld = || withheld.iter().find(|other| is_same(&other.tool))?.before.as_ref();
+            let withheld = || {
+                withheld
+                    .iter()
+                    .find(|other| is_same(&other.tool))?
+                    .before
+                    .as_ref()
+            };
             tool.before = offered.or_else(withheld).cloned();
         }
         self
@@ -218,7 +265,8 @@ impl PendingApproval {
 
     /// Keeps the time of the previous entry if the digest and the lines are the same.
     pub(crate) fn keep_since(mut self, before: Option<&Self>) -> Self {
-        if let Some(before) = before.filter(|b| (b.digest, &b.lines) == (self.digest, &self.lines)) {
+        if let Some(before) = before.filter(|b| (b.digest, &b.lines) == (self.digest, &self.lines))
+        {
             self.since = before.since;
         }
         self
@@ -243,7 +291,12 @@ mod tests {
     #[test]
     fn summarizes_collisions_of_two_providers() {
         assert!(Collision::summarize(&[]).is_empty());
-        let few = [collisions(1, "a", "b"), collisions(9_000, "a", "c"), collisions(2, "c", "c")].concat();
+        let few = [
+            collisions(1, "a", "b"),
+            collisions(9_000, "a", "c"),
+            collisions(2, "c", "c"),
+        ]
+        .concat();
         assert_eq!(
             Collision::summarize(&few),
             [
@@ -252,9 +305,14 @@ mod tests {
                 "`c` lists 2 URIs twice, such as `x:0`; the first ones are served",
             ]
         );
-        let many: Vec<_> = (0..100).flat_map(|n| collisions(1, "a", &format!("b{n}"))).collect();
+        let many: Vec<_> = (0..100)
+            .flat_map(|n| collisions(1, "a", &format!("b{n}")))
+            .collect();
         let sentences = Collision::summarize(&many);
         assert_eq!(sentences.len(), MAX_SENTENCES + 1);
-        assert_eq!(sentences.last().unwrap(), "and 80 more pairs of providers that offer the same");
+        assert_eq!(
+            sentences.last().unwrap(),
+            "and 80 more pairs of providers that offer the same"
+        );
     }
 }

@@ -20,13 +20,23 @@ impl NotificationEvents {
 
     /// Records that this number of clients was notified of changed lists.
     pub(super) fn lists_changed(&self, team: &TeamName, lists: Lists, clients: usize) {
-        let Some(log) = self.0.get().filter(|_| clients > 0) else { return };
-        let names = [(lists.resources, "resources"), (lists.tools, "tools"), (lists.prompts, "prompts")];
-        let changed: Vec<_> =
-            names.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect();
+        let Some(log) = self.0.get().filter(|_| clients > 0) else {
+            return;
+        };
+        let names = [
+            (lists.resources, "resources"),
+            (lists.tools, "tools"),
+            (lists.prompts, "prompts"),
+        ];
+        let changed: Vec<_> = names
+            .into_iter()
+            .filter_map(|(changed, name)| changed.then_some(name))
+            .collect();
         let text = format!("lists changed: {}", changed.join(", "));
         log.record(
-            Event::new(EventKind::Notification, text).of_team(team).with("clients", clients.to_string()),
+            Event::new(EventKind::Notification, text)
+                .of_team(team)
+                .with("clients", clients.to_string()),
         );
     }
 
@@ -37,7 +47,9 @@ impl NotificationEvents {
         (uri, provider): (&Uri, impl FnOnce() -> Option<ProviderName>),
         clients: usize,
     ) {
-        let Some(log) = self.0.get().filter(|_| clients > 0) else { return };
+        let Some(log) = self.0.get().filter(|_| clients > 0) else {
+            return;
+        };
         let event = Event::new(EventKind::Notification, format!("{uri} changed")).of_team(team);
         let event = match provider() {
             Some(provider) => event.of_provider(provider),

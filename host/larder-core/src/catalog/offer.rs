@@ -87,7 +87,10 @@ impl Offer {
         Self {
             mean_entry_bytes: entry_bytes.div_ceil(entries.len().max(1)),
             templates_by_prefix: prefixes,
-            schemes: entries.iter().map(|entry| entry.uri.scheme().to_ascii_lowercase()).collect(),
+            schemes: entries
+                .iter()
+                .map(|entry| entry.uri.scheme().to_ascii_lowercase())
+                .collect(),
             list_digest,
             provider,
             title: probed.title,
@@ -117,12 +120,18 @@ impl Offer {
     /// Returns the provider's name, after that of its team if it is not the default one.
     pub(crate) fn full_name(&self) -> String {
         let team = self.provider.team().non_default();
-        team.map_or_else(|| self.name().to_string(), |team| format!("{team}/{}", self.name()))
+        team.map_or_else(
+            || self.name().to_string(),
+            |team| format!("{team}/{}", self.name()),
+        )
     }
 
     /// Estimates how many of its entries have this size together, at least one.
     pub(crate) fn count_within(&self, bytes: usize) -> usize {
-        bytes.checked_div(self.mean_entry_bytes).unwrap_or(usize::MAX).max(1)
+        bytes
+            .checked_div(self.mean_entry_bytes)
+            .unwrap_or(usize::MAX)
+            .max(1)
     }
 
     /// Returns when the provider's lists expire.
@@ -133,13 +142,19 @@ impl Offer {
     /// Returns when its part of the list of entries expires. A personal list does not count: its freshness is
     /// that of the answer to the caller.
     pub(super) fn entries_expiry(&self) -> Expiry {
-        if self.is_personal() { self.expiry().without_time_limit() } else { self.expiry() }
+        if self.is_personal() {
+            self.expiry().without_time_limit()
+        } else {
+            self.expiry()
+        }
     }
 
     /// Returns when to refresh the lists, or `None` for never.
     pub(super) fn refresh_at(&self) -> Option<Instant> {
         let Freshness { ttl, .. } = self.freshness;
-        (!ttl.is_zero()).then(|| self.probed_at.checked_add(ttl.max(MIN_REFRESH_INTERVAL))).flatten()
+        (!ttl.is_zero())
+            .then(|| self.probed_at.checked_add(ttl.max(MIN_REFRESH_INTERVAL)))
+            .flatten()
     }
 
     /// Returns whether the list depends on the caller. The catalog then holds the entries that the host sees.
@@ -150,10 +165,16 @@ impl Offer {
     /// Returns whether the lists have expired and the caller should request a refresh. Returns true once, and
     /// again only if no new list arrived for a long time.
     pub(crate) fn claim_refresh(&self) -> bool {
-        if self.refresh_at().is_none_or(|stale| Instant::now() <= stale) {
+        if self
+            .refresh_at()
+            .is_none_or(|stale| Instant::now() <= stale)
+        {
             return false;
         }
-        let mut requested = self.refresh_requested.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requested = self
+            .refresh_requested
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let is_due = requested.is_none_or(|last| last.elapsed() > REFRESH_TIMEOUT);
         if is_due {
             *requested = Some(Instant::now());

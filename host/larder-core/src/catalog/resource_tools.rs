@@ -89,7 +89,9 @@ impl ResourceTool {
 
     /// Returns its definition.
     pub(crate) fn offered(self) -> Option<&'static Arc<OfferedTool>> {
-        DEFINITIONS.iter().find(|tool| tool.name.as_str() == self.name())
+        DEFINITIONS
+            .iter()
+            .find(|tool| tool.name.as_str() == self.name())
     }
 
     /// Validates the arguments of a call. Null counts as missing: some models write null for omitted arguments.
@@ -99,7 +101,9 @@ impl ResourceTool {
             members.retain(|_, value| !value.is_null());
         }
         if let Some(offered) = self.offered() {
-            offered.check_arguments(&arguments).map_err(|error| error.to_string())?;
+            offered
+                .check_arguments(&arguments)
+                .map_err(|error| error.to_string())?;
         }
         serde_json::from_value(arguments).map_err(|error| error.to_string())
     }
@@ -113,7 +117,10 @@ mod tests {
 
     #[test]
     fn every_tool_has_a_definition() {
-        let names: Vec<_> = ResourceTool::all_offered().iter().map(|tool| tool.name.as_str()).collect();
+        let names: Vec<_> = ResourceTool::all_offered()
+            .iter()
+            .map(|tool| tool.name.as_str())
+            .collect();
         assert_eq!(names, ResourceTool::ALL.map(ResourceTool::name));
         for tool in ResourceTool::all_offered() {
             assert_eq!(tool.tool.hints.read_only, Some(true));
@@ -127,17 +134,35 @@ mod tests {
     fn arguments_are_validated() {
         let search = |arguments| ResourceTool::SearchResources.arguments(&arguments);
         let found = search(json!({ "query": "a", "limit": 3, "kind": null })).unwrap();
-        assert_eq!((found.query.as_deref(), found.limit, found.kind), (Some("a"), Some(3), None));
+        assert_eq!(
+            (found.query.as_deref(), found.limit, found.kind),
+            (Some("a"), Some(3), None)
+        );
         for (wrong, why) in [
             (json!({}), "\"query\" is a required property"),
-            (json!({ "query": "a", "limit": 0 }), "0 is less than the minimum of 1"),
+            (
+                json!({ "query": "a", "limit": 0 }),
+                "0 is less than the minimum of 1",
+            ),
             (json!({ "query": "a", "uri": "b" }), "'uri' was unexpected"),
             (json!({ "query": 1 }), "1 is not of type \"string\""),
         ] {
             let error = search(wrong).unwrap_err();
             assert!(error.contains(why), "{error}");
         }
-        assert_eq!(ResourceTool::Fetch.arguments(&json!({ "id": "a:b" })).unwrap().uri, "a:b");
-        assert_eq!(ResourceTool::ReadResource.arguments(&json!({ "uri": "a:b" })).unwrap().uri, "a:b");
+        assert_eq!(
+            ResourceTool::Fetch
+                .arguments(&json!({ "id": "a:b" }))
+                .unwrap()
+                .uri,
+            "a:b"
+        );
+        assert_eq!(
+            ResourceTool::ReadResource
+                .arguments(&json!({ "uri": "a:b" }))
+                .unwrap()
+                .uri,
+            "a:b"
+        );
     }
 }

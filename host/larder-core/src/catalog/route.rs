@@ -27,15 +27,22 @@ pub enum Route<'a> {
 impl Catalog {
     /// Returns all routes of a URI, the best first. Each provider has one route only.
     pub fn routes<'a>(&'a self, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> + Send {
-        self.owned_routes(uri).chain(std::iter::once_with(move || self.guessed_routes(uri)).flatten())
+        self.owned_routes(uri)
+            .chain(std::iter::once_with(move || self.guessed_routes(uri)).flatten())
     }
 
     /// Returns all routes but the guesses.
-    pub(crate) fn owned_routes<'a>(&'a self, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> + Send {
+    pub(crate) fn owned_routes<'a>(
+        &'a self,
+        uri: &'a Uri,
+    ) -> impl Iterator<Item = Route<'a>> + Send {
         // Most reads are of listed URIs. The other routes are computed only if the first one does not
         // suffice.
         let others = std::iter::once_with(move || self.other_routes(uri)).flatten();
-        self.by_uri(uri.as_str()).map(Route::Listed).into_iter().chain(others)
+        self.by_uri(uri.as_str())
+            .map(Route::Listed)
+            .into_iter()
+            .chain(others)
     }
 
     fn other_routes<'a>(&'a self, uri: &Uri) -> Vec<Route<'a>> {
@@ -48,8 +55,12 @@ impl Catalog {
                 routes.push(checked_route(offer, template, captures));
             }
         }
-        let claimed = self.by_claim(uri.as_str()).map(|offer| (offer, Route::Claimed(offer)));
-        let undeclared = self.with_unlisted_entries(uri).filter(|offer| !offer.declares_uris());
+        let claimed = self
+            .by_claim(uri.as_str())
+            .map(|offer| (offer, Route::Claimed(offer)));
+        let undeclared = self
+            .with_unlisted_entries(uri)
+            .filter(|offer| !offer.declares_uris());
         let listed = undeclared.map(|offer| (offer, Route::Matched(offer, None)));
         for (offer, route) in claimed.chain(listed) {
             if !seen.contains(&offer.name()) {
@@ -61,8 +72,13 @@ impl Catalog {
     }
 
     /// Returns the routes to providers with templates or claims whose lists may contain the URI nevertheless.
-    pub(crate) fn guessed_routes<'a>(&'a self, uri: &'a Uri) -> impl Iterator<Item = Route<'a>> + Send {
-        let declaring = self.with_unlisted_entries(uri).filter(|offer| offer.declares_uris());
+    pub(crate) fn guessed_routes<'a>(
+        &'a self,
+        uri: &'a Uri,
+    ) -> impl Iterator<Item = Route<'a>> + Send {
+        let declaring = self
+            .with_unlisted_entries(uri)
+            .filter(|offer| offer.declares_uris());
         declaring
             .filter(move |offer| !self.has_owned_route(offer.name(), uri))
             .map(|offer| Route::Matched(offer, None))
@@ -76,7 +92,9 @@ impl Catalog {
         let is_covered = self.by_uri(uri.as_str()).is_some()
             || self.is_unavailable(uri.as_str())
             || self.covers_prefix(uri.as_str())
-            || self.with_unlisted_entries(uri).any(|offer| !offer.declares_uris())
+            || self
+                .with_unlisted_entries(uri)
+                .any(|offer| !offer.declares_uris())
             || self.matches_template(uri, &mut budget)
             || budget.steps_left() == 0;
         *steps += all - budget.steps_left();
@@ -98,23 +116,36 @@ impl Offer {
     /// Matches a URI that the provider lists against its own templates. The provider listed the URI itself,
     /// so unsafe values do not refuse it; they are only not passed on.
     pub(crate) fn own_match(&self, uri: &Uri) -> Option<Match> {
-        let uri_templates =
-            self.templates_by_prefix.matches(uri.as_str()).map(|at| &self.templates[at].uri_template);
+        let uri_templates = self
+            .templates_by_prefix
+            .matches(uri.as_str())
+            .map(|at| &self.templates[at].uri_template);
         let mut budget = MatchBudget::default();
         let best = uri_templates
             .filter_map(|uri_template| {
-                Some((uri_template, uri_template.matches_within(uri.as_str(), &mut budget)?))
+                Some((
+                    uri_template,
+                    uri_template.matches_within(uri.as_str(), &mut budget)?,
+                ))
             })
             .max_by_key(|(uri_template, _)| uri_template.specificity());
-        let (uri_template, captures) = best.filter(|(_, captures)| captures.check_safety().is_ok())?;
-        Some(Match { template: uri_template.as_str().to_owned(), variables: captures.variables })
+        let (uri_template, captures) =
+            best.filter(|(_, captures)| captures.check_safety().is_ok())?;
+        Some(Match {
+            template: uri_template.as_str().to_owned(),
+            variables: captures.variables,
+        })
     }
 
     /// Checks a provider's match for a URI with a claimed prefix. If the provider named one of its listed
     /// templates, the last variable may contain slashes; the values are then extracted by the host and
     /// checked as for any other template. Keys of the provider are kept if it returned the same values.
     /// Other matches are passed on unchanged.
-    pub(crate) fn claimed_match(&self, uri: &Uri, found: Option<Match>) -> Result<Match, CallError> {
+    pub(crate) fn claimed_match(
+        &self,
+        uri: &Uri,
+        found: Option<Match>,
+    ) -> Result<Match, CallError> {
         let found = found.ok_or(CallError::NotFound)?;
         let mut uri_templates = self.templates.iter().map(|template| &template.uri_template);
         let listed = uri_templates.find(|uri_template| uri_template.as_str() == found.template);
@@ -124,19 +155,32 @@ impl Offer {
             return Ok(found);
         };
         match captures.check_safety() {
-            Err(fault) if !self.provider.grant().raw_values => Err(CallError::Refused(fault.to_string())),
+            Err(fault) if !self.provider.grant().raw_values => {
+                Err(CallError::Refused(fault.to_string()))
+            }
             _ if has_same_values(&found.variables, &captures) => Ok(found),
-            _ => Ok(Match { variables: captures.variables, ..found }),
+            _ => Ok(Match {
+                variables: captures.variables,
+                ..found
+            }),
         }
     }
 }
 
 fn checked_route<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) -> Route<'a> {
     match captures.check_safety() {
-        Err(unsafe_value) if !offer.provider.grant().raw_values => Route::Refused(unsafe_value.to_string()),
+        Err(unsafe_value) if !offer.provider.grant().raw_values => {
+            Route::Refused(unsafe_value.to_string())
+        }
         _ => {
             let variables = captures.variables;
-            Route::Matched(offer, Some(Match { template: template.to_owned(), variables }))
+            Route::Matched(
+                offer,
+                Some(Match {
+                    template: template.to_owned(),
+                    variables,
+                }),
+            )
         }
     }
 }
@@ -144,7 +188,10 @@ fn checked_route<'a>(offer: &'a Arc<Offer>, template: &str, captures: Captures) 
 /// Whether a provider returned the same values as the host, with the keys of the host if there are any.
 fn has_same_values(variables: &[Variable], captures: &Captures) -> bool {
     let is_same = |(found, own): (&Variable, &Variable)| {
-        found.name == own.name && found.value == own.value && (own.key.is_none() || found.key == own.key)
+        found.name == own.name
+            && found.value == own.value
+            && (own.key.is_none() || found.key == own.key)
     };
-    variables.len() == captures.variables.len() && variables.iter().zip(&captures.variables).all(is_same)
+    variables.len() == captures.variables.len()
+        && variables.iter().zip(&captures.variables).all(is_same)
 }

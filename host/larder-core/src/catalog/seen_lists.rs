@@ -20,14 +20,19 @@ impl SeenLists {
         let mut reserved = HashSet::new();
         let mut tools = Vec::new();
         for catalog in catalogs {
-            let all = catalog.tools().filter(|(_, tool)| !reserved.contains(tool.name.as_str()));
+            let all = catalog
+                .tools()
+                .filter(|(_, tool)| !reserved.contains(tool.name.as_str()));
             tools.extend(all.map(|(_, tool)| (tool.name.as_str(), tool.digest)));
             reserved.extend(catalog.reserved_tools());
         }
         let prompts = catalogs.iter().flat_map(|catalog| catalog.prompts());
         Self {
             tools: digest(own_tools, tools.into_iter()),
-            prompts: digest(false, prompts.map(|(_, prompt)| (prompt.name.as_str(), prompt.digest))),
+            prompts: digest(
+                false,
+                prompts.map(|(_, prompt)| (prompt.name.as_str(), prompt.digest)),
+            ),
         }
     }
 }
@@ -37,5 +42,10 @@ fn digest<'a>(more: bool, definitions: impl Iterator<Item = (&'a str, Digest)>) 
     let mut names = HashSet::new();
     let first_ones = definitions.filter(|(name, _)| names.insert(*name));
     let lines = first_ones.map(|(name, digest)| format!("{name}\n{digest}\n"));
-    Digest::of(std::iter::once(format!("{more}\n")).chain(lines).collect::<String>().as_bytes())
+    Digest::of(
+        std::iter::once(format!("{more}\n"))
+            .chain(lines)
+            .collect::<String>()
+            .as_bytes(),
+    )
 }

@@ -42,14 +42,29 @@ pub struct UnavailableProvider {
 impl OfferRecord {
     /// Returns the record of what is served now.
     pub(crate) fn of(offer: &Offer) -> Self {
-        let templates =
-            offer.templates.iter().map(|template| template.uri_template.literal_prefix().to_owned());
-        let prefixes = offer.claims.iter().cloned().chain(templates).chain(listed_prefixes(offer));
+        let templates = offer
+            .templates
+            .iter()
+            .map(|template| template.uri_template.literal_prefix().to_owned());
+        let prefixes = offer
+            .claims
+            .iter()
+            .cloned()
+            .chain(templates)
+            .chain(listed_prefixes(offer));
         let definitions = &offer.definitions;
         Self {
             prefixes: limited(prefixes.collect()),
-            tools: definitions.tools.iter().map(|tool| tool.name.to_string()).collect(),
-            prompts: definitions.prompts.iter().map(|prompt| prompt.name.clone()).collect(),
+            tools: definitions
+                .tools
+                .iter()
+                .map(|tool| tool.name.to_string())
+                .collect(),
+            prompts: definitions
+                .prompts
+                .iter()
+                .map(|prompt| prompt.name.clone())
+                .collect(),
         }
     }
 
@@ -82,7 +97,9 @@ impl OfferRecord {
 impl UnavailableProvider {
     /// Returns after which time a client should try again.
     pub(crate) fn retry(&self) -> Duration {
-        let time = self.retry_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let time = self
+            .retry_at
+            .map(|at| at.saturating_duration_since(Instant::now()));
         time.unwrap_or_default().max(MIN_RETRY)
     }
 }
@@ -100,14 +117,23 @@ fn listed_prefixes(offer: &Offer) -> Vec<String> {
         *prefix = common_prefix(prefix, uri.as_str());
     }
     let prefix = |(scheme, prefix): (&str, &str)| {
-        if has_others { format!("{scheme}:") } else { prefix.to_owned() }
+        if has_others {
+            format!("{scheme}:")
+        } else {
+            prefix.to_owned()
+        }
     };
     common.into_iter().map(prefix).collect()
 }
 
 fn common_prefix<'a>(one: &'a str, other: &str) -> &'a str {
-    let same = one.char_indices().zip(other.chars()).take_while(|((_, a), b)| a == b);
-    let end = same.last().map_or(0, |((at, character), _)| at + character.len_utf8());
+    let same = one
+        .char_indices()
+        .zip(other.chars())
+        .take_while(|((_, a), b)| a == b);
+    let end = same
+        .last()
+        .map_or(0, |((at, character), _)| at + character.len_utf8());
     &one[..end]
 }
 
@@ -142,18 +168,27 @@ mod tests {
 
     #[test]
     fn prefixes_that_others_cover_are_omitted() {
-        assert_eq!(limited(set(&["a:b/c", "a:b", "a:b/d", "a:c", "b:"])), set(&["a:b", "a:c", "b:"]));
+        assert_eq!(
+            limited(set(&["a:b/c", "a:b", "a:b/d", "a:c", "b:"])),
+            set(&["a:b", "a:c", "b:"])
+        );
         let many: BTreeSet<_> = (0..MAX_PREFIXES).map(|n| format!("a:{n:04}")).collect();
         assert_eq!(limited(many.clone()).len(), MAX_PREFIXES);
-        assert_eq!(limited(many.into_iter().chain(["b:1".into()]).collect()), set(&["a:", "b:"]));
+        assert_eq!(
+            limited(many.into_iter().chain(["b:1".into()]).collect()),
+            set(&["a:", "b:"])
+        );
         assert_eq!(limited(set(&["", "a:b"])), set(&[""]));
     }
 
     #[test]
     fn the_common_prefix_ends_at_a_character() {
-        for (one, other, prefix) in
-            [("a:b/c", "a:b/d", "a:b/"), ("a:b", "a:b", "a:b"), ("a:ä", "a:ö", "a:"), ("a", "b", "")]
-        {
+        for (one, other, prefix) in [
+            ("a:b/c", "a:b/d", "a:b/"),
+            ("a:b", "a:b", "a:b"),
+            ("a:ä", "a:ö", "a:"),
+            ("a", "b", ""),
+        ] {
             assert_eq!(common_prefix(one, other), prefix);
         }
     }

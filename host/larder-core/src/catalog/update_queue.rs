@@ -98,7 +98,10 @@ mod tests {
         let provider = ProviderName::parse("a").unwrap();
         queue.provider(&provider);
         let hints = queue.next().await;
-        assert_eq!((hints.uris, hints.is_incomplete), (BTreeSet::from([uri(2)]), false));
+        assert_eq!(
+            (hints.uris, hints.is_incomplete),
+            (BTreeSet::from([uri(2)]), false)
+        );
         assert_eq!(hints.providers, BTreeSet::from([provider]));
         (0..=MAX_URIS).for_each(|n| queue.uri(&uri(n)));
         let hints = queue.next().await;

@@ -24,7 +24,11 @@ pub(super) struct UpdateTimes {
 impl Default for UpdateTimes {
     fn default() -> Self {
         let last = (0..SLOTS).map(|_| AtomicU64::new(0)).collect();
-        Self { count: AtomicU64::new(0), last, hasher: RandomState::new() }
+        Self {
+            count: AtomicU64::new(0),
+            last,
+            hasher: RandomState::new(),
+        }
     }
 }
 
@@ -43,7 +47,9 @@ impl UpdateTimes {
     /// Records an update of every URI.
     pub(super) fn record_all(&self) {
         let time = self.count.fetch_add(1, Ordering::SeqCst) + 1;
-        self.last.iter().for_each(|slot| _ = slot.fetch_max(time, Ordering::SeqCst));
+        self.last
+            .iter()
+            .for_each(|slot| _ = slot.fetch_max(time, Ordering::SeqCst));
     }
 
     pub(super) fn unchanged_since(&self, time: LogicalTime, uri: &Uri) -> bool {

@@ -105,9 +105,17 @@ impl PendingChanges {
 
 impl Lists {
     /// All lists.
-    pub const ALL: Self = Self { resources: true, tools: true, prompts: true };
+    pub const ALL: Self = Self {
+        resources: true,
+        tools: true,
+        prompts: true,
+    };
     /// The lists of resources and of templates.
-    pub const RESOURCES: Self = Self { resources: true, tools: false, prompts: false };
+    pub const RESOURCES: Self = Self {
+        resources: true,
+        tools: false,
+        prompts: false,
+    };
 
     fn and(self, other: Self) -> Self {
         Self {
@@ -126,9 +134,13 @@ impl Lists {
     }
 
     fn changes(self) -> impl Iterator<Item = Change> {
-        let all =
-            [(self.resources, Change::List), (self.tools, Change::Tools), (self.prompts, Change::Prompts)];
-        all.into_iter().filter_map(|(changed, change)| changed.then_some(change))
+        let all = [
+            (self.resources, Change::List),
+            (self.tools, Change::Tools),
+            (self.prompts, Change::Prompts),
+        ];
+        all.into_iter()
+            .filter_map(|(changed, change)| changed.then_some(change))
     }
 }
 
@@ -138,8 +150,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl WatchHub {
     pub(super) fn new(max_uris: usize) -> Self {
-        let limit = UriUsage { uris: max_uris.saturating_mul(LISTENERS_AT_LIMIT), bytes: MAX_URI_BYTES };
-        Self { max_uris, state: Arc::new(Mutex::new(HubState { limit, ..HubState::default() })) }
+        let limit = UriUsage {
+            uris: max_uris.saturating_mul(LISTENERS_AT_LIMIT),
+            bytes: MAX_URI_BYTES,
+        };
+        Self {
+            max_uris,
+            state: Arc::new(Mutex::new(HubState {
+                limit,
+                ..HubState::default()
+            })),
+        }
     }
 
     fn register(&self, listener: &Arc<Listener>) -> Registration {
@@ -147,7 +168,10 @@ impl WatchHub {
         let id = state.next_id;
         state.next_id += 1;
         state.listeners.insert(id, listener.clone());
-        Registration { id, state: self.state.clone() }
+        Registration {
+            id,
+            state: self.state.clone(),
+        }
     }
 
     /// Notifies the listeners of changed lists. Returns how many there are.
@@ -228,7 +252,13 @@ impl Watch {
     pub(super) fn new<'a>(hubs: impl Iterator<Item = &'a WatchHub>) -> Self {
         let listener = Arc::new(Listener::default());
         let (uris, registrations) = (Mutex::default(), Vec::new());
-        let mut watch = Self { listener, max_uris: 0, uris, registrations, seen: None };
+        let mut watch = Self {
+            listener,
+            max_uris: 0,
+            uris,
+            registrations,
+            seen: None,
+        };
         for hub in hubs {
             watch.max_uris = watch.max_uris.max(hub.max_uris);
             watch.registrations.push(hub.register(&watch.listener));
@@ -243,7 +273,10 @@ impl Watch {
 
     /// Sets whether changes of the lists of resources and templates are reported, and no others.
     pub fn watch_list(&self, on: bool) {
-        self.watch_lists(Lists { resources: on, ..Lists::default() });
+        self.watch_lists(Lists {
+            resources: on,
+            ..Lists::default()
+        });
     }
 
     /// Sets of which lists changes are reported.
@@ -278,9 +311,9 @@ impl Watch {
                 then(at, &mut hub);
             } else {
                 drop(hub);
-                self.registrations[..at]
-                    .iter()
-                    .for_each(|registration| lock(&registration.state).remove(registration.id, &uri));
+                self.registrations[..at].iter().for_each(|registration| {
+                    lock(&registration.state).remove(registration.id, &uri)
+                });
                 return false;
             }
         }
@@ -328,7 +361,9 @@ impl Watch {
     pub fn take(&self) -> Vec<Change> {
         let mut pending = lock(&self.listener.pending);
         let lists = std::mem::take(&mut pending.changed_lists);
-        let uris = std::mem::take(&mut pending.uris).into_iter().map(Change::Updated);
+        let uris = std::mem::take(&mut pending.uris)
+            .into_iter()
+            .map(Change::Updated);
         drop(pending);
         let lists = self.seen.as_ref().map_or(lists, |seen| seen.confirm(lists));
         lists.changes().chain(uris).collect()
@@ -341,7 +376,8 @@ impl Drop for Watch {
         for registration in &self.registrations {
             let mut state = lock(&registration.state);
             state.listeners.remove(&registration.id);
-            uris.iter().for_each(|uri| state.remove(registration.id, uri));
+            uris.iter()
+                .for_each(|uri| state.remove(registration.id, uri));
         }
     }
 }
@@ -361,7 +397,10 @@ impl HubState {
 
     /// Adds a URI. Returns false if that would exceed the limit.
     fn add(&mut self, id: u64, uri: &Uri) -> bool {
-        let usage = UriUsage { uris: self.usage.uris + 1, bytes: self.usage.bytes + uri.as_str().len() };
+        let usage = UriUsage {
+            uris: self.usage.uris + 1,
+            bytes: self.usage.bytes + uri.as_str().len(),
+        };
         if usage.uris > self.limit.uris || usage.bytes > self.limit.bytes {
             return false;
         }
@@ -377,7 +416,9 @@ impl HubState {
     }
 
     fn remove(&mut self, id: u64, uri: &Uri) {
-        let Some(ids) = self.by_uri.get_mut(uri) else { return };
+        let Some(ids) = self.by_uri.get_mut(uri) else {
+            return;
+        };
         if ids.remove(&id) {
             self.usage.uris -= 1;
             self.usage.bytes -= uri.as_str().len();

@@ -56,7 +56,9 @@ pub(super) async fn check_batch(
             tracing::debug!(provider = %provider.name(), %error, "cannot get versions from the provider");
             // Never "missing": the error is not about a particular URI.
             let answer = match error {
-                CallError::Busy | CallError::NoMemory | CallError::QuotaExceeded(_) => Answer::Deferred,
+                CallError::Busy | CallError::NoMemory | CallError::QuotaExceeded(_) => {
+                    Answer::Deferred
+                }
                 _ if checks.len() > 1 => Answer::BatchTooLarge,
                 _ => Answer::Failed,
             };
@@ -70,7 +72,12 @@ pub(super) async fn check_batch(
     for (check, version) in checks.into_iter().zip(versions) {
         match version {
             Some(version) => {
-                send(results, check, Answer::Present(ContentFingerprint::of_version(version))).await
+                send(
+                    results,
+                    check,
+                    Answer::Present(ContentFingerprint::of_version(version)),
+                )
+                .await
             }
             None => unversioned_checks.push(check),
         }
@@ -122,7 +129,9 @@ async fn check_routes(
         };
         if unversioned_provider != Some(offer.name()) {
             match version(&offer.provider, &check.uri).await {
-                Ok(Some(version)) => return Answer::Present(ContentFingerprint::of_version(version)),
+                Ok(Some(version)) => {
+                    return Answer::Present(ContentFingerprint::of_version(version));
+                }
                 Ok(None) | Err(CallError::NotFound) => {}
                 Err(error) => return Answer::of_error(&error),
             }
@@ -140,7 +149,11 @@ async fn version(provider: &Provider, uri: &Uri) -> Result<Option<String>, CallE
     if !provider.supports_versions() {
         return Ok(None);
     }
-    Ok(provider.versions(Permit::for_host(), std::slice::from_ref(uri)).await?.pop().flatten())
+    Ok(provider
+        .versions(Permit::for_host(), std::slice::from_ref(uri))
+        .await?
+        .pop()
+        .flatten())
 }
 
 async fn read(
@@ -155,7 +168,12 @@ async fn read(
         false => matched,
     };
     provider
-        .read(Permit::for_host(), uri, (matched, check.version.clone()), |_| true)
+        .read(
+            Permit::for_host(),
+            uri,
+            (matched, check.version.clone()),
+            |_| true,
+        )
         .await
         .map(ContentFingerprint::of_read_result)
 }

@@ -115,8 +115,13 @@ impl GrantedFolderMonitor {
 
     /// Reports the folders whose changes are not detected to the operator.
     fn report_unwatched(&self, folders: &WatchedFolders) {
-        let unwatched = folders.watched.iter().filter(|(_, watch)| !watch.is_active());
-        let names: Vec<_> = unwatched.map(|(path, _)| path.display().to_string()).collect();
+        let unwatched = folders
+            .watched
+            .iter()
+            .filter(|(_, watch)| !watch.is_active());
+        let names: Vec<_> = unwatched
+            .map(|(path, _)| path.display().to_string())
+            .collect();
         let team = self.reader.team();
         let part = format!("granted folders of {team}");
         if names.is_empty() {
@@ -164,15 +169,20 @@ impl WatchedFolders {
     fn affected_providers(&self, changes: &ChangedPaths) -> BTreeSet<ProviderName> {
         let affected = self.readers.iter().filter(|(path, _)| {
             let watched = self.watched.get(*path);
-            changes.affects(path) || watched.is_some_and(|watch| changes.affects(&watch.identity.path))
+            changes.affects(path)
+                || watched.is_some_and(|watch| changes.affects(&watch.identity.path))
         });
-        affected.flat_map(|(_, providers)| providers).cloned().collect()
+        affected
+            .flat_map(|(_, providers)| providers)
+            .cloned()
+            .collect()
     }
 
     /// Checks every granted folder. Folders are created, removed and replaced, and a watch stays with the old
     /// inode.
     fn check_all(&mut self, poll_interval: Duration) {
-        self.watched.retain(|path, _| self.readers.contains_key(path));
+        self.watched
+            .retain(|path, _| self.readers.contains_key(path));
         let paths: Vec<_> = self.readers.keys().cloned().collect();
         for path in paths {
             self.check(&path, poll_interval);
@@ -182,11 +192,14 @@ impl WatchedFolders {
     fn check(&mut self, path: &Path, poll_interval: Duration) {
         let before = self.watched.get(path).map(|watch| watch.identity.clone());
         let (folder, changes) = (path.to_owned(), self.changes.clone());
-        self.jobs.start(path, move || match FolderIdentity::of(&folder) {
-            None => FolderCheck::Missing,
-            now if now == before => FolderCheck::Unchanged,
-            Some(identity) => FolderCheck::Replaced(RecursiveWatch::start(identity, poll_interval, &changes)),
-        });
+        self.jobs
+            .start(path, move || match FolderIdentity::of(&folder) {
+                None => FolderCheck::Missing,
+                now if now == before => FolderCheck::Unchanged,
+                Some(identity) => {
+                    FolderCheck::Replaced(RecursiveWatch::start(identity, poll_interval, &changes))
+                }
+            });
     }
 
     /// Applies the result of a check. The old watch stays until there is a new one.
@@ -214,8 +227,17 @@ impl WatchedFolders {
 fn folder_readers(catalog: &Catalog) -> FolderReaders {
     let mut readers = FolderReaders::new();
     for offer in catalog.offers() {
-        for dir in offer.provider.grant().dirs.iter().filter(|dir| dir.access == Access::Read) {
-            readers.entry(dir.host.clone()).or_default().insert(offer.name().clone());
+        for dir in offer
+            .provider
+            .grant()
+            .dirs
+            .iter()
+            .filter(|dir| dir.access == Access::Read)
+        {
+            readers
+                .entry(dir.host.clone())
+                .or_default()
+                .insert(offer.name().clone());
         }
     }
     readers

@@ -38,17 +38,30 @@ pub(super) enum KnownContent {
 
 impl ContentFingerprint {
     pub(super) fn of_version(version: String) -> Self {
-        Self { version: Some(version), digest: None }
+        Self {
+            version: Some(version),
+            digest: None,
+        }
     }
 
     /// Omits the metadata, which some providers change with every read.
     pub(super) fn of_read_result(result: ReadResult) -> Self {
         let contents: String = result.contents.iter().map(canonical_line).collect();
-        Self { version: result.version, digest: Some(Digest::of(contents.as_bytes())) }
+        Self {
+            version: result.version,
+            digest: Some(Digest::of(contents.as_bytes())),
+        }
     }
 }
 
-fn canonical_line(Content { uri, mime_type, body, metadata: _ }: &Content) -> String {
+fn canonical_line(
+    Content {
+        uri,
+        mime_type,
+        body,
+        metadata: _,
+    }: &Content,
+) -> String {
     let (kind, bytes) = match body {
         Body::Text(text) => ("text", text.as_bytes()),
         Body::Blob(blob) => ("blob", blob.as_slice()),
@@ -146,33 +159,69 @@ mod tests {
     fn print(version: &str, content: &str) -> Answer {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let digest = some(content).map(|content| Digest::of(content.as_bytes()));
-        Answer::Present(ContentFingerprint { version: some(version), digest })
+        Answer::Present(ContentFingerprint {
+            version: some(version),
+            digest,
+        })
     }
 
     #[test]
     fn reports_only_changed_content() {
         let check = |answers: &[Answer], expected: &[bool]| {
             let mut known = KnownContent::default();
-            let changes: Vec<bool> = answers.iter().map(|answer| known.update(answer.clone())).collect();
+            let changes: Vec<bool> = answers
+                .iter()
+                .map(|answer| known.update(answer.clone()))
+                .collect();
             assert_eq!(changes, expected, "{answers:?}");
         };
-        check(&[print("1", ""), print("1", ""), print("2", "")], &[false, false, true]);
-        check(&[print("", "a"), print("", "a"), print("", "b")], &[false, false, true]);
+        check(
+            &[print("1", ""), print("1", ""), print("2", "")],
+            &[false, false, true],
+        );
+        check(
+            &[print("", "a"), print("", "a"), print("", "b")],
+            &[false, false, true],
+        );
         // A read detects a change although the provider did not change the version.
         check(&[print("1", "a"), print("1", "b")], &[false, true]);
-        check(&[print("1", "a"), print("1", ""), print("", "a"), print("1", "a")], &[false; 4]);
+        check(
+            &[
+                print("1", "a"),
+                print("1", ""),
+                print("", "a"),
+                print("1", "a"),
+            ],
+            &[false; 4],
+        );
         // Nothing to compare: the content may differ.
         check(&[print("1", ""), print("", "a")], &[false, true]);
         check(
-            &[print("1", ""), Answer::Missing, Answer::Missing, print("1", "")],
+            &[
+                print("1", ""),
+                Answer::Missing,
+                Answer::Missing,
+                print("1", ""),
+            ],
             &[false, true, false, true],
         );
         check(
-            &[print("1", ""), Answer::Failed, Answer::Unchanged, Answer::Deferred, print("1", "")],
+            &[
+                print("1", ""),
+                Answer::Failed,
+                Answer::Unchanged,
+                Answer::Deferred,
+                print("1", ""),
+            ],
             &[false; 5],
         );
         check(
-            &[Answer::Deferred, Answer::Failed, Answer::Failed, print("1", "")],
+            &[
+                Answer::Deferred,
+                Answer::Failed,
+                Answer::Failed,
+                print("1", ""),
+            ],
             &[false, false, false, true],
         );
         check(&[Answer::Missing, print("1", "")], &[false, true]);
@@ -180,12 +229,25 @@ mod tests {
 
     #[test]
     fn a_deferred_check_changes_nothing() {
-        let used_up = QuotaExceeded { what: "calls", retry: std::time::Duration::from_secs(1) };
-        for error in [CallError::Busy, CallError::NoMemory, CallError::QuotaExceeded(used_up)] {
+        let used_up = QuotaExceeded {
+            what: "calls",
+            retry: std::time::Duration::from_secs(1),
+        };
+        for error in [
+            CallError::Busy,
+            CallError::NoMemory,
+            CallError::QuotaExceeded(used_up),
+        ] {
             let mut known = KnownContent::default();
-            assert!(!known.update(Answer::of_error(&error)) && known == KnownContent::Unknown, "{error}");
+            assert!(
+                !known.update(Answer::of_error(&error)) && known == KnownContent::Unknown,
+                "{error}"
+            );
             // The first answer is not a change; the next one is.
-            assert!(!known.update(print("1", "")) && known.update(print("2", "")), "{error}");
+            assert!(
+                !known.update(print("1", "")) && known.update(print("2", "")),
+                "{error}"
+            );
         }
     }
 
@@ -193,7 +255,12 @@ mod tests {
     fn the_fingerprint_covers_text_type_and_kind() {
         let print = |body: Body, mime: &str| {
             let uri = larder_model::uri::Uri::parse("x:y").unwrap();
-            let content = Content { uri, mime_type: Some(mime.into()), body, metadata: vec![] };
+            let content = Content {
+                uri,
+                mime_type: Some(mime.into()),
+                body,
+                metadata: vec![],
+            };
             let freshness = larder_model::resource::Freshness::UNKNOWN;
             ContentFingerprint::of_read_result(ReadResult {
                 contents: std::sync::Arc::new([content].into_iter().collect()),

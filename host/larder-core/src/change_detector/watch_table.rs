@@ -57,7 +57,9 @@ impl WatchTable {
 
     /// Whether the content of a URI is known, so that a change of it will be found.
     pub(super) fn is_known(&self, watched: &Uri) -> bool {
-        self.entries.get(watched).is_some_and(|entry| entry.content != KnownContent::Unknown)
+        self.entries
+            .get(watched)
+            .is_some_and(|entry| entry.content != KnownContent::Unknown)
     }
 
     /// Records that the content of a URI becomes known. `announced` tells whether a client was told before that it is
@@ -71,7 +73,9 @@ impl WatchTable {
     /// Sets what a watcher knew of a URI before a restart, to compare the first answer with. Returns whether the
     /// watchers must be notified, because something else is known already.
     pub(super) fn resume(&mut self, watched: &Uri, last: ContentState) -> bool {
-        let Some(entry) = self.entries.get_mut(watched) else { return false };
+        let Some(entry) = self.entries.get_mut(watched) else {
+            return false;
+        };
         if let Some(known) = entry.content.state() {
             return known.differs(&last);
         }
@@ -97,7 +101,11 @@ impl WatchTable {
 
     /// Checks a watched URI as soon as its provider is free.
     fn make_due(&mut self, watched: &Uri) {
-        let owner = self.entries.get(watched).and_then(|entry| entry.owners.first()).cloned();
+        let owner = self
+            .entries
+            .get(watched)
+            .and_then(|entry| entry.owners.first())
+            .cloned();
         self.queue(owner.as_ref()).due.insert(watched.clone());
     }
 
@@ -111,8 +119,11 @@ impl WatchTable {
             }
             stays
         });
-        self.known_count =
-            self.entries.values().filter(|entry| entry.content != KnownContent::Unknown).count();
+        self.known_count = self
+            .entries
+            .values()
+            .filter(|entry| entry.content != KnownContent::Unknown)
+            .count();
         self.queues.retain(|_, queue| {
             queue.unanswered.retain(|key| watched.contains(key));
             queue.busy
@@ -154,14 +165,24 @@ impl WatchTable {
 
     /// Marks everything as due that this replica checks by this method, except at paused or busy providers, and with the
     /// versions also what another replica found and this one does not see yet.
-    pub(super) fn mark_due(&mut self, method: CheckMethod, replicas: &dyn TeamReplicas, now: Instant) {
+    pub(super) fn mark_due(
+        &mut self,
+        method: CheckMethod,
+        replicas: &dyn TeamReplicas,
+        now: Instant,
+    ) {
         let mut due: HashMap<Option<ProviderName>, HashSet<Uri>> = HashMap::new();
         for (watched, entry) in &self.entries {
-            let Some(owner) = entry.owners.first() else { continue };
+            let Some(owner) = entry.owners.first() else {
+                continue;
+            };
             let expects_more = method == CheckMethod::Version && entry.sharing.expects_more(now);
-            if expects_more || owner.check_method() == Some(method) && entry.sharing.polls(watched, replicas)
+            if expects_more
+                || owner.check_method() == Some(method) && entry.sharing.polls(watched, replicas)
             {
-                due.entry(Some(owner.name.clone())).or_default().insert(watched.clone());
+                due.entry(Some(owner.name.clone()))
+                    .or_default()
+                    .insert(watched.clone());
             }
         }
         for (name, due) in due {
@@ -180,12 +201,17 @@ impl WatchTable {
             if queue.busy || queue.due.is_empty() {
                 continue;
             }
-            let mut batch = Batch { provider: None, checks: Vec::new() };
+            let mut batch = Batch {
+                provider: None,
+                checks: Vec::new(),
+            };
             let uris: Vec<_> = queue.due.iter().take(queue.batch_size()).cloned().collect();
             for watched in uris {
                 queue.due.remove(&watched);
                 queue.unanswered.remove(&watched);
-                let Some(entry) = self.entries.get_mut(&watched) else { continue };
+                let Some(entry) = self.entries.get_mut(&watched) else {
+                    continue;
+                };
                 let first = entry.owners.first();
                 // The URI moved to another provider meanwhile, and is due there.
                 if first.map(|owner| &owner.name) != name.as_ref() {
@@ -193,9 +219,18 @@ impl WatchTable {
                 }
                 batch.provider = first.and_then(|owner| owner.provider.upgrade());
                 let version = entry.content.version();
-                let InFlight { provider_updated, noticed_here } = entry.begin_check();
-                let already_notified = provider_updated.is_some_and(|at| at.elapsed() < SIGNAL_COVERAGE);
-                batch.checks.push(Check { uri: watched, version, already_notified, noticed_here });
+                let InFlight {
+                    provider_updated,
+                    noticed_here,
+                } = entry.begin_check();
+                let already_notified =
+                    provider_updated.is_some_and(|at| at.elapsed() < SIGNAL_COVERAGE);
+                batch.checks.push(Check {
+                    uri: watched,
+                    version,
+                    already_notified,
+                    noticed_here,
+                });
             }
             // The provider was unloaded, so there is a newer catalog, which makes these checks due again.
             if !batch.checks.is_empty() && batch.provider.is_some() == name.is_some() {
@@ -211,7 +246,8 @@ impl WatchTable {
         let Some(entry) = self.entries.get_mut(&check.uri) else {
             return false;
         };
-        let (was_unknown, is_failure) = (entry.content == KnownContent::Unknown, answer.is_failure());
+        let (was_unknown, is_failure) =
+            (entry.content == KnownContent::Unknown, answer.is_failure());
         if answer == Answer::BatchTooLarge {
             // Checked again soon. What the watchers were notified of does not change.
             entry.return_unanswered();
@@ -229,15 +265,22 @@ impl WatchTable {
         let changed = differs && !check.already_notified && entry.provider_updated.is_none();
         if is_answer {
             let change = differs.then_some(check.noticed_here);
-            entry.sharing.checked(&check.uri, &entry.content, change, &mut self.offers);
+            entry
+                .sharing
+                .checked(&check.uri, &entry.content, change, &mut self.offers);
         }
         entry.was_covered = (differs || entry.was_covered) && !changed;
-        let in_doubt = is_answer && std::mem::take(&mut entry.in_doubt) && !entry.is_older_than_watch();
+        let in_doubt =
+            is_answer && std::mem::take(&mut entry.in_doubt) && !entry.is_older_than_watch();
         let notify = changed | in_doubt | (is_answer && std::mem::take(&mut entry.must_notify));
         self.known_count += usize::from(was_unknown && entry.content != KnownContent::Unknown);
         let owner = entry.owners.first().cloned();
         let queue = self.queue(owner.as_ref());
-        *(if is_failure { &mut queue.failed } else { &mut queue.answered }) = true;
+        *(if is_failure {
+            &mut queue.failed
+        } else {
+            &mut queue.answered
+        }) = true;
         notify
     }
 
@@ -251,7 +294,9 @@ impl WatchTable {
     ) {
         let queue = self.queues.entry(provider.cloned()).or_default();
         for watched in uris {
-            let Some(entry) = self.entries.get_mut(watched) else { continue };
+            let Some(entry) = self.entries.get_mut(watched) else {
+                continue;
+            };
             if !entry.return_unanswered() {
                 continue;
             }
@@ -266,12 +311,17 @@ impl WatchTable {
 
     /// Returns when unanswered checks are retried.
     pub(super) fn next_retry(&self) -> Option<Instant> {
-        self.queues.values().filter(|queue| !queue.busy).filter_map(|queue| queue.retry_at).min()
+        self.queues
+            .values()
+            .filter(|queue| !queue.busy)
+            .filter_map(|queue| queue.retry_at)
+            .min()
     }
 
     /// Marks unanswered checks as due once their retry time is reached.
     pub(super) fn retry(&mut self, now: Instant) {
-        let is_due = |queue: &&mut ProviderQueue| !queue.busy && queue.retry_at.is_some_and(|at| at <= now);
+        let is_due =
+            |queue: &&mut ProviderQueue| !queue.busy && queue.retry_at.is_some_and(|at| at <= now);
         for queue in self.queues.values_mut().filter(is_due) {
             queue.retry_at = None;
             queue.due.extend(queue.unanswered.drain());
@@ -284,7 +334,9 @@ impl WatchTable {
     }
 
     fn queue(&mut self, owner: Option<&OwningRevision>) -> &mut ProviderQueue {
-        self.queues.entry(owner.map(|owner| owner.name.clone())).or_default()
+        self.queues
+            .entry(owner.map(|owner| owner.name.clone()))
+            .or_default()
     }
 }
 

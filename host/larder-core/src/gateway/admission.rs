@@ -12,16 +12,23 @@ impl Gateway {
     /// Admits a request, or rejects it at once. The first team of a caller pays for all of its requests. When its quota
     /// is used up, no other team pays, because its other members would be refused then.
     pub fn admit(&self, caller: &Caller) -> Result<(), QuotaExceeded> {
-        self.charge_quota(caller, QuotaUsage::admit_request).map(drop)
+        self.charge_quota(caller, QuotaUsage::admit_request)
+            .map(drop)
     }
 
     /// Acquires a permit for a request in flight.
-    pub fn request_permit(&self, caller: &Caller) -> Result<Option<OwnedSemaphorePermit>, QuotaExceeded> {
+    pub fn request_permit(
+        &self,
+        caller: &Caller,
+    ) -> Result<Option<OwnedSemaphorePermit>, QuotaExceeded> {
         self.charge_quota(caller, QuotaUsage::request_permit)
     }
 
     /// Acquires a permit for a notification stream.
-    pub fn stream_permit(&self, caller: &Caller) -> Result<Option<OwnedSemaphorePermit>, QuotaExceeded> {
+    pub fn stream_permit(
+        &self,
+        caller: &Caller,
+    ) -> Result<Option<OwnedSemaphorePermit>, QuotaExceeded> {
         self.charge_quota(caller, QuotaUsage::stream_permit)
     }
 
@@ -31,7 +38,9 @@ impl Gateway {
         let refusals = ComputedFamily::counters(move |samples| {
             let state = state.load();
             let mut quotas = state.quotas.iter();
-            quotas.try_for_each(|(team, quota)| samples.counter(&[("team", team.as_str())], quota.refusals()))
+            quotas.try_for_each(|(team, quota)| {
+                samples.counter(&[("team", team.as_str())], quota.refusals())
+            })
         });
         let help = "Requests refused because the team's quota was exhausted";
         metrics.register("larder_quota_refusals", help, refusals);
@@ -43,8 +52,12 @@ impl Gateway {
         acquire: impl Fn(&QuotaUsage) -> Result<T, QuotaExceeded>,
     ) -> Result<Option<T>, QuotaExceeded> {
         let state = self.state.load();
-        let Some(quota) = self.quota_of(&state, caller) else { return Ok(None) };
-        acquire(quota).map(Some).inspect_err(|_| quota.count_refusal())
+        let Some(quota) = self.quota_of(&state, caller) else {
+            return Ok(None);
+        };
+        acquire(quota)
+            .map(Some)
+            .inspect_err(|_| quota.count_refusal())
     }
 
     /// If there are quotas, callers whose team has none share the default quota.

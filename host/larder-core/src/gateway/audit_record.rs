@@ -48,7 +48,11 @@ impl Gateway {
         uri: Option<&'a str>,
     ) -> Result<AuditRecord<'a>, Error> {
         let teams = call.caller.as_ref().map(|caller| &caller.teams);
-        let slot = self.audit.reserve(teams).await?.map(|slot| (slot, Instant::now()));
+        let slot = self
+            .audit
+            .reserve(teams)
+            .await?
+            .map(|slot| (slot, Instant::now()));
         Ok(AuditRecord {
             operation,
             call,
@@ -168,7 +172,11 @@ impl<'a> AuditRecord<'a> {
             Some(provider) => provider.team().as_str().into(),
             None => {
                 let teams = caller.into_iter().flat_map(|caller| caller.teams.iter());
-                teams.map(TeamName::as_str).collect::<Vec<_>>().join(",").into()
+                teams
+                    .map(TeamName::as_str)
+                    .collect::<Vec<_>>()
+                    .join(",")
+                    .into()
             }
         };
         let uri = self.uri.map(|uri| &uri[..uri.floor_char_boundary(MAX_LEN)]);
@@ -185,7 +193,9 @@ impl<'a> AuditRecord<'a> {
             team,
             uri,
             uri_cut: uri.map(str::len) < self.uri.map(str::len),
-            name: self.name.map(|name| &name[..name.floor_char_boundary(MAX_LEN)]),
+            name: self
+                .name
+                .map(|name| &name[..name.floor_char_boundary(MAX_LEN)]),
             provider: provider.map(|provider| provider.name().as_str()),
             digest: provider.map(Provider::digest),
             outcome: self.outcome,
@@ -207,7 +217,9 @@ impl Drop for AuditRecord<'_> {
 
 /// Returns the id as it was received; of a very long one, its beginning as a string.
 fn truncated_id(json: &str) -> Cow<'_, RawValue> {
-    let whole = (json.len() <= MAX_LEN).then(|| serde_json::from_str(json).ok()).flatten();
+    let whole = (json.len() <= MAX_LEN)
+        .then(|| serde_json::from_str(json).ok())
+        .flatten();
     whole.map_or_else(
         || {
             let begin = &json[..json.floor_char_boundary(MAX_LEN)];

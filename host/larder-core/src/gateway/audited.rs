@@ -17,7 +17,8 @@ impl Gateway {
         cursor: Option<&str>,
         filter: &Filter,
     ) -> Result<Page<Arc<Entry>>, Error> {
-        self.list_at_most(call, cursor, filter, self.page_size().resources).await
+        self.list_at_most(call, cursor, filter, self.page_size().resources)
+            .await
     }
 
     /// Like [`Self::list`], with at most this many entries.
@@ -41,7 +42,8 @@ impl Gateway {
         cursor: Option<&str>,
         filter: &Filter,
     ) -> Result<Page<Arc<Template>>, Error> {
-        self.templates_at_most(call, cursor, filter, self.page_size().templates).await
+        self.templates_at_most(call, cursor, filter, self.page_size().templates)
+            .await
     }
 
     /// Like [`Self::templates`], with at most this many.
@@ -59,9 +61,15 @@ impl Gateway {
     }
 
     /// Completes a variable of a template.
-    pub async fn complete(&self, call: &Arc<Call>, request: CompletionRequest) -> Result<Completion, Error> {
+    pub async fn complete(
+        &self,
+        call: &Arc<Call>,
+        request: CompletionRequest,
+    ) -> Result<Completion, Error> {
         let template = self.audit.is_on().then(|| request.template.clone());
-        let record = self.begin_record("complete", call, template.as_deref()).await?;
+        let record = self
+            .begin_record("complete", call, template.as_deref())
+            .await?;
         let result = self.completion(call, request).await;
         written(record.end_with_items(&result, |completion| completion.values.len())).await?;
         result
@@ -75,14 +83,20 @@ impl Gateway {
     /// Fails if this caller cannot read this URI, and thus not watch it. The line in the audit log records a
     /// subscription, because nothing else asks.
     pub async fn check_readable(&self, call: &Arc<Call>, uri: &Uri) -> Result<(), Error> {
-        let mut record = self.begin_record("subscribe", call, Some(uri.as_str())).await?;
+        let mut record = self
+            .begin_record("subscribe", call, Some(uri.as_str()))
+            .await?;
         // Boxed: the futures of all requests would have room for it, and few of them subscribe.
         let result = Box::pin(self.find_readable(call, uri, &mut record)).await;
         written(record.end(if result.is_ok() { "ok" } else { "not-found" })).await?;
         result
     }
 
-    async fn completion(&self, call: &Arc<Call>, request: CompletionRequest) -> Result<Completion, Error> {
+    async fn completion(
+        &self,
+        call: &Arc<Call>,
+        request: CompletionRequest,
+    ) -> Result<Completion, Error> {
         let view = self.view(call.caller.as_ref());
         let unknown = || {
             let template = request.template.clone();
@@ -90,13 +104,22 @@ impl Gateway {
         };
         let (offer, index) = view.template(&request.template).ok_or_else(unknown)?;
         let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
-        if !offer.templates[index].uri_template.variables().any(|variable| variable == request.variable) {
-            return Err(Error::UnknownVariable { template: request.template, variable: request.variable });
+        if !offer.templates[index]
+            .uri_template
+            .variables()
+            .any(|variable| variable == request.variable)
+        {
+            return Err(Error::UnknownVariable {
+                template: request.template,
+                variable: request.variable,
+            });
         }
         let template = request.template.clone();
         let answer = offer.provider.complete(permit, request).await;
         let answer = answer.map_err(|error| Error::from_call(offer, &template, None, error))?;
-        offer.provider.charge_bytes(answer.values.iter().map(String::len).sum());
+        offer
+            .provider
+            .charge_bytes(answer.values.iter().map(String::len).sum());
         Ok(answer)
     }
 }

@@ -35,7 +35,10 @@ impl Config {
     /// team neither evict the responses of another nor show in the response times of another.
     pub(super) fn share(self, teams: usize) -> Self {
         let teams = teams.max(1);
-        Self { bytes: self.bytes / teams, entries: self.entries.div_ceil(teams) }
+        Self {
+            bytes: self.bytes / teams,
+            entries: self.entries.div_ceil(teams),
+        }
     }
 }
 
@@ -70,12 +73,18 @@ pub(super) struct ReadTime {
 
 impl ReadTime {
     pub(super) fn new(total: Duration) -> Self {
-        Self { total, until: OnceLock::new() }
+        Self {
+            total,
+            until: OnceLock::new(),
+        }
     }
 
     /// Returns the limit for a call of this read. `None` if it did not wait.
     pub(super) fn limit(&self) -> Option<TimeLimit> {
-        self.until.get().map(|until| TimeLimit { until: *until, total: self.total })
+        self.until.get().map(|until| TimeLimit {
+            until: *until,
+            total: self.total,
+        })
     }
 
     fn until(&self) -> Instant {
@@ -115,7 +124,11 @@ impl CacheRequest<'_> {
     }
 
     fn key(&self, caller: Option<Caller>) -> CacheKey {
-        CacheKey { revision: self.revision, caller, uri: self.uri.clone() }
+        CacheKey {
+            revision: self.revision,
+            caller,
+            uri: self.uri.clone(),
+        }
     }
 }
 
@@ -145,9 +158,15 @@ impl CachedResponse {
 
     /// Returns the result with its remaining time to live, if it may be used for this request.
     fn result_for(&self, request: &CacheRequest<'_>, reader: &Reader) -> Option<ReadResult> {
-        let ttl = self.expires.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+        let ttl = self
+            .expires
+            .checked_duration_since(Instant::now())
+            .filter(|left| !left.is_zero())?;
         let is_same = |uri| reader.unchanged_since(self.since, uri);
-        let may_use = self.caller.as_ref().is_none_or(|caller| caller == request.caller);
+        let may_use = self
+            .caller
+            .as_ref()
+            .is_none_or(|caller| caller == request.caller);
         let is_valid = may_use
             && is_same(request.uri)
             && self
@@ -155,8 +174,15 @@ impl CachedResponse {
                 .contents
                 .iter()
                 .all(|content| content.uri == *request.uri || is_same(&content.uri));
-        let freshness = Freshness { ttl, ..self.result.freshness };
-        is_valid.then(|| ReadResult { freshness, shared: true, ..self.result.clone() })
+        let freshness = Freshness {
+            ttl,
+            ..self.result.freshness
+        };
+        is_valid.then(|| ReadResult {
+            freshness,
+            shared: true,
+            ..self.result.clone()
+        })
     }
 }
 
@@ -170,7 +196,12 @@ enum Lookup<'a> {
 impl Cache {
     pub(super) fn new(config: Config, reader: Reader) -> Self {
         let store = Mutex::new(ResponseStore::new(config));
-        Self { store, calls: SingleFlight::default(), shareability: ShareabilityTable::default(), reader }
+        Self {
+            store,
+            calls: SingleFlight::default(),
+            shareability: ShareabilityTable::default(),
+            reader,
+        }
     }
 
     /// Charges the cached responses to this team from now on.
@@ -204,14 +235,23 @@ impl Cache {
             Lookup::Lead(lead) => Some(lead),
             Lookup::Miss => None,
         };
-        let since = lead.as_ref().map_or_else(|| self.reader.logical_time(), Lead::since);
+        let since = lead
+            .as_ref()
+            .map_or_else(|| self.reader.logical_time(), Lead::since);
         let result = call.await;
-        let response = result.as_ref().ok().and_then(|result| CachedResponse::new(result, request, since));
+        let response = result
+            .as_ref()
+            .ok()
+            .and_then(|result| CachedResponse::new(result, request, since));
         if result.is_ok() || lead.is_some() {
             self.shareability.record(request, response.as_ref());
         }
         if let Some(response) = &response {
-            let key = if response.caller.is_some() { request.caller_key() } else { request.team_key() };
+            let key = if response.caller.is_some() {
+                request.caller_key()
+            } else {
+                request.team_key()
+            };
             self.store().put(key, response.clone());
         }
         if let Some(lead) = lead {
@@ -235,18 +275,24 @@ impl Cache {
                 Shareability::NotCacheable => return Lookup::Miss,
             };
             let is_current = |since| self.reader.unchanged_since(since, request.uri);
-            let call = match self.calls.join(key, mode, || self.reader.logical_time(), is_current) {
+            let call = match self
+                .calls
+                .join(key, mode, || self.reader.logical_time(), is_current)
+            {
                 Role::Wait(call) => call,
                 Role::Independent => return Lookup::Miss,
                 // Another call may have ended since the store was checked above.
-                Role::Lead(lead) => return self.cached(request).map_or(Lookup::Lead(lead), Lookup::Hit),
+                Role::Lead(lead) => {
+                    return self.cached(request).map_or(Lookup::Lead(lead), Lookup::Hit);
+                }
             };
             // Boxed because most reads do not wait.
             match Box::pin(with_deadline(|| request.time.until(), call.outcome())).await {
                 None => return Lookup::Miss,
                 Some(Outcome::Abandoned) => {}
                 Some(Outcome::Completed(response)) => {
-                    let result = response.and_then(|response| response.result_for(request, &self.reader));
+                    let result =
+                        response.and_then(|response| response.result_for(request, &self.reader));
                     return result.map_or(Lookup::Miss, Lookup::Hit);
                 }
             }
@@ -255,14 +301,16 @@ impl Cache {
 
     fn cached(&self, request: &CacheRequest<'_>) -> Option<ReadResult> {
         let mut store = self.store();
-        [CacheRequest::team_key, CacheRequest::caller_key].into_iter().find_map(|key| {
-            let key = key(request);
-            let result = store.get(&key)?.result_for(request, &self.reader);
-            if result.is_none() {
-                store.remove(&key);
-            }
-            result
-        })
+        [CacheRequest::team_key, CacheRequest::caller_key]
+            .into_iter()
+            .find_map(|key| {
+                let key = key(request);
+                let result = store.get(&key)?.result_for(request, &self.reader);
+                if result.is_none() {
+                    store.remove(&key);
+                }
+                result
+            })
     }
 
     fn store(&self) -> MutexGuard<'_, ResponseStore> {

@@ -24,7 +24,11 @@ pub(super) struct Cursor {
     #[serde(rename = "k")]
     pub(super) list: ListKind,
     /// The team; omitted for the default team.
-    #[serde(rename = "t", default = "default_team_name", skip_serializing_if = "is_default_team")]
+    #[serde(
+        rename = "t",
+        default = "default_team_name",
+        skip_serializing_if = "is_default_team"
+    )]
     pub(super) team: String,
     /// The provider.
     #[serde(rename = "p")]
@@ -83,7 +87,13 @@ impl Position {
 impl Cursor {
     pub(super) fn new(list: ListKind, offer: &Offer, position: Position) -> Self {
         let (team, provider) = (offer.provider.team().to_string(), offer.name().to_string());
-        Self { list, team, provider, filter: Filter::default(), position }
+        Self {
+            list,
+            team,
+            provider,
+            filter: Filter::default(),
+            position,
+        }
     }
 
     /// Whether it is a position in the list of this offer.
@@ -102,7 +112,9 @@ impl Cursor {
             return None;
         }
         let json = BASE64.decode_to_vec(text).ok()?;
-        serde_json::from_slice(&json).ok().filter(|cursor: &Self| cursor.list == list)
+        serde_json::from_slice(&json)
+            .ok()
+            .filter(|cursor: &Self| cursor.list == list)
     }
 }
 
@@ -139,9 +151,14 @@ mod tests {
             position: Position::After("x:y".into()),
         };
         let text = cursor.encode();
-        for bad in
-            [&text[1..], &text[..text.len() - 1], "", "AAAA", &format!("{text}="), &"A".repeat(MAX_LEN + 1)]
-        {
+        for bad in [
+            &text[1..],
+            &text[..text.len() - 1],
+            "",
+            "AAAA",
+            &format!("{text}="),
+            &"A".repeat(MAX_LEN + 1),
+        ] {
             assert_eq!(Cursor::decode(bad, ListKind::Entries), None, "{bad}");
         }
     }

@@ -27,8 +27,15 @@ impl Named for OfferedTool {
     }
 
     fn size(&self) -> usize {
-        let Tool { description, input_schema, output_schema, .. } = &self.tool;
-        let output = output_schema.as_deref().map_or(0, |schema| schema.get().len());
+        let Tool {
+            description,
+            input_schema,
+            output_schema,
+            ..
+        } = &self.tool;
+        let output = output_schema
+            .as_deref()
+            .map_or(0, |schema| schema.get().len());
         BASE_SIZE + input_schema.get().len() + output + description.as_deref().map_or(0, str::len)
     }
 }
@@ -40,7 +47,11 @@ impl Named for OfferedPrompt {
 
     fn size(&self) -> usize {
         let text = |text: &Option<String>| text.as_deref().map_or(0, str::len);
-        let arguments = self.prompt.arguments.iter().map(|argument| BASE_SIZE + text(&argument.description));
+        let arguments = self
+            .prompt
+            .arguments
+            .iter()
+            .map(|argument| BASE_SIZE + text(&argument.description));
         BASE_SIZE + text(&self.prompt.description) + arguments.sum::<usize>()
     }
 }
@@ -57,7 +68,8 @@ impl Gateway {
         let mut result = self.definitions(cursor, ListKind::Tools, &view, view.tools());
         if let (Ok(page), None, true) = (&mut result, cursor, view.has_resource_tools()) {
             // The first page is larger by the server's own tools, which no cursor has to name then.
-            page.items.splice(..0, ResourceTool::all_offered().iter().cloned());
+            page.items
+                .splice(..0, ResourceTool::all_offered().iter().cloned());
         }
         written(record.end_with_items(&result, |page| page.items.len())).await?;
         result
@@ -83,11 +95,18 @@ impl Gateway {
         view: &View,
         all: impl Iterator<Item = (&'a Arc<Offer>, &'a Arc<T>)>,
     ) -> Result<Page<Arc<T>>, Error> {
-        let from = cursor.map(|text| Cursor::decode(text, kind).ok_or(Error::BadCursor)).transpose()?;
+        let from = cursor
+            .map(|text| Cursor::decode(text, kind).ok_or(Error::BadCursor))
+            .transpose()?;
         let rank = |offer: &Offer| view.team_rank(offer.provider.team());
         let start = match &from {
             None => None,
-            Some(Cursor { team, provider, position: Position::After(name), .. }) => {
+            Some(Cursor {
+                team,
+                provider,
+                position: Position::After(name),
+                ..
+            }) => {
                 let team = view.team_rank_of(team).ok_or(Error::BadCursor)?;
                 Some((Some(team), provider.as_str(), name.as_str()))
             }
@@ -111,11 +130,19 @@ impl Gateway {
             last = Some((offer, item));
         }
         let has_more = rest.peek().is_some();
-        let next = last
-            .filter(|_| has_more)
-            .map(|(offer, item)| Cursor::new(kind, offer, Position::After(item.name().to_owned())).encode());
+        let next = last.filter(|_| has_more).map(|(offer, item)| {
+            Cursor::new(kind, offer, Position::After(item.name().to_owned())).encode()
+        });
         // An approval can change the list at any moment; clients are notified of it.
-        let freshness = Freshness { ttl: Duration::ZERO, ..self.max_freshness() };
-        Ok(Page { items, next, freshness, incomplete: Vec::new() })
+        let freshness = Freshness {
+            ttl: Duration::ZERO,
+            ..self.max_freshness()
+        };
+        Ok(Page {
+            items,
+            next,
+            freshness,
+            incomplete: Vec::new(),
+        })
     }
 }

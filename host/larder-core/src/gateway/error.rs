@@ -59,7 +59,9 @@ pub enum Error {
         message: String,
     },
     /// The provider was replaced while it waited for input from the client.
-    #[error("`{provider}` was replaced since it asked for input: start again, without the earlier answers")]
+    #[error(
+        "`{provider}` was replaced since it asked for input: start again, without the earlier answers"
+    )]
     Replaced {
         /// The provider.
         provider: ProviderName,
@@ -195,23 +197,38 @@ impl Error {
     }
 
     /// Converts the error of a provider call. Failures of the provider are logged.
-    pub(super) fn from_call(offer: &Offer, uri: &str, known_version: Option<&str>, error: CallError) -> Self {
+    pub(super) fn from_call(
+        offer: &Offer,
+        uri: &str,
+        known_version: Option<&str>,
+        error: CallError,
+    ) -> Self {
         let provider = offer.name().clone();
         offer.provider.log_failed_call(&error, uri);
         match error {
-            CallError::NotFound => Self::NotFound { uri: uri.to_owned() },
-            CallError::NotModified => {
-                Self::NotModified { uri: uri.to_owned(), version: known_version.map(ToOwned::to_owned) }
-            }
-            CallError::Refused(why) => Self::Refused { uri: uri.to_owned(), why },
+            CallError::NotFound => Self::NotFound {
+                uri: uri.to_owned(),
+            },
+            CallError::NotModified => Self::NotModified {
+                uri: uri.to_owned(),
+                version: known_version.map(ToOwned::to_owned),
+            },
+            CallError::Refused(why) => Self::Refused {
+                uri: uri.to_owned(),
+                why,
+            },
             CallError::Invalid(message) => Self::Invalid { provider, message },
             CallError::Denied(message) => Self::Denied { provider, message },
             CallError::Unavailable(message) => Self::Unavailable { provider, message },
             CallError::Failed(message) => Self::Failed { provider, message },
-            CallError::Fault(fault) if fault.is_response_too_large() => {
-                Self::ResponseTooLarge { provider, fault: fault.to_string() }
-            }
-            CallError::Fault(fault) => Self::Fault { provider, fault: fault.to_string() },
+            CallError::Fault(fault) if fault.is_response_too_large() => Self::ResponseTooLarge {
+                provider,
+                fault: fault.to_string(),
+            },
+            CallError::Fault(fault) => Self::Fault {
+                provider,
+                fault: fault.to_string(),
+            },
             CallError::Busy => Self::Busy { provider },
             CallError::NoMemory => Self::NoMemory { provider },
             CallError::CircuitOpen(retry) => Self::CircuitOpen { provider, retry },

@@ -49,7 +49,11 @@ pub(super) struct CompiledFilter {
 impl CompiledFilter {
     pub(super) fn new(filter: Filter) -> Self {
         let text = filter.text.as_ref().map(|text| text.to_lowercase());
-        Self { is_empty: filter.is_empty(), text, filter }
+        Self {
+            is_empty: filter.is_empty(),
+            text,
+            filter,
+        }
     }
 
     pub(super) fn filter(&self) -> &Filter {
@@ -63,44 +67,77 @@ impl CompiledFilter {
 
     /// Whether any item of this provider may pass.
     pub(super) fn allows_provider(&self, offer: &Offer) -> bool {
-        let is =
-            |expected: &Option<String>, name: &str| expected.as_ref().is_none_or(|expected| expected == name);
+        let is = |expected: &Option<String>, name: &str| {
+            expected.as_ref().is_none_or(|expected| expected == name)
+        };
         is(&self.filter.provider, offer.name().as_str())
             && is(&self.filter.team, offer.provider.team().as_str())
     }
 
     pub(super) fn matches(&self, entry: &Entry) -> bool {
-        let Entry { uri, name, title, description, mime_type, details, .. } = entry;
+        let Entry {
+            uri,
+            name,
+            title,
+            description,
+            mime_type,
+            details,
+            ..
+        } = entry;
         let begins = |prefix: &String| uri.as_str().starts_with(prefix);
         self.is_empty
             || self.filter.uri_prefix.as_ref().is_none_or(begins)
                 && self.matches_type(details.kind.as_deref(), mime_type.as_deref())
-                && self.contains_text([Some(name), title.as_ref(), description.as_ref()], uri.as_str())
+                && self.contains_text(
+                    [Some(name), title.as_ref(), description.as_ref()],
+                    uri.as_str(),
+                )
     }
 
     pub(super) fn matches_template(&self, template: &Template) -> bool {
-        let Template { uri_template, name, title, description, mime_type, details, .. } = template;
+        let Template {
+            uri_template,
+            name,
+            title,
+            description,
+            mime_type,
+            details,
+            ..
+        } = template;
         let literal = uri_template.literal_prefix();
-        let may_begin = |prefix: &String| literal.starts_with(prefix) || prefix.starts_with(literal);
+        let may_begin =
+            |prefix: &String| literal.starts_with(prefix) || prefix.starts_with(literal);
         self.is_empty
             || self.filter.uri_prefix.as_ref().is_none_or(may_begin)
                 && self.matches_type(details.kind.as_deref(), mime_type.as_deref())
-                && self
-                    .contains_text([Some(name), title.as_ref(), description.as_ref()], uri_template.as_str())
+                && self.contains_text(
+                    [Some(name), title.as_ref(), description.as_ref()],
+                    uri_template.as_str(),
+                )
     }
 
     fn matches_type(&self, kind: Option<&str>, mime_type: Option<&str>) -> bool {
-        let Filter { kind: expected, mime_type: media, .. } = &self.filter;
-        expected.as_ref().is_none_or(|expected| kind == Some(expected))
-            && media
-                .as_ref()
-                .is_none_or(|media| mime_type.is_some_and(|mime_type| matches_media_type(mime_type, media)))
+        let Filter {
+            kind: expected,
+            mime_type: media,
+            ..
+        } = &self.filter;
+        expected
+            .as_ref()
+            .is_none_or(|expected| kind == Some(expected))
+            && media.as_ref().is_none_or(|media| {
+                mime_type.is_some_and(|mime_type| matches_media_type(mime_type, media))
+            })
     }
 
     fn contains_text(&self, texts: [Option<&String>; 3], uri: &str) -> bool {
-        let Some(expected) = &self.text else { return true };
+        let Some(expected) = &self.text else {
+            return true;
+        };
         let texts = texts.into_iter().flatten().map(String::as_str).chain([uri]);
-        texts.map(str::to_lowercase).any(|text| text.contains(expected))
+        texts
+            .map(str::to_lowercase)
+            .any(|text| text.contains(expected))
     }
 
     /// Whether the filter contains a condition that a provider understands.
@@ -110,15 +147,24 @@ impl CompiledFilter {
 
     /// Adds the conditions that a provider understands to a query.
     pub(super) fn add_hints(&self, query: ListQuery) -> ListQuery {
-        let Filter { uri_prefix, kind, .. } = self.filter.clone();
-        ListQuery { uri_prefix, kind, ..query }
+        let Filter {
+            uri_prefix, kind, ..
+        } = self.filter.clone();
+        ListQuery {
+            uri_prefix,
+            kind,
+            ..query
+        }
     }
 }
 
 fn matches_media_type(mime_type: &str, expected: &str) -> bool {
     let essence = mime_type.split(';').next().unwrap_or_default().trim();
     match expected.strip_suffix("/*") {
-        Some(top_level) => essence.split('/').next().is_some_and(|of| of.eq_ignore_ascii_case(top_level)),
+        Some(top_level) => essence
+            .split('/')
+            .next()
+            .is_some_and(|of| of.eq_ignore_ascii_case(top_level)),
         None if expected.contains(';') => mime_type.eq_ignore_ascii_case(expected),
         None => essence.eq_ignore_ascii_case(expected),
     }
@@ -141,7 +187,10 @@ mod tests {
             mime_type: Some("text/markdown; charset=utf-8".into()),
             size: None,
             version: None,
-            details: Details { kind: Some("file".into()), ..Details::default() },
+            details: Details {
+                kind: Some("file".into()),
+                ..Details::default()
+            },
             rendered: Rendered::default(),
         }
     }
@@ -150,7 +199,11 @@ mod tests {
         let mut filter = Filter::default();
         change(&mut filter);
         let filter_text = format!("{filter:?}");
-        assert_eq!(CompiledFilter::new(filter).matches(&entry()), expected, "{filter_text}");
+        assert_eq!(
+            CompiledFilter::new(filter).matches(&entry()),
+            expected,
+            "{filter_text}"
+        );
     }
 
     #[test]
@@ -171,9 +224,13 @@ mod tests {
         ] {
             check(|f| f.mime_type = Some(media.into()), passes);
         }
-        for (text, passes) in
-            [("GRÖSSE", false), ("GRÖßE", true), ("size", true), ("A.MD", true), ("wiki", false)]
-        {
+        for (text, passes) in [
+            ("GRÖSSE", false),
+            ("GRÖßE", true),
+            ("size", true),
+            ("A.MD", true),
+            ("wiki", false),
+        ] {
             check(|f| f.text = Some(text.into()), passes);
         }
         check(
@@ -196,10 +253,16 @@ mod tests {
             details: Details::default(),
             rendered: Rendered::default(),
         };
-        for (prefix, passes) in
-            [("file:///", true), ("file:///docs/a/", true), ("file:///other/", false), ("http:", false)]
-        {
-            let filter = Filter { uri_prefix: Some(prefix.into()), ..Filter::default() };
+        for (prefix, passes) in [
+            ("file:///", true),
+            ("file:///docs/a/", true),
+            ("file:///other/", false),
+            ("http:", false),
+        ] {
+            let filter = Filter {
+                uri_prefix: Some(prefix.into()),
+                ..Filter::default()
+            };
             let compiled = CompiledFilter::new(filter);
             assert_eq!(compiled.matches_template(&template), passes, "{prefix}");
         }

@@ -42,7 +42,12 @@ impl Gateway {
         Self::refresh_stale_lists(&view);
         let freshness = view.freshness(Catalog::entries_freshness);
         let page = new_page(size, &filter, freshness);
-        let mut list = EntryPage { view: &view, page, calls: &calls, first_calls: None };
+        let mut list = EntryPage {
+            view: &view,
+            page,
+            calls: &calls,
+            first_calls: None,
+        };
         let mut offers = offers.filter(|offer| filter.allows_provider(offer));
         while let Some(offer) = offers.next() {
             let position = from.as_ref().filter(|from| from.is_in(offer));
@@ -88,8 +93,12 @@ impl Gateway {
                 if !is_owned || text <= after {
                     continue;
                 }
-                let matched = filter.matches_template(template).then(|| template.wire_size());
-                if matched.is_some_and(|bytes| !page.has_room_for(bytes)) || page.has_scanned_enough() {
+                let matched = filter
+                    .matches_template(template)
+                    .then(|| template.wire_size());
+                if matched.is_some_and(|bytes| !page.has_room_for(bytes))
+                    || page.has_scanned_enough()
+                {
                     page.end_after(ListKind::Templates, offer, after);
                     return Ok(page.finish());
                 }
@@ -131,13 +140,17 @@ impl<'a> EntryPage<'a> {
                 false => self.next_call(offer, &rest).await,
             };
             self.page.calls += 1;
-            let Some(Fetched { result, room }) = fetched else { return Ok(self.end_before(offer, rest)) };
+            let Some(Fetched { result, room }) = fetched else {
+                return Ok(self.end_before(offer, rest));
+            };
             match result {
                 Ok(found) => {
                     let Some(found) = self.fit(offer, &rest, found, room).await else {
                         return Ok(self.end_before(offer, rest));
                     };
-                    let Some(next) = self.add(offer, &rest, found) else { return Ok(false) };
+                    let Some(next) = self.add(offer, &rest, found) else {
+                        return Ok(false);
+                    };
                     if self.page.filter.is_empty() {
                         return Ok(self.end_before(offer, next));
                     }
@@ -202,16 +215,29 @@ impl<'a> EntryPage<'a> {
             return None;
         }
         self.page.calls += 1;
-        let fewer = self.calls.fetch_at_most(offer, from, fitting.by_bytes.max(1)).await;
-        let fewer = fewer.and_then(|fetched| fetched.result.ok()).filter(|fewer| !fewer.entries.is_empty());
+        let fewer = self
+            .calls
+            .fetch_at_most(offer, from, fitting.by_bytes.max(1))
+            .await;
+        let fewer = fewer
+            .and_then(|fetched| fetched.result.ok())
+            .filter(|fewer| !fewer.entries.is_empty());
         Some(fewer.unwrap_or(found))
     }
 
     /// Adds what a provider returned. Returns where its list continues.
-    fn add(&mut self, offer: &Arc<Offer>, from: &Continuation, found: FetchedPage) -> Option<Continuation> {
+    fn add(
+        &mut self,
+        offer: &Arc<Offer>,
+        from: &Continuation,
+        found: FetchedPage,
+    ) -> Option<Continuation> {
         self.page.freshness.ttl = self.page.freshness.ttl.min(found.freshness.ttl);
         self.page.add_fetched(self.view, offer, &found.entries);
-        let next = Continuation { cursor: Some(found.next?), with_hints: from.with_hints };
+        let next = Continuation {
+            cursor: Some(found.next?),
+            with_hints: from.with_hints,
+        };
         (next != *from).then_some(next)
     }
 

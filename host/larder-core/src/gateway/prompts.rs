@@ -50,7 +50,12 @@ impl Gateway {
         record: &mut AuditRecord<'_>,
     ) -> Result<Answered<PromptResult>, Error> {
         let view = self.view(call.caller.as_ref());
-        let PromptCall { name, arguments, input, asked_by } = request;
+        let PromptCall {
+            name,
+            arguments,
+            input,
+            asked_by,
+        } = request;
         let unknown = || view.unknown_prompt(name);
         let (offer, prompt) = view.prompt(name).ok_or_else(unknown)?;
         let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
@@ -60,15 +65,25 @@ impl Gateway {
         let from_call = |error| Error::from_call(offer, name, None, error);
         offer.provider.check_byte_quota().map_err(from_call)?;
         let (name, arguments) = (prompt.prompt.name.clone(), arguments.clone());
-        let request = PromptRequest { name, arguments, input: input.clone() };
+        let request = PromptRequest {
+            name,
+            arguments,
+            input: input.clone(),
+        };
         let answer = offer.provider.get_prompt(permit, request).await;
         record.set_result(false, answer.as_ref().err());
         let answer = answer.map_err(from_call)?;
         if let Answer::Complete(result) = &answer {
-            let sizes = result.messages.iter().map(|message| Block::size(&message.content));
+            let sizes = result
+                .messages
+                .iter()
+                .map(|message| Block::size(&message.content));
             offer.provider.charge_bytes(sizes.sum());
         }
-        Ok(Answered { answer, component: offer.provider.digest() })
+        Ok(Answered {
+            answer,
+            component: offer.provider.digest(),
+        })
     }
 
     /// Completes an argument of a prompt.
@@ -95,17 +110,29 @@ impl Gateway {
         let unknown = || view.unknown_prompt(&query.prompt);
         let (offer, prompt) = view.prompt(&query.prompt).ok_or_else(unknown)?;
         let permit = Permit::for_team(call, offer.provider.team()).map_err(|_| unknown())?;
-        if !prompt.prompt.arguments.iter().any(|argument| argument.name == query.argument) {
+        if !prompt
+            .prompt
+            .arguments
+            .iter()
+            .any(|argument| argument.name == query.argument)
+        {
             let message = format!("the prompt has no argument `{}`", query.argument);
             return Err(Error::InvalidArguments { message });
         }
         record.set_provider(offer);
-        let (name, query) =
-            (query.prompt.clone(), ArgumentQuery { prompt: prompt.prompt.name.clone(), ..query });
+        let (name, query) = (
+            query.prompt.clone(),
+            ArgumentQuery {
+                prompt: prompt.prompt.name.clone(),
+                ..query
+            },
+        );
         let answer = offer.provider.complete_argument(permit, query).await;
         record.set_result(false, answer.as_ref().err());
         let answer = answer.map_err(|error| Error::from_call(offer, &name, None, error))?;
-        offer.provider.charge_bytes(answer.values.iter().map(String::len).sum());
+        offer
+            .provider
+            .charge_bytes(answer.values.iter().map(String::len).sum());
         Ok(answer)
     }
 }
@@ -114,11 +141,19 @@ impl Gateway {
 fn check_arguments(prompt: &Prompt, arguments: &[(String, String)]) -> Result<(), Error> {
     let has = |name: &str| arguments.iter().any(|(given, _)| given == name);
     let invalid = |message| Err(Error::InvalidArguments { message });
-    if let Some(missing) = prompt.arguments.iter().find(|argument| argument.required && !has(&argument.name))
+    if let Some(missing) = prompt
+        .arguments
+        .iter()
+        .find(|argument| argument.required && !has(&argument.name))
     {
         return invalid(format!("the argument `{}` is required", missing.name));
     }
-    let is_known = |name: &str| prompt.arguments.iter().any(|argument| argument.name == name);
+    let is_known = |name: &str| {
+        prompt
+            .arguments
+            .iter()
+            .any(|argument| argument.name == name)
+    };
     match arguments.iter().find(|(name, _)| !is_known(name)) {
         Some((unknown, _)) => invalid(format!("the prompt has no argument `{unknown}`")),
         None => Ok(()),

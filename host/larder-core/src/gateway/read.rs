@@ -41,7 +41,10 @@ impl Gateway {
                 Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) => offer,
             };
             record.set_provider(offer);
-            match team.read_from((call, known_version), offer, route, uri, &mut record).await {
+            match team
+                .read_from((call, known_version), offer, route, uri, &mut record)
+                .await
+            {
                 Err(CallError::NotFound) => {}
                 Err(CallError::Refused(why)) => refusal = refusal.or(Some(why)),
                 result => {
@@ -53,10 +56,21 @@ impl Gateway {
         let max_freshness = view.max_freshness();
         let result = match (answer, refusal) {
             (Some((offer, result)), _) => result
-                .map(|result| ReadResult { freshness: result.freshness.merge(max_freshness), ..result })
+                .map(|result| ReadResult {
+                    freshness: result.freshness.merge(max_freshness),
+                    ..result
+                })
                 .map_err(|error| Error::from_call(offer, uri.as_str(), known_version, error)),
-            (None, Some(why)) => Err(Error::Refused { uri: uri.to_string(), why }),
-            (None, None) => Err(view.unknown_uri(uri.as_str(), Error::NotFound { uri: uri.to_string() })),
+            (None, Some(why)) => Err(Error::Refused {
+                uri: uri.to_string(),
+                why,
+            }),
+            (None, None) => Err(view.unknown_uri(
+                uri.as_str(),
+                Error::NotFound {
+                    uri: uri.to_string(),
+                },
+            )),
         };
         if let Some(line) = record.end_read(&result) {
             written(Some(line)).await?;
@@ -69,7 +83,10 @@ impl Gateway {
         let view = self.view(call.caller.as_ref());
         let offer = view.by_uri(uri)?;
         Permit::for_team(call, offer.provider.team()).ok()?;
-        let at = offer.entries.binary_search_by(|entry| entry.uri.cmp(uri)).ok()?;
+        let at = offer
+            .entries
+            .binary_search_by(|entry| entry.uri.cmp(uri))
+            .ok()?;
         offer.entries.get(at).cloned()
     }
 
@@ -83,14 +100,20 @@ impl Gateway {
     ) -> Result<(), Error> {
         let view = self.view(call.caller.as_ref());
         for (_, route) in view.routes(uri) {
-            if let Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) = &route {
+            if let Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer) = &route
+            {
                 record.set_provider(offer);
             }
             if may_watch(call, route, uri).await {
                 return Ok(());
             }
         }
-        Err(view.unknown_uri(uri.as_str(), Error::NotFound { uri: uri.to_string() }))
+        Err(view.unknown_uri(
+            uri.as_str(),
+            Error::NotFound {
+                uri: uri.to_string(),
+            },
+        ))
     }
 }
 
@@ -98,7 +121,9 @@ async fn may_watch(call: &Arc<Call>, route: Route<'_>, uri: &Uri) -> bool {
     let (Route::Listed(offer) | Route::Matched(offer, _) | Route::Claimed(offer)) = &route else {
         return false;
     };
-    let Ok(permit) = Permit::for_team(call, offer.provider.team()) else { return false };
+    let Ok(permit) = Permit::for_team(call, offer.provider.team()) else {
+        return false;
+    };
     match route {
         Route::Refused(_) => false,
         Route::Listed(offer) if !offer.is_personal() => true,
@@ -117,8 +142,15 @@ async fn may_watch(call: &Arc<Call>, route: Route<'_>, uri: &Uri) -> bool {
 /// Whether the provider lets this caller read the URI, which need not exist yet, unless the resources depend on the
 /// caller. A slow or failing provider does not prevent the watch.
 async fn grants_read(offer: &Offer, permit: Permit, uri: &Uri, matched: Option<Match>) -> bool {
-    let limit = TimeLimit { until: Instant::now() + MAX_WATCH_CHECK, total: MAX_WATCH_CHECK };
-    match offer.provider.read(permit.within(Some(limit)), uri, (matched, None), |_| true).await {
+    let limit = TimeLimit {
+        until: Instant::now() + MAX_WATCH_CHECK,
+        total: MAX_WATCH_CHECK,
+    };
+    match offer
+        .provider
+        .read(permit.within(Some(limit)), uri, (matched, None), |_| true)
+        .await
+    {
         Ok(_) => true,
         Err(CallError::Denied(_) | CallError::Invalid(_)) => false,
         Err(_) => !offer.is_personal(),
@@ -135,12 +167,22 @@ impl TeamCatalog {
         uri: &Uri,
         record: &mut AuditRecord<'_>,
     ) -> Result<ReadResult, CallError> {
-        let (Ok(permit), Some(caller)) = (Permit::for_team(call, offer.provider.team()), &call.caller) else {
+        let (Ok(permit), Some(caller)) =
+            (Permit::for_team(call, offer.provider.team()), &call.caller)
+        else {
             return Err(CallError::NotFound);
         };
-        offer.provider.check_byte_quota().inspect_err(|exceeded| record.set_result(false, Some(exceeded)))?;
+        offer
+            .provider
+            .check_byte_quota()
+            .inspect_err(|exceeded| record.set_result(false, Some(exceeded)))?;
         let time = ReadTime::new(offer.provider.grant().limits.timeout);
-        let request = CacheRequest { revision: offer.provider.revision(), caller, uri, time: &time };
+        let request = CacheRequest {
+            revision: offer.provider.revision(),
+            caller,
+            uri,
+            time: &time,
+        };
         let owned_version = known_version.map(ToOwned::to_owned);
         let called = AtomicBool::new(false);
         // The future is pinned here: passed by value, it would be stored twice in the future of the cache.
@@ -150,17 +192,30 @@ impl TeamCatalog {
             let matched = match route {
                 Route::Listed(_) => offer.own_match(uri),
                 Route::Matched(_, matched) => matched,
-                _ => Some(offer.claimed_match(uri, offer.provider.match_uri(permit.clone(), uri).await?)?),
+                _ => Some(
+                    offer
+                        .claimed_match(uri, offer.provider.match_uri(permit.clone(), uri).await?)?,
+                ),
             };
-            let (catalog, name, requested) = (self.catalog.clone(), offer.name().clone(), uri.clone());
+            let (catalog, name, requested) =
+                (self.catalog.clone(), offer.name().clone(), uri.clone());
             let may_return = move |content: &Uri| catalog.may_return(&name, &requested, content);
-            offer.provider.read(permit, uri, (matched, owned_version), may_return).await
+            offer
+                .provider
+                .read(permit, uri, (matched, owned_version), may_return)
+                .await
         });
         let cache = &self.state.cache;
-        let result = cache.get_or_call(&request, cache_mode(call, known_version), call_provider).await;
+        let result = cache
+            .get_or_call(&request, cache_mode(call, known_version), call_provider)
+            .await;
         let is_hit = !called.load(Ordering::Relaxed);
         record.set_result(is_hit, result.as_ref().err());
-        offer.provider.metrics().record_read(if is_hit { CacheResult::Hit } else { CacheResult::Miss });
+        offer.provider.metrics().record_read(if is_hit {
+            CacheResult::Hit
+        } else {
+            CacheResult::Miss
+        });
         let result = result?;
         if known_version.is_some() && result.version.as_deref() == known_version {
             return Err(CallError::NotModified);

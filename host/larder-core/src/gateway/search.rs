@@ -70,13 +70,23 @@ impl Gateway {
         let view = self.view(call.caller.as_ref());
         Self::refresh_stale_lists(&view);
         // Each page is cut from the same ranking, so what is ranked does not depend on the size of the page.
-        let whole = SearchQuery { limit: MAX_RESULTS, ..query.clone() };
+        let whole = SearchQuery {
+            limit: MAX_RESULTS,
+            ..query.clone()
+        };
         let calls = SearchCalls::new(call, &whole, self.memory());
-        let (mut answers, matches) = tokio::join!(calls.run(&view), self.search_indexes(&view, &query.text));
-        let filter = CompiledFilter::new(Filter { text: None, ..filter_of(query) });
+        let (mut answers, matches) =
+            tokio::join!(calls.run(&view), self.search_indexes(&view, &query.text));
+        let filter = CompiledFilter::new(Filter {
+            text: None,
+            ..filter_of(query)
+        });
         let of_indexes = index::rankings(matches, &view, &filter, &mut answers);
         let of_lists = ranking::rank_lists(&view, &query.text, &filter, &mut answers).await;
-        let rankings = std::mem::take(&mut answers.hits).into_iter().chain(of_indexes).chain([of_lists]);
+        let rankings = std::mem::take(&mut answers.hits)
+            .into_iter()
+            .chain(of_indexes)
+            .chain([of_lists]);
         let merged = merge::by_reciprocal_rank(rankings);
         Ok(page(merged, start, query, answers.into_incomplete()))
     }
@@ -84,15 +94,27 @@ impl Gateway {
 
 /// Rejects a query that cannot be answered.
 fn check(query: &SearchQuery) -> Result<(), Error> {
-    let SearchQuery { text, uri_prefix, kind, .. } = query;
+    let SearchQuery {
+        text,
+        uri_prefix,
+        kind,
+        ..
+    } = query;
     let invalid = |message: String| Err(Error::InvalidArguments { message });
     if text.trim().is_empty() {
         return invalid("the text to search for is empty: give some words".into());
     }
     let conditions = [uri_prefix.as_ref(), kind.as_ref()];
-    if conditions.into_iter().flatten().chain([text]).any(|text| text.len() > MAX_TEXT) {
+    if conditions
+        .into_iter()
+        .flatten()
+        .chain([text])
+        .any(|text| text.len() > MAX_TEXT)
+    {
         let max = size::show(MAX_TEXT as u64);
-        return invalid(format!("the text to search for, a prefix or a kind has more than {max}"));
+        return invalid(format!(
+            "the text to search for, a prefix or a kind has more than {max}"
+        ));
     }
     Ok(())
 }
@@ -115,24 +137,47 @@ fn page(
         }
         bytes += more;
         candidate.offer.provider.charge_bytes(more);
-        results.push(Found { entry: candidate.entry, excerpt: candidate.excerpt });
+        results.push(Found {
+            entry: candidate.entry,
+            excerpt: candidate.excerpt,
+        });
     }
     let end = start + results.len();
     let next = (end < total && !results.is_empty()).then(|| encode_cursor(end, query));
-    SearchPage { results, next, incomplete }
+    SearchPage {
+        results,
+        next,
+        incomplete,
+    }
 }
 
 /// The conditions of a query, which its cursors contain.
 fn filter_of(query: &SearchQuery) -> Filter {
-    let SearchQuery { text, uri_prefix, kind, limit: _ } = query.clone();
-    Filter { text: Some(text), uri_prefix, kind, ..Filter::default() }
+    let SearchQuery {
+        text,
+        uri_prefix,
+        kind,
+        limit: _,
+    } = query.clone();
+    Filter {
+        text: Some(text),
+        uri_prefix,
+        kind,
+        ..Filter::default()
+    }
 }
 
 fn encode_cursor(end: usize, query: &SearchQuery) -> String {
     let team = TeamName::default_team().to_string();
     let position = Position::After(end.to_string());
-    Cursor { list: ListKind::Search, team, provider: String::new(), filter: filter_of(query), position }
-        .encode()
+    Cursor {
+        list: ListKind::Search,
+        team,
+        provider: String::new(),
+        filter: filter_of(query),
+        position,
+    }
+    .encode()
 }
 
 /// Returns the number of results before the page.
@@ -153,20 +198,48 @@ mod tests {
 
     #[test]
     fn a_cursor_belongs_to_its_query() {
-        let query = SearchQuery { text: "a".into(), ..SearchQuery::default() };
+        let query = SearchQuery {
+            text: "a".into(),
+            ..SearchQuery::default()
+        };
         let cursor = encode_cursor(20, &query);
         assert_eq!(decode_cursor(&cursor, &query), Ok(20));
-        assert_eq!(decode_cursor(&cursor, &SearchQuery { limit: 5, ..query.clone() }), Ok(20));
-        let other = SearchQuery { text: "b".into(), ..query.clone() };
+        assert_eq!(
+            decode_cursor(
+                &cursor,
+                &SearchQuery {
+                    limit: 5,
+                    ..query.clone()
+                }
+            ),
+            Ok(20)
+        );
+        let other = SearchQuery {
+            text: "b".into(),
+            ..query.clone()
+        };
         assert_eq!(decode_cursor(&cursor, &other), Err(Error::FilterMismatch));
         assert_eq!(decode_cursor("x", &query), Err(Error::BadCursor));
     }
 
     #[test]
     fn rejects_queries_that_are_empty_or_too_long() {
-        let query = |text: &str| SearchQuery { text: text.into(), ..SearchQuery::default() };
+        let query = |text: &str| SearchQuery {
+            text: text.into(),
+            ..SearchQuery::default()
+        };
         assert!(check(&query("a")).is_ok());
-        assert!(check(&query(" \n")).unwrap_err().to_string().contains("is empty"));
-        assert!(check(&query(&"x".repeat(1_025))).unwrap_err().to_string().contains("more than 1 KiB"));
+        assert!(
+            check(&query(" \n"))
+                .unwrap_err()
+                .to_string()
+                .contains("is empty")
+        );
+        assert!(
+            check(&query(&"x".repeat(1_025)))
+                .unwrap_err()
+                .to_string()
+                .contains("more than 1 KiB")
+        );
     }
 }

@@ -31,8 +31,14 @@ impl Gateway {
     /// Returns what the collisions between teams depend on now.
     pub fn catalog_versions(&self) -> CatalogVersions {
         let state = self.state.load();
-        let teams = state.teams.iter().map(|(name, team)| (name.clone(), *team.reader.published().borrow()));
-        CatalogVersions { callers: state.config.shared_teams.clone(), published: teams.collect() }
+        let teams = state
+            .teams
+            .iter()
+            .map(|(name, team)| (name.clone(), *team.reader.published().borrow()));
+        CatalogVersions {
+            callers: state.config.shared_teams.clone(),
+            published: teams.collect(),
+        }
     }
 
     /// Compares the catalogs of teams with common callers. This can take long.
@@ -40,10 +46,20 @@ impl Gateway {
         let state = self.state.load_full();
         let compare = |(earlier, later): (TeamName, TeamName)| {
             let [first, second] = [&earlier, &later].map(|name| state.teams.get(name));
-            let covered = second?.reader.snapshot().covered_by(&first?.reader.snapshot())?;
-            Some(TeamCollision { teams: (earlier, later), covered })
+            let covered = second?
+                .reader
+                .snapshot()
+                .covered_by(&first?.reader.snapshot())?;
+            Some(TeamCollision {
+                teams: (earlier, later),
+                covered,
+            })
         };
-        pairs(&state.config.shared_teams).into_iter().take(MAX_PAIRS).filter_map(compare).collect()
+        pairs(&state.config.shared_teams)
+            .into_iter()
+            .take(MAX_PAIRS)
+            .filter_map(compare)
+            .collect()
     }
 }
 
@@ -52,7 +68,12 @@ fn pairs(callers: &[Teams]) -> BTreeSet<(TeamName, TeamName)> {
     let mut pairs = BTreeSet::new();
     for teams in callers {
         for (at, later) in teams.iter().enumerate() {
-            pairs.extend(teams.iter().take(at).map(|earlier| (earlier.clone(), later.clone())));
+            pairs.extend(
+                teams
+                    .iter()
+                    .take(at)
+                    .map(|earlier| (earlier.clone(), later.clone())),
+            );
         }
     }
     pairs
@@ -60,7 +81,15 @@ fn pairs(callers: &[Teams]) -> BTreeSet<(TeamName, TeamName)> {
 
 impl fmt::Display for TeamCollision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { teams: (earlier, later), covered: Covered { provider, example, count } } = self;
+        let Self {
+            teams: (earlier, later),
+            covered:
+                Covered {
+                    provider,
+                    example,
+                    count,
+                },
+        } = self;
         write!(f, "`{example}` of `{later}/{provider}`")?;
         if *count > 1 {
             write!(f, " and at least {} more of the team", count - 1)?;
@@ -78,10 +107,14 @@ mod tests {
 
     #[test]
     fn pairs_have_the_order_of_each_caller() {
-        let teams =
-            |names: &str| Teams::of(names.split(' ').map(|name| TeamName::parse(name).unwrap())).unwrap();
+        let teams = |names: &str| {
+            Teams::of(names.split(' ').map(|name| TeamName::parse(name).unwrap())).unwrap()
+        };
         let pairs = pairs(&[teams("a"), teams("b a"), teams("a b c"), teams("b a")]);
-        let shown: Vec<_> = pairs.iter().map(|(earlier, later)| format!("{earlier}{later}")).collect();
+        let shown: Vec<_> = pairs
+            .iter()
+            .map(|(earlier, later)| format!("{earlier}{later}"))
+            .collect();
         assert_eq!(shown, ["ab", "ac", "ba", "bc"]);
     }
 }

@@ -42,12 +42,16 @@ impl Gateway {
     pub fn resource_tool(&self, call: &Call, name: &str) -> Option<ResourceTool> {
         // Names of other tools need no snapshot.
         let tool = ResourceTool::named(name)?;
-        self.view(call.caller.as_ref()).has_resource_tools().then_some(tool)
+        self.view(call.caller.as_ref())
+            .has_resource_tools()
+            .then_some(tool)
     }
 
     /// Returns the definition of a tool of a provider.
     pub fn tool(&self, call: &Call, name: &str) -> Option<Arc<OfferedTool>> {
-        self.view(call.caller.as_ref()).tool(name).map(|(_, tool)| tool.clone())
+        self.view(call.caller.as_ref())
+            .tool(name)
+            .map(|(_, tool)| tool.clone())
     }
 
     /// Calls a tool. Arguments that do not match its schema give a result that says so, which a model can read.
@@ -83,15 +87,25 @@ impl Gateway {
         let from_call = |error| Error::from_call(offer, &request.name, None, error);
         offer.provider.check_byte_quota().map_err(from_call)?;
         let (name, input) = (tool.tool.name.clone(), request.input.clone());
-        let tool_call = ToolCall { name, arguments: request.arguments.to_string(), input };
+        let tool_call = ToolCall {
+            name,
+            arguments: request.arguments.to_string(),
+            input,
+        };
         let validation = ToolValidation {
             name: tool.name.to_string(),
             schemas: tool.schemas().clone(),
             arguments: request.arguments.clone(),
         };
-        let answer = offer.provider.call_tool(permit, tool_call, Some(validation)).await;
+        let answer = offer
+            .provider
+            .call_tool(permit, tool_call, Some(validation))
+            .await;
         if let Err(CallError::Refused(why)) = &answer {
-            return Ok(Answered { answer: Answer::Complete(invalid_arguments(why)), component });
+            return Ok(Answered {
+                answer: Answer::Complete(invalid_arguments(why)),
+                component,
+            });
         }
         record.set_result(false, answer.as_ref().err());
         let answer = answer.map_err(from_call)?;
@@ -103,9 +117,9 @@ impl Gateway {
 /// Fails if the client answers what another component asked for.
 pub(super) fn check_asked_by(offer: &Offer, asked_by: Option<Digest>) -> Result<(), Error> {
     match asked_by {
-        Some(digest) if digest != offer.provider.digest() => {
-            Err(Error::Replaced { provider: offer.name().clone() })
-        }
+        Some(digest) if digest != offer.provider.digest() => Err(Error::Replaced {
+            provider: offer.name().clone(),
+        }),
         _ => Ok(()),
     }
 }
@@ -113,14 +127,29 @@ pub(super) fn check_asked_by(offer: &Offer, asked_by: Option<Digest>) -> Result<
 /// A failed result that tells the model what is wrong with its arguments.
 fn invalid_arguments(why: &str) -> ToolResult {
     let text = format!("The arguments do not match the input schema of the tool: {why}");
-    let block = Block { value: BlockValue::Text(text), annotations: None, metadata: vec![] };
-    ToolResult { content: vec![block], structured: None, is_error: true, metadata: vec![], held: None }
+    let block = Block {
+        value: BlockValue::Text(text),
+        annotations: None,
+        metadata: vec![],
+    };
+    ToolResult {
+        content: vec![block],
+        structured: None,
+        is_error: true,
+        metadata: vec![],
+        held: None,
+    }
 }
 
 /// Charges the bytes of a result to the provider's team.
 fn charge(offer: &Offer, answer: &Answer<ToolResult>) {
     if let Answer::Complete(result) = answer {
-        let structured = result.structured.as_deref().map_or(0, |json| json.get().len());
-        offer.provider.charge_bytes(structured + result.content.iter().map(Block::size).sum::<usize>());
+        let structured = result
+            .structured
+            .as_deref()
+            .map_or(0, |json| json.get().len());
+        offer
+            .provider
+            .charge_bytes(structured + result.content.iter().map(Block::size).sum::<usize>());
     }
 }

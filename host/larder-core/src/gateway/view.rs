@@ -39,7 +39,10 @@ pub(super) struct Ownership<'a> {
 }
 
 /// Freshness of an empty list: it may change at any moment.
-const EMPTY_LIST: Freshness = Freshness { ttl: Duration::ZERO, scope: Scope::Everyone };
+const EMPTY_LIST: Freshness = Freshness {
+    ttl: Duration::ZERO,
+    scope: Scope::Everyone,
+};
 
 impl Gateway {
     /// Takes the snapshots for this caller. Without a caller the view is empty: the server itself calls
@@ -49,9 +52,15 @@ impl Gateway {
         let names = caller.into_iter().flat_map(|caller| caller.teams.iter());
         let teams = names.filter_map(|name| state.teams.get(name)).map(|state| {
             let catalog = state.reader.snapshot();
-            TeamCatalog { state: state.clone(), catalog }
+            TeamCatalog {
+                state: state.clone(),
+                catalog,
+            }
         });
-        View { teams: teams.collect(), max_freshness: state.config.max_freshness() }
+        View {
+            teams: teams.collect(),
+            max_freshness: state.config.max_freshness(),
+        }
     }
 
     pub(super) fn max_freshness(&self) -> Freshness {
@@ -62,8 +71,15 @@ impl Gateway {
 impl Config {
     /// Where there are teams or credentials, no response may be cached for everyone.
     fn max_freshness(&self) -> Freshness {
-        let scope = if self.private { Scope::Caller } else { Scope::Everyone };
-        Freshness { ttl: Duration::MAX, scope }
+        let scope = if self.private {
+            Scope::Caller
+        } else {
+            Scope::Everyone
+        };
+        Freshness {
+            ttl: Duration::MAX,
+            scope,
+        }
     }
 }
 
@@ -101,37 +117,58 @@ impl View {
             [] => (&[][..], &[][..]),
             [first, others @ ..] => (&first.offers()[begin..], others),
         };
-        Ok(first.iter().chain(others.iter().flat_map(TeamCatalog::offers)))
+        Ok(first
+            .iter()
+            .chain(others.iter().flat_map(TeamCatalog::offers)))
     }
 
     /// Returns what decides which URIs the caller reads from this offer. `None` if it is not in this view.
     pub(super) fn ownership<'a>(&'a self, offer: &'a Arc<Offer>) -> Option<Ownership<'a>> {
         let at = self.team_rank(offer.provider.team())?;
-        Some(Ownership { offer, team: &self.teams[at], earlier: &self.teams[..at] })
+        Some(Ownership {
+            offer,
+            team: &self.teams[at],
+            earlier: &self.teams[..at],
+        })
     }
 
     /// Returns the offer that lists this URI, and from which the caller reads it.
     pub(super) fn by_uri(&self, uri: &Uri) -> Option<&Arc<Offer>> {
-        let mut listed = self.teams.iter().map(|team| team.catalog.by_uri(uri.as_str())).enumerate();
+        let mut listed = self
+            .teams
+            .iter()
+            .map(|team| team.catalog.by_uri(uri.as_str()))
+            .enumerate();
         let (at, offer) = listed.find_map(|(at, offer)| Some((at, offer?)))?;
-        let is_covered = self.teams[..at].iter().any(|team| team.catalog.covers(uri, &mut 0));
+        let is_covered = self.teams[..at]
+            .iter()
+            .any(|team| team.catalog.covers(uri, &mut 0));
         (!is_covered).then_some(offer)
     }
 
     /// Returns the offer that owns this template, and the template's index: that of the first team that has
     /// it, unless an earlier team claims all of its URIs.
     pub(super) fn template(&self, text: &str) -> Option<(&Arc<Offer>, usize)> {
-        let mut listed = self.teams.iter().map(|team| team.catalog.template(text)).enumerate();
+        let mut listed = self
+            .teams
+            .iter()
+            .map(|team| team.catalog.template(text))
+            .enumerate();
         let (at, (offer, index)) = listed.find_map(|(at, found)| Some((at, found?)))?;
         let prefix = offer.templates[index].uri_template.literal_prefix();
-        let is_covered = self.teams[..at].iter().any(|team| team.catalog.covers_prefix(prefix));
+        let is_covered = self.teams[..at]
+            .iter()
+            .any(|team| team.catalog.covers_prefix(prefix));
         (!is_covered).then_some((offer, index))
     }
 
     /// Returns the tool with this name and its offer: that of the first team that has the name. None if it waits for
     /// approval there.
     pub(super) fn tool(&self, name: &str) -> Option<(&Arc<Offer>, &Arc<OfferedTool>)> {
-        self.teams.iter().find_map(|team| team.catalog.named_tool(name))?.offered()
+        self.teams
+            .iter()
+            .find_map(|team| team.catalog.named_tool(name))?
+            .offered()
     }
 
     /// Returns the prompt with this name and its offer: that of the first team that has one. None if its provider is not
@@ -141,7 +178,12 @@ impl View {
             if let Some(found) = team.catalog.prompt(name) {
                 return Some(found);
             }
-            if team.catalog.unavailable().iter().any(|one| one.record.has_prompt(name)) {
+            if team
+                .catalog
+                .unavailable()
+                .iter()
+                .any(|one| one.record.has_prompt(name))
+            {
                 return None;
             }
         }
@@ -155,19 +197,35 @@ impl View {
 
     /// Returns the error for a tool that no provider offers.
     pub(super) fn unknown_tool(&self, name: &str) -> Error {
-        self.unknown(|record| record.has_tool(name), Error::UnknownTool { name: name.to_owned() })
+        self.unknown(
+            |record| record.has_tool(name),
+            Error::UnknownTool {
+                name: name.to_owned(),
+            },
+        )
     }
 
     /// Returns the error for a prompt that no provider offers.
     pub(super) fn unknown_prompt(&self, name: &str) -> Error {
-        self.unknown(|record| record.has_prompt(name), Error::UnknownPrompt { name: name.to_owned() })
+        self.unknown(
+            |record| record.has_prompt(name),
+            Error::UnknownPrompt {
+                name: name.to_owned(),
+            },
+        )
     }
 
     /// Returns another error than `unknown` if a provider had it that is not loaded now.
     fn unknown(&self, is_recorded: impl Fn(&OfferRecord) -> bool, unknown: Error) -> Error {
-        let mut unavailable = self.teams.iter().flat_map(|team| team.catalog.unavailable());
+        let mut unavailable = self
+            .teams
+            .iter()
+            .flat_map(|team| team.catalog.unavailable());
         match unavailable.find(|one| is_recorded(&one.record)) {
-            Some(one) => Error::NotLoaded { provider: one.provider.clone(), retry: one.retry() },
+            Some(one) => Error::NotLoaded {
+                provider: one.provider.clone(),
+                retry: one.retry(),
+            },
             None => unknown,
         }
     }
@@ -176,7 +234,8 @@ impl View {
     pub(super) fn tools(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedTool>)> {
         let all = self.teams.iter().flat_map(|team| team.catalog.tools());
         all.filter(|(_, tool)| {
-            self.tool(tool.name.as_str()).is_some_and(|(_, owned)| Arc::ptr_eq(owned, tool))
+            self.tool(tool.name.as_str())
+                .is_some_and(|(_, owned)| Arc::ptr_eq(owned, tool))
         })
     }
 
@@ -184,13 +243,16 @@ impl View {
     pub(super) fn prompts(&self) -> impl Iterator<Item = (&Arc<Offer>, &Arc<OfferedPrompt>)> {
         let all = self.teams.iter().flat_map(|team| team.catalog.prompts());
         all.filter(|(_, prompt)| {
-            self.prompt(&prompt.name).is_some_and(|(_, owned)| Arc::ptr_eq(owned, prompt))
+            self.prompt(&prompt.name)
+                .is_some_and(|(_, owned)| Arc::ptr_eq(owned, prompt))
         })
     }
 
     /// Whether the server offers its own tools to the caller.
     pub(super) fn has_resource_tools(&self) -> bool {
-        self.teams.iter().any(|team| team.catalog.has_resource_tools())
+        self.teams
+            .iter()
+            .any(|team| team.catalog.has_resource_tools())
     }
 
     /// Returns the position of a team among those of the caller.
@@ -200,7 +262,9 @@ impl View {
 
     /// Like [`Self::team_rank`], of a text that may be no name.
     pub(super) fn team_rank_of(&self, name: &str) -> Option<usize> {
-        self.teams.iter().position(|team| team.state.reader.team().as_str() == name)
+        self.teams
+            .iter()
+            .position(|team| team.state.reader.team().as_str() == name)
     }
 
     /// Returns all routes for a URI, the best first: all of the first team, then all of the next one, and the guesses of
@@ -210,7 +274,9 @@ impl View {
         uri: &'a Uri,
     ) -> impl Iterator<Item = (&'a TeamCatalog, Route<'a>)> + Send + use<'a> {
         let earlier = &self.teams[..self.teams.len().saturating_sub(1)];
-        let unavailable = earlier.iter().position(|team| team.catalog.is_unavailable(uri.as_str()));
+        let unavailable = earlier
+            .iter()
+            .position(|team| team.catalog.is_unavailable(uri.as_str()));
         let teams = &self.teams[..unavailable.map_or(self.teams.len(), |at| at + 1)];
         let owned = teams.iter().flat_map(move |team| {
             let routes = team.catalog.owned_routes(uri);
@@ -248,6 +314,9 @@ impl Ownership<'_> {
     pub(super) fn includes(&self, uri: &Uri, steps: &mut usize) -> bool {
         let owner = self.team.catalog.by_uri(uri.as_str());
         owner.is_none_or(|owner| Arc::ptr_eq(owner, self.offer))
-            && !self.earlier.iter().any(|team| team.catalog.covers(uri, steps))
+            && !self
+                .earlier
+                .iter()
+                .any(|team| team.catalog.covers(uri, steps))
     }
 }

@@ -96,14 +96,28 @@ pub struct PendingApprovalRecord {
 
 impl PendingApprovalRecord {
     /// Creates a record for a revision that waits for the approval of these lines.
-    pub fn new(team: &TeamName, provider: &ProviderName, digest: Digest, lines: BTreeSet<String>) -> Self {
+    pub fn new(
+        team: &TeamName,
+        provider: &ProviderName,
+        digest: Digest,
+        lines: BTreeSet<String>,
+    ) -> Self {
         let (team, provider, digest) = (team.to_string(), provider.to_string(), digest.to_string());
-        Self { team, provider, digest, lines, tools: Vec::new() }
+        Self {
+            team,
+            provider,
+            digest,
+            lines,
+            tools: Vec::new(),
+        }
     }
 
     /// Adds the definitions of the tools that wait.
     pub(crate) fn with_tools(self, withheld: &[WithheldTool]) -> Self {
-        Self { tools: ToolChange::all(withheld), ..self }
+        Self {
+            tools: ToolChange::all(withheld),
+            ..self
+        }
     }
 
     /// Whether both are the same request. What they show of it does not matter.
@@ -114,7 +128,13 @@ impl PendingApprovalRecord {
     /// Identifies what an operator decides about: the component, and all lines that are not approved.
     pub fn id(&self) -> Digest {
         // The lines contain the digests of the definitions of tools.
-        let Self { team, provider, digest, lines, tools: _ } = self;
+        let Self {
+            team,
+            provider,
+            digest,
+            lines,
+            tools: _,
+        } = self;
         // Texts and lists are always written.
         Digest::of(&serde_json::to_vec(&(team, provider, digest, lines)).unwrap_or_default())
     }
@@ -166,13 +186,19 @@ impl Approvals {
     /// Creates the store for this plugins folder in this state directory. Does not read or create anything
     /// yet.
     pub fn new(state: &Path, key: impl Into<StateKey>) -> Self {
-        Self { store: JsonStore::new(state), key: key.into() }
+        Self {
+            store: JsonStore::new(state),
+            key: key.into(),
+        }
     }
 
     /// Omits all changes, for a command that loads components without serving them. What it loads is not served for the
     /// first time.
     pub fn read_only(self) -> Self {
-        Self { store: self.store.read_only(), ..self }
+        Self {
+            store: self.store.read_only(),
+            ..self
+        }
     }
 
     /// Returns the key of everything that is stored for the plugins folder.
@@ -205,7 +231,9 @@ impl Approvals {
             return Ok(BTreeSet::new());
         }
         let all: ApprovalsByFolder = self.store.read(APPROVALS_FILE)?;
-        let approved = all.get(self.key.as_str()).and_then(|teams| teams.get(team.as_str()));
+        let approved = all
+            .get(self.key.as_str())
+            .and_then(|teams| teams.get(team.as_str()));
         let approved = approved.and_then(|providers| providers.get(provider.as_str()));
         let digest = digest.map(|digest| digest.to_string());
         let is_unapproved = |line: &&String| {
@@ -228,38 +256,50 @@ impl Approvals {
         by: &str,
     ) -> Result<(), ApprovalsError> {
         let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        self.store.change(APPROVALS_FILE, |all: &mut ApprovalsByFolder| {
-            let teams = all.entry(self.key.to_string()).or_default();
-            let providers = teams.entry(record.team.clone()).or_default();
-            let lines = providers.entry(record.provider.clone()).or_default();
-            for line in &record.lines {
-                let new = || Approval { at: at.clone(), by: by.to_owned(), digests: BTreeSet::new() };
-                match (scope, lines.get_mut(line)) {
-                    (ApprovalScope::Digest, Some(approval)) if approval.digests.is_empty() => {}
-                    (ApprovalScope::Digest, _) => {
-                        let approval = lines.entry(line.clone()).or_insert_with(new);
-                        approval.digests.insert(record.digest.clone());
+        self.store
+            .change(APPROVALS_FILE, |all: &mut ApprovalsByFolder| {
+                let teams = all.entry(self.key.to_string()).or_default();
+                let providers = teams.entry(record.team.clone()).or_default();
+                let lines = providers.entry(record.provider.clone()).or_default();
+                for line in &record.lines {
+                    let new = || Approval {
+                        at: at.clone(),
+                        by: by.to_owned(),
+                        digests: BTreeSet::new(),
+                    };
+                    match (scope, lines.get_mut(line)) {
+                        (ApprovalScope::Digest, Some(approval)) if approval.digests.is_empty() => {}
+                        (ApprovalScope::Digest, _) => {
+                            let approval = lines.entry(line.clone()).or_insert_with(new);
+                            approval.digests.insert(record.digest.clone());
+                        }
+                        (ApprovalScope::Name, Some(approval)) => approval.digests.clear(),
+                        (ApprovalScope::Name, None) => _ = lines.insert(line.clone(), new()),
                     }
-                    (ApprovalScope::Name, Some(approval)) => approval.digests.clear(),
-                    (ApprovalScope::Name, None) => _ = lines.insert(line.clone(), new()),
                 }
-            }
-        })?;
-        self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
-            all.entry(self.key.to_string()).or_default().retain(|one| !one.is_same(record));
-        })?;
+            })?;
+        self.store
+            .change(PENDING_FILE, |all: &mut PendingByFolder| {
+                all.entry(self.key.to_string())
+                    .or_default()
+                    .retain(|one| !one.is_same(record));
+            })?;
         self.withdraw_rejection(record)
     }
 
     /// Replaces the pending approvals of this folder.
-    pub fn set_pending(&self, mut pending: Vec<PendingApprovalRecord>) -> Result<(), ApprovalsError> {
+    pub fn set_pending(
+        &self,
+        mut pending: Vec<PendingApprovalRecord>,
+    ) -> Result<(), ApprovalsError> {
         pending.sort();
         if self.pending()? == pending {
             return Ok(());
         }
-        self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
-            all.insert(self.key.to_string(), pending);
-        })
+        self.store
+            .change(PENDING_FILE, |all: &mut PendingByFolder| {
+                all.insert(self.key.to_string(), pending);
+            })
     }
 
     /// Records the imports of the providers that are served, and what they answer for. Records of other providers stay.
@@ -280,12 +320,21 @@ impl Approvals {
         now: &BTreeMap<String, T>,
     ) -> Result<(), ApprovalsError> {
         let all: ByProvider<T> = self.store.read(file)?;
-        let known = all.get(self.key.as_str()).and_then(|teams| teams.get(team.as_str()));
-        if now.iter().all(|(provider, value)| known.and_then(|known| known.get(provider)) == Some(value)) {
+        let known = all
+            .get(self.key.as_str())
+            .and_then(|teams| teams.get(team.as_str()));
+        if now
+            .iter()
+            .all(|(provider, value)| known.and_then(|known| known.get(provider)) == Some(value))
+        {
             return Ok(());
         }
         self.store.change(file, |all: &mut ByProvider<T>| {
-            let known = all.entry(self.key.to_string()).or_default().entry(team.to_string()).or_default();
+            let known = all
+                .entry(self.key.to_string())
+                .or_default()
+                .entry(team.to_string())
+                .or_default();
             known.extend(now.clone());
             let mut remaining = MAX_REMEMBERED_PROVIDERS.saturating_sub(now.len());
             known.retain(|provider, _| {
@@ -297,9 +346,14 @@ impl Approvals {
     }
 
     /// Returns what the revisions answered for that were served last, by provider.
-    pub(in crate::reconcile) fn last_offers(&self, team: &TeamName) -> Result<OfferRecords, ApprovalsError> {
+    pub(in crate::reconcile) fn last_offers(
+        &self,
+        team: &TeamName,
+    ) -> Result<OfferRecords, ApprovalsError> {
         let mut all: ByProvider<OfferRecord> = self.store.read(OFFERS_FILE)?;
-        let known = all.get_mut(self.key.as_str()).and_then(|teams| teams.remove(team.as_str()));
+        let known = all
+            .get_mut(self.key.as_str())
+            .and_then(|teams| teams.remove(team.as_str()));
         Ok(known.unwrap_or_default())
     }
 
@@ -327,7 +381,9 @@ impl Approvals {
         is_considered: impl Fn(&str) -> bool,
     ) -> Vec<&'a T> {
         let of_team = |teams: &'a BTreeMap<String, BTreeMap<String, T>>| {
-            teams.get(team.as_str()).and_then(|providers| providers.get(provider.as_str()))
+            teams
+                .get(team.as_str())
+                .and_then(|providers| providers.get(provider.as_str()))
         };
         match all.get(self.key.as_str()).and_then(of_team) {
             Some(own) => vec![own],

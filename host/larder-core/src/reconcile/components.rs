@@ -81,7 +81,15 @@ impl RevisionRecord {
     /// Creates the record of something that happened just now.
     pub(super) fn new(state: RevisionState, digest: Option<Digest>) -> Self {
         let at = SystemTime::now();
-        Self { number: None, digest, at, state, size: None, error: None, phases: None }
+        Self {
+            number: None,
+            digest,
+            at,
+            state,
+            size: None,
+            error: None,
+            phases: None,
+        }
     }
 
     /// Sets why it is not served.

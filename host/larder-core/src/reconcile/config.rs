@@ -65,7 +65,10 @@ pub struct ConfigHandle {
 
 impl ConfigHandle {
     pub(super) fn new(config: Config) -> Self {
-        Self { config: watch::Sender::new(config), wake: Arc::default() }
+        Self {
+            config: watch::Sender::new(config),
+            wake: Arc::default(),
+        }
     }
 
     /// Returns a receiver for the latest configuration.

@@ -37,8 +37,14 @@ pub(super) struct DesiredComponent {
 impl DesiredComponent {
     /// Whether this differs from another one at most in the content of the component.
     pub(super) fn is_same_otherwise(&self, other: &Self) -> bool {
-        let artifact = Artifact { component: other.artifact.component.clone(), ..self.artifact.clone() };
-        Self { artifact, ..self.clone() } == *other
+        let artifact = Artifact {
+            component: other.artifact.component.clone(),
+            ..self.artifact.clone()
+        };
+        Self {
+            artifact,
+            ..self.clone()
+        } == *other
     }
 }
 
@@ -85,11 +91,19 @@ pub(super) struct DesiredState {
 }
 
 impl DesiredState {
-    pub(super) fn new(sources: Vec<Box<dyn Source>>, config_updates: watch::Receiver<Config>) -> Self {
+    pub(super) fn new(
+        sources: Vec<Box<dyn Source>>,
+        config_updates: watch::Receiver<Config>,
+    ) -> Self {
         let config = config_updates.borrow().clone();
         warn_about_ceiling(&config);
         let sources = sources.into_iter().map(SourceState::new).collect();
-        Self { sources, config, config_updates, max_components: usize::MAX }
+        Self {
+            sources,
+            config,
+            config_updates,
+            max_components: usize::MAX,
+        }
     }
 
     /// Limits the number of components. The first ones count, in the order of the sources and their artifacts.
@@ -102,27 +116,38 @@ impl DesiredState {
         if let Some(folder) = self.config.approvals.file().parent().map(Path::to_owned) {
             triggers.watch_folder(folder);
         }
-        self.sources.iter_mut().for_each(|state| state.register_triggers(triggers));
+        self.sources
+            .iter_mut()
+            .for_each(|state| state.register_triggers(triggers));
     }
 
     /// Scans all sources. Blocks the calling thread.
     pub(super) fn scan(&mut self) -> DesiredComponents {
         self.apply_config_update();
-        let Self { config, sources, max_components, .. } = self;
+        let Self {
+            config,
+            sources,
+            max_components,
+            ..
+        } = self;
         let approvals = FileFingerprint::of(&config.approvals.file()).ok();
         let (mut desired, mut names) = (DesiredComponents::default(), BTreeSet::new());
         for state in sources {
             let first = names.len();
             let artifacts = state.scan(config, &mut names, &mut desired);
-            let components = artifacts.into_iter().enumerate().map(|(at, artifact)| DesiredComponent {
-                config: provider_config(config, &artifact.name),
-                ceiling: config.ceiling.clone(),
-                own_files: config.own_files.clone(),
-                trust: Trust(config.trust.clone()),
-                artifact,
-                exceeds_quota: first + at >= *max_components,
-                approvals,
-            });
+            let components =
+                artifacts
+                    .into_iter()
+                    .enumerate()
+                    .map(|(at, artifact)| DesiredComponent {
+                        config: provider_config(config, &artifact.name),
+                        ceiling: config.ceiling.clone(),
+                        own_files: config.own_files.clone(),
+                        trust: Trust(config.trust.clone()),
+                        artifact,
+                        exceeds_quota: first + at >= *max_components,
+                        approvals,
+                    });
             desired.components.extend(components);
         }
         desired.names = names;
@@ -139,9 +164,14 @@ impl DesiredState {
 }
 
 fn provider_config(config: &Config, name: &str) -> ProviderConfig {
-    let named = ProviderName::parse(name).ok().and_then(|name| config.providers.get(&name));
+    let named = ProviderName::parse(name)
+        .ok()
+        .and_then(|name| config.providers.get(&name));
     let provider_config = named.unwrap_or(&config.default).clone();
-    ProviderConfig { grant: Arc::new(config.ceiling.cap(&provider_config.grant).allowed), ..provider_config }
+    ProviderConfig {
+        grant: Arc::new(config.ceiling.cap(&provider_config.grant).allowed),
+        ..provider_config
+    }
 }
 
 /// Warns about grants that exceed the team's ceiling. The ceiling takes precedence.

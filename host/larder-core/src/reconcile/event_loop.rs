@@ -23,8 +23,11 @@ impl Reconciler {
         self.persist_state();
         loop {
             let next_scan = schedule.next_scan_at(self.state.next_load_retry());
-            let next_list_refresh =
-                Instant::now() + self.list_refresh_limiter.next_due().min(self.state.next_list_retry());
+            let next_list_refresh = Instant::now()
+                + self
+                    .list_refresh_limiter
+                    .next_due()
+                    .min(self.state.next_list_retry());
             let ready_by = self.ready_by.unwrap_or_else(Instant::now);
             let next_report = Instant::now() + self.replica_reports.next_due();
             tokio::select! {
@@ -73,7 +76,11 @@ impl Reconciler {
     fn scan_finished(&mut self, desired: DesiredComponents, schedule: &mut ScanSchedule) {
         let (mut pass, succeeded) = (ReconcilePass::default(), desired.source_error.is_none());
         let withdraw_after = desired.withdraw_after;
-        let rescan_after = self.compare(desired, &mut pass).into_iter().chain(withdraw_after).min();
+        let rescan_after = self
+            .compare(desired, &mut pass)
+            .into_iter()
+            .chain(withdraw_after)
+            .min();
         self.update_start();
         schedule.scan_finished(succeeded, rescan_after);
         // Retries a failed write.
@@ -87,7 +94,10 @@ impl Reconciler {
 
     /// Handles the result of a load.
     fn load_finished(&mut self, result: LoadResult) {
-        let mut pass = ReconcilePass { duration: result.duration, ..ReconcilePass::default() };
+        let mut pass = ReconcilePass {
+            duration: result.duration,
+            ..ReconcilePass::default()
+        };
         let before = self.writer.current();
         let timer = result.timer_of_served();
         if !self.starting {
@@ -103,7 +113,9 @@ impl Reconciler {
             return;
         }
         self.publish(&pass);
-        timer.into_iter().for_each(|(name, timer)| timer.finish(&name));
+        timer
+            .into_iter()
+            .for_each(|(name, timer)| timer.finish(&name));
         self.persist_state();
         pass.collisions = self.new_collisions(&before);
         pass.log();
@@ -117,13 +129,24 @@ impl Reconciler {
         }
         self.publish(&ReconcilePass::default());
         let collisions = self.new_collisions(&before);
-        ReconcilePass { collisions, ..ReconcilePass::default() }.log();
+        ReconcilePass {
+            collisions,
+            ..ReconcilePass::default()
+        }
+        .log();
     }
 
     /// Returns the collisions that the catalog did not have before.
     fn new_collisions(&self, before: &Catalog) -> Vec<Collision> {
-        let (now, known) = (self.writer.current(), before.collisions().iter().collect::<HashSet<_>>());
-        now.collisions().iter().filter(|collision| !known.contains(collision)).cloned().collect()
+        let (now, known) = (
+            self.writer.current(),
+            before.collisions().iter().collect::<HashSet<_>>(),
+        );
+        now.collisions()
+            .iter()
+            .filter(|collision| !known.contains(collision))
+            .cloned()
+            .collect()
     }
 
     /// Refreshes a provider's lists, at once or after the minimum interval.
@@ -150,7 +173,9 @@ impl Reconciler {
                     self.writer.updated(&uri);
                     self.replica_reports.updated(&uri);
                 }
-                Ok(_) => self.log_ignored_update(provider, &uri, "the provider does not own the URI"),
+                Ok(_) => {
+                    self.log_ignored_update(provider, &uri, "the provider does not own the URI")
+                }
                 Err(_) => self.log_ignored_update(provider, &uri, "the URI is invalid"),
             },
             Signal::ListChanged => {
@@ -176,7 +201,11 @@ impl Reconciler {
     /// Logs an update that has no effect, unless the provider is not served any more.
     fn log_ignored_update(&self, provider: &ProviderName, uri: &str, reason: &'static str) {
         let catalog = self.writer.current();
-        if let Some(offer) = catalog.offers().iter().find(|offer| offer.name() == provider) {
+        if let Some(offer) = catalog
+            .offers()
+            .iter()
+            .find(|offer| offer.name() == provider)
+        {
             offer.provider.log_ignored_update(uri, reason);
         }
     }

@@ -107,16 +107,28 @@ impl Loader {
         let loader = self.clone();
         let task = self.drain.spawn(async move {
             let began = Instant::now();
-            let (artifact, mut cached_revision, mut signers) = (desired.artifact.clone(), None, Vec::new());
-            let detection = artifact.component.detection().filter(|_| !previous.is_retry);
+            let (artifact, mut cached_revision, mut signers) =
+                (desired.artifact.clone(), None, Vec::new());
+            let detection = artifact
+                .component
+                .detection()
+                .filter(|_| !previous.is_retry);
             let mut timer = PhaseTimer::new(detection);
             // Cannot fail: the semaphore is never closed.
-            let load = RunningLoad { id, permit: loader.load_permits.acquire().await.ok(), has_read };
+            let load = RunningLoad {
+                id,
+                permit: loader.load_permits.acquire().await.ok(),
+                has_read,
+            };
             timer.end(|phases| &mut phases.queue);
             // A component beyond the quota is not served, even if it was served before.
-            let still_permitted = !desired.exceeds_quota && loader.still_permitted(&desired, &previous).await;
-            let report =
-                Report { cached_revision: &mut cached_revision, signers: &mut signers, timer: &mut timer };
+            let still_permitted =
+                !desired.exceeds_quota && loader.still_permitted(&desired, &previous).await;
+            let report = Report {
+                cached_revision: &mut cached_revision,
+                signers: &mut signers,
+                timer: &mut timer,
+            };
             let outcome = catch_panic(loader.load(load, desired, previous, report)).await;
             loader.wait_if_replaced(&outcome, &artifact.component).await;
             loader.metrics.record(outcome.metric_label());
@@ -125,7 +137,15 @@ impl Loader {
             let duration = began.elapsed();
             let timer = Some(timer);
             let unoptimised = outcome.unoptimised_provider();
-            let result = LoadResult { name, job, outcome, still_permitted, signers, duration, timer };
+            let result = LoadResult {
+                name,
+                job,
+                outcome,
+                still_permitted,
+                signers,
+                duration,
+                timer,
+            };
             loader.send(LoadEvent::Ended(Box::new(result)));
             // A scan that found another file may have let this load end.
             if !loader.is_unchanged(&artifact.component).await {
@@ -154,13 +174,26 @@ impl Loader {
             let began = Instant::now();
             let name = provider.name().to_string();
             let probe = async {
-                let offered =
-                    async { loader.offer(provider.probe().await?, provider, &revision, requests).await };
-                offered.await.unwrap_or_else(|error| Outcome::Rejected(error, Some(revision)))
+                let offered = async {
+                    loader
+                        .offer(provider.probe().await?, provider, &revision, requests)
+                        .await
+                };
+                offered
+                    .await
+                    .unwrap_or_else(|error| Outcome::Rejected(error, Some(revision)))
             };
             let (outcome, job) = (catch_panic(probe).await, LoadJob::RefreshList(id));
             let (still_permitted, signers, duration) = (true, Vec::new(), began.elapsed());
-            let result = LoadResult { name, job, outcome, still_permitted, signers, duration, timer: None };
+            let result = LoadResult {
+                name,
+                job,
+                outcome,
+                still_permitted,
+                signers,
+                duration,
+                timer: None,
+            };
             loader.send(LoadEvent::Ended(Box::new(result)));
         });
     }
@@ -178,8 +211,17 @@ impl Loader {
         report: Report<'_>,
     ) -> Outcome {
         let (mut reached, mut is_cached) = (None, false);
-        let Report { cached_revision, signers, timer } = report;
-        let progress = Progress { reached: &mut reached, is_cached: &mut is_cached, signers, timer };
+        let Report {
+            cached_revision,
+            signers,
+            timer,
+        } = report;
+        let progress = Progress {
+            reached: &mut reached,
+            is_cached: &mut is_cached,
+            signers,
+            timer,
+        };
         let outcome = self.try_load(load, desired, previous, progress).await;
         *cached_revision = reached.clone().filter(|_| is_cached);
         outcome.unwrap_or_else(|error| Outcome::Rejected(error, reached))
@@ -191,7 +233,12 @@ impl Loader {
         load: RunningLoad<'_>,
         desired: DesiredComponent,
         previous: PreviousRevisions,
-        Progress { reached, is_cached, signers, timer }: Progress<'_>,
+        Progress {
+            reached,
+            is_cached,
+            signers,
+            timer,
+        }: Progress<'_>,
     ) -> Result<Outcome, LoadError> {
         let name = self.check_artifact(&desired)?;
         let component = self.identify(&desired).await?;
@@ -200,38 +247,79 @@ impl Loader {
         *signers = self.verify_signatures(&desired, &component).await?;
         let digest = component.digest();
         *is_cached = matches!(component, IdentifiedComponent::Cached(_));
-        let GrantDecision { grant, mut requests, sources } = self.decide_grant(&name, &desired).await?;
-        let revision = Revision { digest, config: ProviderConfig { grant: grant.clone(), ..desired.config } };
+        let GrantDecision {
+            grant,
+            mut requests,
+            sources,
+        } = self.decide_grant(&name, &desired).await?;
+        let revision = Revision {
+            digest,
+            config: ProviderConfig {
+                grant: grant.clone(),
+                ..desired.config
+            },
+        };
         *reached = Some(revision.clone());
-        let unapproved =
-            self.unapproved((&name, digest), requests.clone(), revision.config.approval_mode).await?;
+        let unapproved = self
+            .unapproved(
+                (&name, digest),
+                requests.clone(),
+                revision.config.approval_mode,
+            )
+            .await?;
         if !unapproved.is_empty() {
             // Its imports are not known yet.
             let is_request = |line: &&String| !line.starts_with("import ");
-            let before = previous.requests.iter().flatten().filter(is_request).cloned().collect();
-            return self.hold((&name, digest), unapproved, (&requests, &before)).await;
+            let before = previous
+                .requests
+                .iter()
+                .flatten()
+                .filter(is_request)
+                .cloned()
+                .collect();
+            return self
+                .hold((&name, digest), unapproved, (&requests, &before))
+                .await;
         }
-        let is_serving = previous.serving.as_ref() == Some(&revision) && !previous.has_withheld_tools;
+        let is_serving =
+            previous.serving.as_ref() == Some(&revision) && !previous.has_withheld_tools;
         if is_serving || previous.failed.as_ref() == Some(&revision) {
             return Ok(Outcome::Unchanged(revision));
         }
         timer.end(|phases| &mut phases.checking);
-        let compiled = self.compile(&name, component, previous.priority_of_next(), timer).await?;
+        let compiled = self
+            .compile(&name, component, previous.priority_of_next(), timer)
+            .await?;
         let imports = ungranted_imports(compiled.imports(), &grant);
         // Toolchains import more than is ever called, so only new imports need an approval. The first revision of a
         // provider has no new imports.
         let before = self.requests_before(&name, previous.requests).await?;
-        let new_imports = before.as_ref().map(|before| &imports - before).unwrap_or_default();
-        let lines = self.unapproved((&name, digest), new_imports, revision.config.approval_mode).await?;
+        let new_imports = before
+            .as_ref()
+            .map(|before| &imports - before)
+            .unwrap_or_default();
+        let lines = self
+            .unapproved((&name, digest), new_imports, revision.config.approval_mode)
+            .await?;
         // Recorded independently of the grant, so that a narrower grant later does not require an approval.
         requests.extend(ungranted_imports(compiled.imports(), &Grant::default()));
         if !lines.is_empty() {
-            return self.hold((&name, digest), lines, (&requests, &before.unwrap_or_default())).await;
+            return self
+                .hold(
+                    (&name, digest),
+                    lines,
+                    (&requests, &before.unwrap_or_default()),
+                )
+                .await;
         }
-        let provider = self.provider(name, compiled, grant).with_grant_sources(sources);
+        let provider = self
+            .provider(name, compiled, grant)
+            .with_grant_sources(sources);
         timer.end(|phases| &mut phases.checking);
         let probed = self.probe(load, &provider).await?;
-        let offered = self.offer(probed, Arc::new(provider), &revision, requests).await;
+        let offered = self
+            .offer(probed, Arc::new(provider), &revision, requests)
+            .await;
         timer.end(|phases| &mut phases.probing);
         offered
     }
@@ -244,7 +332,11 @@ impl Loader {
         priority: Priority,
         timer: &mut PhaseTimer,
     ) -> Result<CompiledComponent, LoadError> {
-        let job = CompileJob { team: &self.team, provider: Some(name), priority };
+        let job = CompileJob {
+            team: &self.team,
+            provider: Some(name),
+            priority,
+        };
         let cached = match component {
             IdentifiedComponent::Cached(cached) => cached,
             IdentifiedComponent::Read(hashed) => {
@@ -261,10 +353,17 @@ impl Loader {
 
     /// Gets the description and the lists of a provider. Its calls can take long, so meanwhile others are loaded, and
     /// after a while others are probed as well.
-    async fn probe(&self, load: RunningLoad<'_>, provider: &Provider) -> Result<ProbeResult, LoadError> {
+    async fn probe(
+        &self,
+        load: RunningLoad<'_>,
+        provider: &Provider,
+    ) -> Result<ProbeResult, LoadError> {
         drop(load.permit);
         let permit = self.probe_permits.acquire().await;
-        self.send(LoadEvent::Probing { name: provider.name().to_string(), id: load.id });
+        self.send(LoadEvent::Probing {
+            name: provider.name().to_string(),
+            id: load.id,
+        });
         let mut probe = pin!(async {
             // Its lists may fail without the setting, with a less helpful error.
             if self.requires_settings {
@@ -290,12 +389,24 @@ impl Loader {
         Ok(provider)
     }
 
-    fn provider(&self, name: ProviderName, compiled: CompiledComponent, grant: Arc<Grant>) -> Provider {
+    fn provider(
+        &self,
+        name: ProviderName,
+        compiled: CompiledComponent,
+        grant: Arc<Grant>,
+    ) -> Provider {
         let (sandbox, signals) = (self.sandbox.clone(), self.signals.clone());
         let quota_usage = self.quota_usage.clone();
-        Provider::new((name, self.team.clone()), compiled, grant, sandbox, signals, quota_usage)
-            .with_drain(self.drain.clone())
-            .with_key_value(self.key_value.get())
+        Provider::new(
+            (name, self.team.clone()),
+            compiled,
+            grant,
+            sandbox,
+            signals,
+            quota_usage,
+        )
+        .with_drain(self.drain.clone())
+        .with_key_value(self.key_value.get())
     }
 }
 

@@ -55,31 +55,54 @@ pub struct RevisionSummary {
 impl RevisionSummary {
     pub(super) fn of(offer: &Offer) -> Self {
         let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-        let more = if offer.next_cursor.is_some() { " and more" } else { "" };
+        let more = if offer.next_cursor.is_some() {
+            " and more"
+        } else {
+            ""
+        };
         let entries = count(offer.entries.len(), "resource");
-        let definitions =
-            [(offer.definitions.tools.len(), "tool"), (offer.definitions.prompts.len(), "prompt")];
-        let definitions = definitions.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(n, what));
-        let contents: Vec<_> = [format!("{entries}{more}"), count(offer.templates.len(), "template")]
+        let definitions = [
+            (offer.definitions.tools.len(), "tool"),
+            (offer.definitions.prompts.len(), "prompt"),
+        ];
+        let definitions = definitions
             .into_iter()
-            .chain(definitions)
-            .collect();
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| count(n, what));
+        let contents: Vec<_> = [
+            format!("{entries}{more}"),
+            count(offer.templates.len(), "template"),
+        ]
+        .into_iter()
+        .chain(definitions)
+        .collect();
         let contents = contents.join(", ");
         let (provider, digest) = (offer.name().clone(), offer.provider.digest());
-        Self { provider, digest, contents }
+        Self {
+            provider,
+            digest,
+            contents,
+        }
     }
 }
 
 impl fmt::Display for RevisionSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} ({})", self.provider, self.digest.short(), self.contents)
+        write!(
+            f,
+            "{} {} ({})",
+            self.provider,
+            self.digest.short(),
+            self.contents
+        )
     }
 }
 
 impl ReconcilePass {
     /// Returns whether there is nothing to publish or to log.
     pub(super) fn is_empty(&self) -> bool {
-        let nothing_new = self.loaded.is_empty() && self.replaced.is_empty() && self.removed.is_empty();
+        let nothing_new =
+            self.loaded.is_empty() && self.replaced.is_empty() && self.removed.is_empty();
         nothing_new
             && self.rejected.is_empty()
             && self.pending_approvals.is_empty()
@@ -100,13 +123,23 @@ impl ReconcilePass {
         let outcomes: [(_, Vec<String>); 5] = [
             ("loaded", self.loaded.iter().map(revision).collect()),
             ("replaced", self.replaced.iter().map(revision).collect()),
-            ("pending-approval", self.pending_approvals.iter().map(pending).collect()),
+            (
+                "pending-approval",
+                self.pending_approvals.iter().map(pending).collect(),
+            ),
             ("rejected", self.rejected.iter().map(rejected).collect()),
-            ("removed", self.removed.iter().map(ToString::to_string).collect()),
+            (
+                "removed",
+                self.removed.iter().map(ToString::to_string).collect(),
+            ),
         ];
         for (outcome, details) in outcomes.iter().filter(|(_, details)| !details.is_empty()) {
             let team = Some(team.as_str());
-            audit.record(&AuditEvent { team, details, ..AuditEvent::new("components", outcome) });
+            audit.record(&AuditEvent {
+                team,
+                details,
+                ..AuditEvent::new("components", outcome)
+            });
         }
     }
 
@@ -131,13 +164,26 @@ impl ReconcilePass {
 impl fmt::Display for ReconcilePass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = self.problems.clone();
-        let loaded = self.loaded.iter().map(|revision| format!("loaded {revision}"));
+        let loaded = self
+            .loaded
+            .iter()
+            .map(|revision| format!("loaded {revision}"));
         parts.extend(shorten(loaded, MAX_PARTS, "loaded"));
-        let replaced = self.replaced.iter().map(|revision| format!("replaced {revision}"));
+        let replaced = self
+            .replaced
+            .iter()
+            .map(|revision| format!("replaced {revision}"));
         parts.extend(shorten(replaced, MAX_PARTS, "replaced"));
-        let rejected = self.rejected.iter().map(|line| format!("rejected {}: {}", line.origin, line.reason));
+        let rejected = self
+            .rejected
+            .iter()
+            .map(|line| format!("rejected {}: {}", line.origin, line.reason));
         parts.extend(shorten(rejected, MAX_PARTS, "rejected"));
-        parts.extend(shorten(self.pending_approvals.iter(), MAX_PARTS, "pending approvals"));
+        parts.extend(shorten(
+            self.pending_approvals.iter(),
+            MAX_PARTS,
+            "pending approvals",
+        ));
         let removed = self.removed.iter().map(|name| format!("removed {name}"));
         parts.extend(shorten(removed, MAX_PARTS, "removed"));
         let resolved = self.resolved.iter().map(|name| format!("resolved: {name}"));
@@ -149,7 +195,11 @@ impl fmt::Display for ReconcilePass {
         }
         f.write_str(&parts.join("; "))?;
         // A pass that only scanned has no duration.
-        if self.duration.is_zero() { Ok(()) } else { write!(f, " (in {:.1?})", self.duration) }
+        if self.duration.is_zero() {
+            Ok(())
+        } else {
+            write!(f, " (in {:.1?})", self.duration)
+        }
     }
 }
 
@@ -174,10 +224,20 @@ mod tests {
             duration: Duration::from_millis(12),
             ..ReconcilePass::default()
         };
-        assert_eq!(pass.to_string(), "rejected c.wasm: the file is empty; removed a (in 12.0ms)");
+        assert_eq!(
+            pass.to_string(),
+            "rejected c.wasm: the file is empty; removed a (in 12.0ms)"
+        );
         assert_eq!(ReconcilePass::default().to_string(), "no changes");
         let resolved = (0..10_000).map(|n| n.to_string()).collect();
-        let long = ReconcilePass { resolved, ..ReconcilePass::default() }.to_string();
-        assert!(long.starts_with("resolved: 0; ") && long.ends_with("; resolved: 9; and 9990 more resolved"));
+        let long = ReconcilePass {
+            resolved,
+            ..ReconcilePass::default()
+        }
+        .to_string();
+        assert!(
+            long.starts_with("resolved: 0; ")
+                && long.ends_with("; resolved: 9; and 9990 more resolved")
+        );
     }
 }

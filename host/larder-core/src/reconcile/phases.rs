@@ -34,24 +34,67 @@ pub struct LoadPhases {
 impl LoadPhases {
     /// The sum of all phases.
     pub fn total(&self) -> Duration {
-        let Self { detection, settling, queue, reading, checking, compiled_in, linking, probing, .. } = *self;
-        let phases =
-            [detection, settling, queue, reading, checking, compiled_in, linking, probing, self.publishing];
+        let Self {
+            detection,
+            settling,
+            queue,
+            reading,
+            checking,
+            compiled_in,
+            linking,
+            probing,
+            ..
+        } = *self;
+        let phases = [
+            detection,
+            settling,
+            queue,
+            reading,
+            checking,
+            compiled_in,
+            linking,
+            probing,
+            self.publishing,
+        ];
         phases.iter().sum()
     }
 }
 
 impl fmt::Display for LoadPhases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { detection, settling, queue, reading, checking, compiling, compiled_in, .. } = self;
-        let Self { linking, probing, publishing, .. } = self;
-        write!(f, "{:.1?}: detection {detection:.1?}, settling {settling:.1?}, ", self.total())?;
-        write!(f, "queue {queue:.1?}, reading {reading:.1?}, checking {checking:.1?}, ")?;
+        let Self {
+            detection,
+            settling,
+            queue,
+            reading,
+            checking,
+            compiling,
+            compiled_in,
+            ..
+        } = self;
+        let Self {
+            linking,
+            probing,
+            publishing,
+            ..
+        } = self;
+        write!(
+            f,
+            "{:.1?}: detection {detection:.1?}, settling {settling:.1?}, ",
+            self.total()
+        )?;
+        write!(
+            f,
+            "queue {queue:.1?}, reading {reading:.1?}, checking {checking:.1?}, "
+        )?;
         match *compiling == CompilePhases::default() {
             true => write!(f, "cached code {compiled_in:.1?}, ")?,
             false => write!(f, "compiling {compiled_in:.1?} ({compiling}), ")?,
         }
-        write!(f, "linking {linking:.1?}, probing {probing:.1?}, publishing {publishing:.1?}")
+        write!(
+            f,
+            "linking {linking:.1?}, probing {probing:.1?}, publishing {publishing:.1?}"
+        )
     }
 }
 
@@ -66,10 +109,18 @@ impl PhaseTimer {
     /// Starts with what a source knows, unless the load is a later attempt.
     pub(super) fn new(detection: Option<Detection>) -> Self {
         let mut phases = LoadPhases::default();
-        if let Some(Detection { delay, settling, at }) = detection {
+        if let Some(Detection {
+            delay,
+            settling,
+            at,
+        }) = detection
+        {
             (phases.detection, phases.settling, phases.queue) = (delay, settling, at.elapsed());
         }
-        Self { last: Instant::now(), phases }
+        Self {
+            last: Instant::now(),
+            phases,
+        }
     }
 
     /// Adds the time since the previous phase to this one.
@@ -93,17 +144,35 @@ mod tests {
     #[test]
     fn display_names_every_phase() {
         let ms = Duration::from_millis;
-        let phases = LoadPhases { detection: ms(21), probing: ms(4), ..LoadPhases::default() };
+        let phases = LoadPhases {
+            detection: ms(21),
+            probing: ms(4),
+            ..LoadPhases::default()
+        };
         let text = phases.to_string();
-        assert!(text.starts_with("25.0ms: detection 21.0ms, settling 0.0ns"), "{text}");
+        assert!(
+            text.starts_with("25.0ms: detection 21.0ms, settling 0.0ns"),
+            "{text}"
+        );
         assert!(
             text.contains("cached code 0.0ns") && text.ends_with("probing 4.0ms, publishing 0.0ns"),
             "{text}"
         );
-        let compiling = CompilePhases { compile: ms(7), reused: 3, compiled: 1, ..CompilePhases::default() };
-        let text = LoadPhases { compiling, compiled_in: ms(9), ..phases }.to_string();
+        let compiling = CompilePhases {
+            compile: ms(7),
+            reused: 3,
+            compiled: 1,
+            ..CompilePhases::default()
+        };
+        let text = LoadPhases {
+            compiling,
+            compiled_in: ms(9),
+            ..phases
+        }
+        .to_string();
         assert!(
-            text.contains("compiling 9.0ms (queue") && text.contains("3 functions reused, 1 compiled"),
+            text.contains("compiling 9.0ms (queue")
+                && text.contains("3 functions reused, 1 compiled"),
             "{text}"
         );
     }

@@ -55,7 +55,10 @@ impl<K: Ord + Clone> RateLimiter<K> {
     pub(super) fn next_due(&self) -> Duration {
         let now = Instant::now();
         let waiting = self.0.values().filter(|(_, is_waiting)| *is_waiting);
-        waiting.map(|(last, _)| (*last + MIN_INTERVAL).saturating_duration_since(now)).min().unwrap_or(NEVER)
+        waiting
+            .map(|(last, _)| (*last + MIN_INTERVAL).saturating_duration_since(now))
+            .min()
+            .unwrap_or(NEVER)
     }
 }
 
@@ -73,6 +76,9 @@ mod tests {
         assert_eq!((started, limiter.take_due().len()), (1, 0));
         assert!(limiter.next_due() <= MIN_INTERVAL);
         tokio::time::advance(limiter.next_due()).await;
-        assert_eq!((limiter.take_due(), limiter.take_due()), (vec![provider], vec![]));
+        assert_eq!(
+            (limiter.take_due(), limiter.take_due()),
+            (vec![provider], vec![])
+        );
     }
 }

@@ -18,7 +18,11 @@ pub(super) struct ReplicaReports {
 
 impl Default for ReplicaReports {
     fn default() -> Self {
-        Self { replicas: Arc::new(Single), updated: RateLimiter::default(), lists: RateLimiter::default() }
+        Self {
+            replicas: Arc::new(Single),
+            updated: RateLimiter::default(),
+            lists: RateLimiter::default(),
+        }
     }
 }
 
@@ -26,14 +30,17 @@ impl ReplicaReports {
     /// Tells that a provider reported an update of this URI, at once or after the minimum interval.
     pub(super) fn updated(&mut self, uri: &Uri) {
         if self.updated.request(uri) {
-            self.replicas.publish(ReplicaEvent::Signalled { uri: uri.clone() });
+            self.replicas
+                .publish(ReplicaEvent::Signalled { uri: uri.clone() });
         }
     }
 
     /// Tells that a provider reported a change of its lists.
     pub(super) fn list_changed(&mut self, provider: &ProviderName) {
         if self.lists.request(provider) {
-            self.replicas.publish(ReplicaEvent::ListChanged { provider: provider.clone() });
+            self.replicas.publish(ReplicaEvent::ListChanged {
+                provider: provider.clone(),
+            });
         }
     }
 
@@ -43,7 +50,8 @@ impl ReplicaReports {
             self.replicas.publish(ReplicaEvent::Signalled { uri });
         }
         for provider in self.lists.take_due() {
-            self.replicas.publish(ReplicaEvent::ListChanged { provider });
+            self.replicas
+                .publish(ReplicaEvent::ListChanged { provider });
         }
     }
 

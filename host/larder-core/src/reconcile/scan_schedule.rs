@@ -17,7 +17,11 @@ pub(super) struct ScanSchedule {
 
 impl ScanSchedule {
     pub(super) fn new(interval: Duration) -> Self {
-        Self { interval, next_scan: Instant::now(), last_scan_failed: false }
+        Self {
+            interval,
+            next_scan: Instant::now(),
+            last_scan_failed: false,
+        }
     }
 
     /// Schedules a scan soon, because something may have changed.
@@ -41,7 +45,11 @@ impl ScanSchedule {
     /// without a successful scan, so after a failed one it does not count: it would only cause one scan right
     /// after the other.
     pub(super) fn next_scan_at(&self, retry: Duration) -> Instant {
-        if self.last_scan_failed { self.next_scan } else { self.next_scan.min(Instant::now() + retry) }
+        if self.last_scan_failed {
+            self.next_scan
+        } else {
+            self.next_scan.min(Instant::now() + retry)
+        }
     }
 
     fn scan_within(&mut self, time: Duration) {
@@ -57,11 +65,15 @@ mod tests {
     async fn a_failed_scan_is_not_repeated_immediately() {
         let interval = Duration::from_secs(60);
         let mut schedule = ScanSchedule::new(interval);
-        let is_soon =
-            |schedule: &ScanSchedule| schedule.next_scan_at(Duration::ZERO) < Instant::now() + interval / 2;
+        let is_soon = |schedule: &ScanSchedule| {
+            schedule.next_scan_at(Duration::ZERO) < Instant::now() + interval / 2
+        };
         schedule.scan_started();
         schedule.scan_finished(true, None);
-        assert!(is_soon(&schedule), "a failed load is retried when it is due");
+        assert!(
+            is_soon(&schedule),
+            "a failed load is retried when it is due"
+        );
         schedule.scan_started();
         schedule.scan_finished(false, None);
         assert!(!is_soon(&schedule));

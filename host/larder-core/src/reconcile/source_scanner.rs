@@ -29,8 +29,16 @@ struct ScanWorker {
 
 impl SourceScanner {
     pub(super) fn new(desired_state: DesiredState, drain: Drain) -> Self {
-        let worker = ScanWorker { desired_state, watcher: None };
-        Self { worker: Some(worker), running_scan: None, wake: None, drain }
+        let worker = ScanWorker {
+            desired_state,
+            watcher: None,
+        };
+        Self {
+            worker: Some(worker),
+            running_scan: None,
+            wake: None,
+            drain,
+        }
     }
 
     /// Registers what triggers a scan, with the next scan. The triggers notify `wake`.
@@ -55,7 +63,9 @@ impl SourceScanner {
 
     /// Waits for the running scan. Cancel safe.
     pub(super) async fn finished(&mut self) -> DesiredComponents {
-        let Some(running) = &mut self.running_scan else { return pending().await };
+        let Some(running) = &mut self.running_scan else {
+            return pending().await;
+        };
         let ended = running.await;
         self.running_scan = None;
         match ended.map_err(tokio::task::JoinError::try_into_panic) {

@@ -37,12 +37,17 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn is_loading(&self) -> bool {
-        self.components.values().any(|component| component.loading.is_some())
+        self.components
+            .values()
+            .any(|component| component.loading.is_some())
     }
 
     /// Sets what the providers answered for that were served before the start.
     pub(super) fn set_last_offers(&mut self, last_offers: OfferRecords) {
-        self.last_offers = last_offers.into_iter().map(|(name, record)| (name, Arc::new(record))).collect();
+        self.last_offers = last_offers
+            .into_iter()
+            .map(|(name, record)| (name, Arc::new(record)))
+            .collect();
     }
 
     /// Whether the sources were read since the start.
@@ -54,44 +59,78 @@ impl State {
     /// moment, if they were served before the start.
     pub(super) fn awaited(&self) -> Vec<&str> {
         let is_awaited = |(name, component): &(&String, &ComponentState)| {
-            let is_retried = component.failed.as_ref().is_some_and(|failed| failed.retry.is_some());
+            let is_retried = component
+                .failed
+                .as_ref()
+                .is_some_and(|failed| failed.retry.is_some());
             let is_known = self.last_offers.contains_key(*name);
             component.serving.is_none() && (component.loading.is_some() || is_retried && is_known)
         };
-        self.components.iter().filter(is_awaited).map(|(_, component)| component.origin.as_str()).collect()
+        self.components
+            .iter()
+            .filter(is_awaited)
+            .map(|(_, component)| component.origin.as_str())
+            .collect()
     }
 
     /// Returns the providers that were served before the start and are not served yet.
     fn unavailable(&self) -> Vec<UnavailableProvider> {
         let unavailable = |(name, record): (&String, &Arc<OfferRecord>)| {
-            let failed = self.components.get(name).and_then(|component| component.failed.as_ref());
-            let retry_at = failed.and_then(|failed| failed.retry).map(|retry| retry.due_at());
+            let failed = self
+                .components
+                .get(name)
+                .and_then(|component| component.failed.as_ref());
+            let retry_at = failed
+                .and_then(|failed| failed.retry)
+                .map(|retry| retry.due_at());
             let provider = ProviderName::parse(name).ok()?;
-            Some(UnavailableProvider { provider, record: record.clone(), retry_at })
+            Some(UnavailableProvider {
+                provider,
+                record: record.clone(),
+                retry_at,
+            })
         };
         self.last_offers.iter().filter_map(unavailable).collect()
     }
 
     /// Returns what the served revisions answer for, by provider.
     pub(super) fn offers(&self) -> OfferRecords {
-        let serving = self.components.values().filter_map(|component| component.serving.as_ref());
-        serving.map(|serving| (serving.offer.name().to_string(), OfferRecord::of(&serving.offer))).collect()
+        let serving = self
+            .components
+            .values()
+            .filter_map(|component| component.serving.as_ref());
+        serving
+            .map(|serving| {
+                (
+                    serving.offer.name().to_string(),
+                    OfferRecord::of(&serving.offer),
+                )
+            })
+            .collect()
     }
 
     /// Returns the origins of the components that are loading.
     pub(super) fn loading(&self) -> Vec<&str> {
-        let loading = self.components.values().filter(|component| component.loading.is_some());
+        let loading = self
+            .components
+            .values()
+            .filter(|component| component.loading.is_some());
         loading.map(|component| component.origin.as_str()).collect()
     }
 
     /// Ends all loads. Their providers may take long, and nothing waits for them any more.
     pub(super) fn cancel_loads(&mut self) {
-        self.components.values_mut().for_each(ComponentState::cancel_load);
+        self.components
+            .values_mut()
+            .for_each(ComponentState::cancel_load);
     }
 
     /// Records that the own calls of a provider began.
     pub(super) fn mark_probing(&mut self, name: &str, id: u64) {
-        let load = self.components.get_mut(name).and_then(|component| component.loading.as_mut());
+        let load = self
+            .components
+            .get_mut(name)
+            .and_then(|component| component.loading.as_mut());
         if let Some(load) = load.filter(|load| load.id == id) {
             load.probing_since = Some(Instant::now());
         }
@@ -100,8 +139,13 @@ impl State {
     /// Returns when the own calls of all loading providers will have had this much time. `None` while a component is
     /// still read or compiled.
     pub(super) fn own_calls_end(&self, time: Duration) -> Option<Instant> {
-        let loads = self.components.values().filter_map(|component| component.loading.as_ref());
-        let since = loads.map(|load| load.probing_since).reduce(|one, other| Some(one?.max(other?)));
+        let loads = self
+            .components
+            .values()
+            .filter_map(|component| component.loading.as_ref());
+        let since = loads
+            .map(|load| load.probing_since)
+            .reduce(|one, other| Some(one?.max(other?)));
         Some(since?? + time)
     }
 
@@ -115,34 +159,58 @@ impl State {
         if desired.source_error.is_none() && desired.artifact_error.is_none() {
             self.knows_components = true;
             let before = self.last_offers.len();
-            self.last_offers.retain(|name, _| desired.names.contains(name));
+            self.last_offers
+                .retain(|name, _| desired.names.contains(name));
             pass.unavailable_changed |= self.last_offers.len() != before;
         }
-        let components = desired.components.iter().map(|desired| &desired.artifact.name);
+        let components = desired
+            .components
+            .iter()
+            .map(|desired| &desired.artifact.name);
         let desired: BTreeSet<_> = components.chain(&desired.unknown).collect();
         self.components.retain(|name, component| {
             let stays = desired.contains(name);
             if !stays {
                 component.cancel_load();
-                pass.removed.extend(component.serving.as_ref().map(|serving| serving.offer.name().clone()));
-                pass.resolved.extend(component.has_problem().then(|| name.clone()));
+                pass.removed.extend(
+                    component
+                        .serving
+                        .as_ref()
+                        .map(|serving| serving.offer.name().clone()),
+                );
+                pass.resolved
+                    .extend(component.has_problem().then(|| name.clone()));
             }
             stays
         });
     }
 
     /// Replaces the new artifacts that wait for approval.
-    pub(super) fn set_pending_artifacts(&mut self, pending: Vec<PendingApproval>, pass: &mut ReconcilePass) {
+    pub(super) fn set_pending_artifacts(
+        &mut self,
+        pending: Vec<PendingApproval>,
+        pass: &mut ReconcilePass,
+    ) {
         let before = std::mem::replace(&mut self.pending_artifacts, pending);
         let now = &self.pending_artifacts;
-        pass.pending_approvals.extend(now.iter().filter(|one| !before.contains(one)).cloned());
-        let is_resolved = |one: &&PendingApproval| now.iter().all(|other| other.provider != one.provider);
-        pass.resolved.extend(before.iter().filter(is_resolved).map(|one| one.provider.to_string()));
+        pass.pending_approvals
+            .extend(now.iter().filter(|one| !before.contains(one)).cloned());
+        let is_resolved =
+            |one: &&PendingApproval| now.iter().all(|other| other.provider != one.provider);
+        pass.resolved.extend(
+            before
+                .iter()
+                .filter(is_resolved)
+                .map(|one| one.provider.to_string()),
+        );
     }
 
     /// Starts to load a component, unless that was done for its current state.
     pub(super) fn ensure_loaded(&mut self, desired: DesiredComponent, loader: &Arc<Loader>) {
-        let component = self.components.entry(desired.artifact.name.clone()).or_default();
+        let component = self
+            .components
+            .entry(desired.artifact.name.clone())
+            .or_default();
         let is_retry = component.is_retry_due();
         if component.desired.as_ref() == Some(&desired) && !is_retry {
             return;
@@ -158,7 +226,12 @@ impl State {
         let id = self.last_job_id;
         let has_read = Arc::<AtomicBool>::default();
         let task = loader.start(id, desired, previous, has_read.clone());
-        component.loading = Some(RunningLoad { id, task, has_read, probing_since: None });
+        component.loading = Some(RunningLoad {
+            id,
+            task,
+            has_read,
+            probing_since: None,
+        });
     }
 
     /// Records that a provider reported changed lists.
@@ -171,13 +244,20 @@ impl State {
     /// Starts a list refresh of a provider, whose component stays as it is. If it cannot start now, it is
     /// recorded.
     pub(super) fn refresh_list(&mut self, provider: &ProviderName, loader: &Arc<Loader>) {
-        let Some(component) = self.components.get_mut(provider.as_str()) else { return };
+        let Some(component) = self.components.get_mut(provider.as_str()) else {
+            return;
+        };
         match &component.serving {
             // A load or refresh in progress may have read the lists before the change.
             Some(serving) if component.is_idle() => {
                 self.last_job_id += 1;
                 component.list_refresh.running = Some(self.last_job_id);
-                let Serving { offer, revision, requests, .. } = serving;
+                let Serving {
+                    offer,
+                    revision,
+                    requests,
+                    ..
+                } = serving;
                 loader.refresh_list(
                     self.last_job_id,
                     offer.provider.clone(),
@@ -191,19 +271,33 @@ impl State {
 
     /// Returns the providers whose recorded refresh can start now.
     pub(super) fn take_requested_refreshes(&mut self) -> Vec<ProviderName> {
-        let idle = |component: &&mut ComponentState| component.list_refresh.requested && component.is_idle();
-        let requested = self.components.values_mut().filter(idle).filter_map(|component| {
-            component.list_refresh.requested = false;
-            component.serving.as_ref().map(|serving| serving.offer.name().clone())
-        });
+        let idle = |component: &&mut ComponentState| {
+            component.list_refresh.requested && component.is_idle()
+        };
+        let requested = self
+            .components
+            .values_mut()
+            .filter(idle)
+            .filter_map(|component| {
+                component.list_refresh.requested = false;
+                component
+                    .serving
+                    .as_ref()
+                    .map(|serving| serving.offer.name().clone())
+            });
         requested.collect()
     }
 
     /// Returns the providers whose failed refresh is due for a retry.
     pub(super) fn take_due_list_retries(&mut self) -> Vec<ProviderName> {
         let mut due = Vec::new();
-        for component in self.components.values_mut().filter(|component| component.can_refresh_list()) {
-            if let (Some(retry), Some(serving)) = (&mut component.list_refresh.retry, &component.serving)
+        for component in self
+            .components
+            .values_mut()
+            .filter(|component| component.can_refresh_list())
+        {
+            if let (Some(retry), Some(serving)) =
+                (&mut component.list_refresh.retry, &component.serving)
                 && retry.is_due()
             {
                 // Counts as one attempt, even if the rate limit delays it.
@@ -216,13 +310,18 @@ impl State {
 
     /// Returns the time until the next refresh retry.
     pub(super) fn next_list_retry(&self) -> Duration {
-        let waiting = self.components.values().filter(|component| component.can_refresh_list());
+        let waiting = self
+            .components
+            .values()
+            .filter(|component| component.can_refresh_list());
         time_until_first(waiting.filter_map(|component| component.list_refresh.retry))
     }
 
     /// Applies a result. Results of loads that were superseded are ignored.
     pub(super) fn apply(&mut self, result: LoadResult, pass: &mut ReconcilePass) {
-        let Some(component) = self.components.get_mut(&result.name) else { return };
+        let Some(component) = self.components.get_mut(&result.name) else {
+            return;
+        };
         match result.job {
             LoadJob::Load(id) if component.loading.as_ref().is_some_and(|load| load.id == id) => {
                 component.loading = None;
@@ -231,7 +330,8 @@ impl State {
             LoadJob::RefreshList(id) if component.list_refresh.running == Some(id) => {
                 component.list_refresh.running = None;
                 // Another revision is served by now.
-                if component.serving.as_ref().map(|serving| &serving.revision) != result.revision() {
+                if component.serving.as_ref().map(|serving| &serving.revision) != result.revision()
+                {
                     return;
                 }
             }
@@ -242,7 +342,10 @@ impl State {
         let is_list_refresh = matches!(result.job, LoadJob::RefreshList(_));
         let phases = result.timer.map(|timer| timer.phases);
         if !result.still_permitted
-            && matches!(result.outcome, Outcome::PendingApproval(_) | Outcome::Rejected(..))
+            && matches!(
+                result.outcome,
+                Outcome::PendingApproval(_) | Outcome::Rejected(..)
+            )
         {
             component.withdraw(pass);
         }
@@ -250,16 +353,24 @@ impl State {
         let is_verified = matches!(result.job, LoadJob::Load(_))
             && matches!(result.outcome, Outcome::Unchanged(_) | Outcome::Offer(_));
         match result.outcome {
-            Outcome::Unchanged(revision) => {
-                pass.resolved.extend(component.resolve_if_serving(&revision).then_some(result.name))
-            }
+            Outcome::Unchanged(revision) => pass.resolved.extend(
+                component
+                    .resolve_if_serving(&revision)
+                    .then_some(result.name),
+            ),
             Outcome::Offer(loaded) => {
                 self.last_offers.remove(&result.name);
                 component.serve(*loaded, is_list_refresh, self.generation, pass);
-                phases.into_iter().for_each(|phases| component.set_phases(phases));
+                phases
+                    .into_iter()
+                    .for_each(|phases| component.set_phases(phases));
             }
             Outcome::Rejected(error, revision) if is_list_refresh => {
-                component.fail_list_refresh(&result.name, &error, revision.map(|revision| revision.digest));
+                component.fail_list_refresh(
+                    &result.name,
+                    &error,
+                    revision.map(|revision| revision.digest),
+                );
             }
             Outcome::Rejected(error, revision) => component.fail(&error, revision, pass),
             Outcome::PendingApproval(approval) => component.wait_for_approval(approval, pass),
@@ -271,33 +382,52 @@ impl State {
 
     /// Returns, by provider, the imports of the served revisions that reach outside the sandbox.
     pub(super) fn imports(&self) -> Imports {
-        let serving = self.components.values().filter_map(|component| component.serving.as_ref());
+        let serving = self
+            .components
+            .values()
+            .filter_map(|component| component.serving.as_ref());
         let imports = |requests: &BTreeSet<String>| {
-            requests.iter().filter(|line| line.starts_with("import ")).cloned().collect()
+            requests
+                .iter()
+                .filter(|line| line.starts_with("import "))
+                .cloned()
+                .collect()
         };
-        serving.map(|serving| (serving.offer.name().to_string(), imports(&serving.requests))).collect()
+        serving
+            .map(|serving| (serving.offer.name().to_string(), imports(&serving.requests)))
+            .collect()
     }
 
     /// Returns the time until a failed load is retried.
     pub(super) fn next_load_retry(&self) -> Duration {
-        let waiting = self.components.values().filter(|component| component.loading.is_none());
+        let waiting = self
+            .components
+            .values()
+            .filter(|component| component.loading.is_none());
         time_until_first(waiting.filter_map(|component| component.failed.as_ref()?.retry))
     }
 
     /// Returns what operators see of the components.
     pub(super) fn reports(&self) -> Vec<ComponentReport> {
-        self.components.iter().map(|(name, component)| component.report(name)).collect()
+        self.components
+            .iter()
+            .map(|(name, component)| component.report(name))
+            .collect()
     }
 
     pub(super) fn catalog(&self) -> Catalog {
         let components = || self.components.values();
-        let offers = components().filter_map(|component| Some(component.serving.as_ref()?.offer.clone()));
+        let offers =
+            components().filter_map(|component| Some(component.serving.as_ref()?.offer.clone()));
         let rejected =
             components().filter_map(|component| Some(component.failed.as_ref()?.rejection.clone()));
         let pending = components().filter_map(|component| component.pending_approval.clone());
-        let withheld = components().filter_map(|component| component.serving.as_ref()?.withheld.clone());
+        let withheld =
+            components().filter_map(|component| component.serving.as_ref()?.withheld.clone());
         let withheld = withheld.filter(PendingApproval::is_pending);
-        let pending = pending.chain(withheld).chain(self.pending_artifacts.iter().cloned());
+        let pending = pending
+            .chain(withheld)
+            .chain(self.pending_artifacts.iter().cloned());
         let catalog = Catalog::new(offers.collect(), rejected.collect(), pending.collect());
         catalog.with_unavailable(self.unavailable())
     }

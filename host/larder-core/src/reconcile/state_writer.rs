@@ -34,7 +34,14 @@ pub(super) struct StateWriter {
 
 impl StateWriter {
     pub(super) fn new(approvals: Approvals, team: TeamName, drain: Drain) -> Self {
-        Self { approvals, team, drain, queued: None, writing: None, last_error: None }
+        Self {
+            approvals,
+            team,
+            drain,
+            queued: None,
+            writing: None,
+            last_error: None,
+        }
     }
 
     /// Queues a state for writing. It replaces a queued one.
@@ -48,7 +55,9 @@ impl StateWriter {
         if self.writing.is_some() {
             return;
         }
-        let Some(state) = self.queued.take() else { return };
+        let Some(state) = self.queued.take() else {
+            return;
+        };
         let (approvals, team, copy) = (self.approvals.clone(), self.team.clone(), state.clone());
         self.start(state, move || {
             let recorded = approvals.record_served(&team, &copy.served, &copy.offers);
@@ -77,7 +86,9 @@ impl StateWriter {
     /// Waits for the running write, then starts the queued one. A failed write waits for the next pass.
     /// Cancel safe.
     pub(super) async fn finished(&mut self) {
-        let Some((_, writing)) = &mut self.writing else { return pending().await };
+        let Some((_, writing)) = &mut self.writing else {
+            return pending().await;
+        };
         let ended = writing.await;
         let state = self.writing.take().map(|(state, _)| state);
         let last_error = match ended {
@@ -113,14 +124,27 @@ mod tests {
     async fn flush_retries_a_failed_write() {
         let folder = tempfile::TempDir::new().unwrap();
         let approvals = Approvals::new(&folder.path().join("state"), folder.path());
-        let mut writer = StateWriter::new(approvals.clone(), TeamName::default_team(), Drain::new());
+        let mut writer =
+            StateWriter::new(approvals.clone(), TeamName::default_team(), Drain::new());
         let served = Imports::from([("a".to_owned(), ["import wasi:x".to_owned()].into())]);
         let offers = OfferRecords::new();
-        writer.start(PersistedState { pending: vec![], served, offers }, || panic!("a defect"));
+        writer.start(
+            PersistedState {
+                pending: vec![],
+                served,
+                offers,
+            },
+            || panic!("a defect"),
+        );
         writer.finished().await;
         assert!(writer.queued.is_some());
         writer.flush().await;
         let a = larder_model::name::ProviderName::parse("a").unwrap();
-        assert!(approvals.last_served(&TeamName::default_team(), &a).unwrap().is_some());
+        assert!(
+            approvals
+                .last_served(&TeamName::default_team(), &a)
+                .unwrap()
+                .is_some()
+        );
     }
 }

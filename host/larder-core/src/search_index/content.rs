@@ -23,8 +23,15 @@ pub(super) enum Content {
 
 /// Whether the content of an entry may be text, as far as the entry tells.
 pub(super) fn may_be_text(entry: &Entry) -> bool {
-    let Some(mime_type) = &entry.mime_type else { return true };
-    let kind = mime_type.split(['/', ';']).next().unwrap_or_default().trim().to_ascii_lowercase();
+    let Some(mime_type) = &entry.mime_type else {
+        return true;
+    };
+    let kind = mime_type
+        .split(['/', ';'])
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     let is_binary = matches!(kind.as_str(), "image" | "audio" | "video" | "font");
     !is_binary || mime_type.contains("xml") || mime_type.contains("svg")
 }
@@ -39,12 +46,19 @@ pub(super) async fn read(
     let (catalog, name, requested) = (catalog.clone(), offer.name().clone(), uri.clone());
     let may_return = move |content: &Uri| catalog.may_return(&name, &requested, content);
     let request = (offer.own_match(uri), known_version);
-    match offer.provider.read(Permit::for_host(), uri, request, may_return).await {
+    match offer
+        .provider
+        .read(Permit::for_host(), uri, request, may_return)
+        .await
+    {
         Ok(result) => Ok((content(&result, max_bytes), result.version.clone())),
         Err(CallError::NotModified) => Ok((Content::Unchanged, None)),
-        Err(CallError::NotFound | CallError::Denied(_) | CallError::Invalid(_) | CallError::Refused(_)) => {
-            Ok((Content::NeedsCaller, None))
-        }
+        Err(
+            CallError::NotFound
+            | CallError::Denied(_)
+            | CallError::Invalid(_)
+            | CallError::Refused(_),
+        ) => Ok((Content::NeedsCaller, None)),
         Err(error) => Err(error),
     }
 }
@@ -56,7 +70,9 @@ fn content(result: &ReadResult, max_bytes: usize) -> Content {
     }
     let mut text: Option<String> = None;
     for part in result.contents.iter() {
-        let Body::Text(part) = &part.body else { continue };
+        let Body::Text(part) = &part.body else {
+            continue;
+        };
         let text = text.get_or_insert_default();
         if !text.is_empty() {
             text.push('\n');

@@ -63,7 +63,11 @@ impl Plan {
                 reads.extend(planned_read(entry, known.get(&entry.uri), situation));
             }
         }
-        let mut removed: Vec<_> = known.keys().filter(|uri| !listed.contains(uri)).cloned().collect();
+        let mut removed: Vec<_> = known
+            .keys()
+            .filter(|uri| !listed.contains(uri))
+            .cloned()
+            .collect();
         removed.sort();
         Self { reads, removed }
     }
@@ -87,7 +91,9 @@ fn planned_read(
         },
         (Some(_), None) => !was_read,
     };
-    let known_version = known.and_then(|known| known.state.strip_prefix(READ)).map(ToOwned::to_owned);
+    let known_version = known
+        .and_then(|known| known.state.strip_prefix(READ))
+        .map(ToOwned::to_owned);
     is_due.then(|| PlannedRead {
         uri: entry.uri.clone(),
         title: entry.title.clone().unwrap_or_else(|| entry.name.clone()),
@@ -99,11 +105,17 @@ fn planned_read(
 
 /// Returns the state that a provider reports without a read.
 fn state(entry: &Entry, situation: &Situation<'_>) -> Option<String> {
-    let version = situation.versions.get(&entry.uri).or(entry.version.as_ref());
+    let version = situation
+        .versions
+        .get(&entry.uri)
+        .or(entry.version.as_ref());
     let version = version.map(|version| format!("{VERSION}{version}"));
     let modified = || {
         let modified = entry.details.last_modified.as_ref()?;
-        Some(format!("{MODIFIED}{modified} {}", entry.size.map(|size| size.to_string()).unwrap_or_default()))
+        Some(format!(
+            "{MODIFIED}{modified} {}",
+            entry.size.map(|size| size.to_string()).unwrap_or_default()
+        ))
     };
     version.or_else(modified)
 }
@@ -111,8 +123,15 @@ fn state(entry: &Entry, situation: &Situation<'_>) -> Option<String> {
 impl PlannedRead {
     /// Returns the state to store after a read.
     pub(super) fn stored_state(&self, read_version: Option<&str>, needs_caller: bool) -> String {
-        let state = self.state.clone().or_else(|| read_version.map(|version| format!("{READ}{version}")));
-        format!("{}{}", if needs_caller { NEEDS_CALLER } else { "" }, state.unwrap_or_default())
+        let state = self
+            .state
+            .clone()
+            .or_else(|| read_version.map(|version| format!("{READ}{version}")));
+        format!(
+            "{}{}",
+            if needs_caller { NEEDS_CALLER } else { "" },
+            state.unwrap_or_default()
+        )
     }
 
     /// Whether the stored state tells whether the content changed.
@@ -145,8 +164,14 @@ mod tests {
     }
 
     fn known(states: &[(&str, &str)]) -> HashMap<Uri, KnownDocument> {
-        let document = |state: &str| KnownDocument { state: state.into(), is_searchable: true };
-        states.iter().map(|(text, state)| (uri(text), document(state))).collect()
+        let document = |state: &str| KnownDocument {
+            state: state.into(),
+            is_searchable: true,
+        };
+        states
+            .iter()
+            .map(|(text, state)| (uri(text), document(state)))
+            .collect()
     }
 
     /// Returns what is read and what is removed.
@@ -156,14 +181,24 @@ mod tests {
         situation: &Situation<'_>,
     ) -> (String, String) {
         let Plan { reads, removed } = Plan::new(entries.iter(), known, situation);
-        let join = |uris: Vec<&Uri>| uris.into_iter().map(Uri::as_str).collect::<Vec<_>>().join(" ");
-        (join(reads.iter().map(|read| &read.uri).collect()), join(removed.iter().collect()))
+        let join = |uris: Vec<&Uri>| {
+            uris.into_iter()
+                .map(Uri::as_str)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        (
+            join(reads.iter().map(|read| &read.uri).collect()),
+            join(removed.iter().collect()),
+        )
     }
 
     #[test]
     fn reads_what_is_new_or_changed() {
-        let (none, read) =
-            (HashSet::new(), HashSet::from([uri("x:unversioned"), uri("x:denied"), uri("x:failed")]));
+        let (none, read) = (
+            HashSet::new(),
+            HashSet::from([uri("x:unversioned"), uri("x:denied"), uri("x:failed")]),
+        );
         let updated = HashSet::from([uri("x:same")]);
         let situation = |updated, already_read, is_full| Situation {
             versions: HashMap::from([(uri("x:asked"), "2".to_owned())]),
@@ -179,7 +214,10 @@ mod tests {
             entry("x:denied", Some("1")),
             entry("x:failed", Some("1")),
             entry("x:new", Some("1")),
-            Entry { mime_type: Some("image/png".into()), ..entry("x:image", Some("1")) },
+            Entry {
+                mime_type: Some("image/png".into()),
+                ..entry("x:image", Some("1"))
+            },
         ];
         let stored = known(&[
             ("x:same", "version 1"),
@@ -193,11 +231,18 @@ mod tests {
             let (reads, removed) = planned(&entries, &stored, &situation);
             assert_eq!((reads.as_str(), removed.as_str()), (expected, "x:gone"));
         };
-        check(situation(&none, &none, false), "x:changed x:asked x:unversioned x:denied x:failed x:new");
+        check(
+            situation(&none, &none, false),
+            "x:changed x:asked x:unversioned x:denied x:failed x:new",
+        );
         check(situation(&none, &read, false), "x:changed x:asked x:new");
         check(situation(&updated, &read, true), "x:same x:changed x:asked");
         let plan = Plan::new(entries.iter(), &stored, &situation(&none, &none, false));
-        let unversioned = plan.reads.iter().find(|read| read.uri == uri("x:unversioned")).unwrap();
+        let unversioned = plan
+            .reads
+            .iter()
+            .find(|read| read.uri == uri("x:unversioned"))
+            .unwrap();
         assert_eq!(unversioned.known_version.as_deref(), Some("7"));
         assert_eq!(unversioned.stored_state(Some("8"), false), "read 8");
         assert_eq!(unversioned.stored_state(None, true), "needs-caller ");

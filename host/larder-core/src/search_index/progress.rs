@@ -36,7 +36,10 @@ struct Running {
 impl IndexProgress {
     /// Creates the progress of an index that nothing updates yet.
     pub fn new(index: Option<Arc<dyn TextIndex>>) -> Self {
-        Self { index, running: Arc::default() }
+        Self {
+            index,
+            running: Arc::default(),
+        }
     }
 
     /// Returns the index.
@@ -46,11 +49,20 @@ impl IndexProgress {
 
     /// Returns the progress of each provider whose text is indexed.
     pub fn providers(&self) -> BTreeMap<ProviderName, ProviderProgress> {
-        let usage = self.index.as_ref().map(|index| index.usage()).unwrap_or_default();
+        let usage = self
+            .index
+            .as_ref()
+            .map(|index| index.usage())
+            .unwrap_or_default();
         let of = |(name, running): (&ProviderName, &Running)| {
             let used = usage.get(name).copied().unwrap_or_default();
             let Running { pending, error } = running.clone();
-            let progress = ProviderProgress { documents: used.documents, bytes: used.bytes, pending, error };
+            let progress = ProviderProgress {
+                documents: used.documents,
+                bytes: used.bytes,
+                pending,
+                error,
+            };
             (name.clone(), progress)
         };
         self.lock().iter().map(of).collect()
@@ -67,22 +79,40 @@ impl IndexProgress {
     /// Deletes what is stored of a provider, and returns how much it was. If the provider is still indexed, it is read
     /// again later.
     pub async fn forget(&self, provider: &ProviderName) -> Result<Usage, IndexError> {
-        let Some(index) = self.existing().await? else { return Ok(Usage::default()) };
-        let Some(usage) = index.usage().get(provider).copied() else { return Ok(Usage::default()) };
-        index.apply(vec![Change::RemoveProvider(provider.clone())]).await?;
+        let Some(index) = self.existing().await? else {
+            return Ok(Usage::default());
+        };
+        let Some(usage) = index.usage().get(provider).copied() else {
+            return Ok(Usage::default());
+        };
+        index
+            .apply(vec![Change::RemoveProvider(provider.clone())])
+            .await?;
         Ok(usage)
     }
 
     /// Deletes everything that is stored.
     pub async fn forget_all(&self) -> Result<(), IndexError> {
-        let Some(index) = self.existing().await? else { return Ok(()) };
-        let all: Vec<_> = index.usage().into_keys().map(Change::RemoveProvider).collect();
-        if all.is_empty() { Ok(()) } else { index.apply(all).await }
+        let Some(index) = self.existing().await? else {
+            return Ok(());
+        };
+        let all: Vec<_> = index
+            .usage()
+            .into_keys()
+            .map(Change::RemoveProvider)
+            .collect();
+        if all.is_empty() {
+            Ok(())
+        } else {
+            index.apply(all).await
+        }
     }
 
     /// Opens the index, if there is one and something is stored in it.
     async fn existing(&self) -> Result<Option<&Arc<dyn TextIndex>>, IndexError> {
-        let Some(index) = &self.index else { return Ok(None) };
+        let Some(index) = &self.index else {
+            return Ok(None);
+        };
         Ok(index.open_existing().await?.then_some(index))
     }
 

@@ -85,7 +85,10 @@ impl ProviderWork {
         if self.planned_for == Some(now) {
             return;
         }
-        if self.planned_for.is_none_or(|(revision, _)| revision != now.0) {
+        if self
+            .planned_for
+            .is_none_or(|(revision, _)| revision != now.0)
+        {
             self.already_read.clear();
             self.failed.clear();
             self.retry.succeeded();
@@ -136,9 +139,14 @@ impl ProviderWork {
         if !is_idle {
             return self.retry.at();
         }
-        let after = |last: Option<Instant>, time| last.map_or_else(Instant::now, |last| last + time);
+        let after =
+            |last: Option<Instant>, time| last.map_or_else(Instant::now, |last| last + time);
         let next = after(self.checked, VERSION_INTERVAL).min(after(self.read_all, READ_INTERVAL));
-        let next = if self.failed.is_empty() { next } else { next.min(self.retry_reads.at()) };
+        let next = if self.failed.is_empty() {
+            next
+        } else {
+            next.min(self.retry_reads.at())
+        };
         next.max(self.retry.at())
     }
 
@@ -151,7 +159,10 @@ impl ProviderWork {
             self.make_plan(turn).await?;
         }
         let read = self.read_batch(turn).await;
-        turn.progress.set_pending(turn.offer.name(), self.reads.as_ref().map_or(0, VecDeque::len));
+        turn.progress.set_pending(
+            turn.offer.name(),
+            self.reads.as_ref().map_or(0, VecDeque::len),
+        );
         read?;
         self.retry.succeeded();
         if self.reads.as_ref().is_some_and(VecDeque::is_empty) {
@@ -164,10 +175,13 @@ impl ProviderWork {
     async fn skip_personal(&mut self, turn: &Turn<'_>) -> Result<(), TurnError> {
         let name = turn.offer.name();
         if turn.index.usage().contains_key(name) {
-            turn.index.apply(vec![Change::RemoveProvider(name.clone())]).await?;
+            turn.index
+                .apply(vec![Change::RemoveProvider(name.clone())])
+                .await?;
         }
         self.reads = Some(VecDeque::new());
-        (self.is_outdated, self.checked, self.read_all) = (false, Some(Instant::now()), Some(Instant::now()));
+        (self.is_outdated, self.checked, self.read_all) =
+            (false, Some(Instant::now()), Some(Instant::now()));
         let message = "its list depends on the caller, so its content is not indexed";
         turn.progress.set_error(name, Some(message.into()));
         Ok(())
@@ -185,10 +199,19 @@ impl ProviderWork {
             self.failed.clear();
         }
         let own = |entry: &&Arc<Entry>| {
-            catalog.by_uri(entry.uri.as_str()).is_some_and(|owner| Arc::ptr_eq(owner, offer))
+            catalog
+                .by_uri(entry.uri.as_str())
+                .is_some_and(|owner| Arc::ptr_eq(owner, offer))
         };
-        let entries: Vec<&Entry> = offer.entries.iter().filter(own).map(AsRef::as_ref).collect();
-        let versions = versions(offer, &entries).await.map_err(TurnError::Provider)?;
+        let entries: Vec<&Entry> = offer
+            .entries
+            .iter()
+            .filter(own)
+            .map(AsRef::as_ref)
+            .collect();
+        let versions = versions(offer, &entries)
+            .await
+            .map_err(TurnError::Provider)?;
         self.checked = Some(now);
         let known = turn.index.known(offer.name()).await?;
         let already_read = self.already_read.union(&self.failed).cloned().collect();
@@ -202,7 +225,9 @@ impl ProviderWork {
         self.planned_updates = std::mem::take(&mut self.updated);
         if !plan.removed.is_empty() {
             let remove = |uri| Change::Remove(offer.name().clone(), uri);
-            turn.index.apply(plan.removed.into_iter().map(remove).collect()).await?;
+            turn.index
+                .apply(plan.removed.into_iter().map(remove).collect())
+                .await?;
         }
         turn.progress.set_pending(offer.name(), plan.reads.len());
         self.reads = Some(plan.reads);
@@ -225,7 +250,9 @@ impl ProviderWork {
             match turn.drain.run_until_stopping(content).await {
                 // What was read is stored, so that it is not read again after the restart.
                 None => break,
-                Some(Ok((content, version))) => self.add(&mut batch, turn.offer, &read, content, version),
+                Some(Ok((content, version))) => {
+                    self.add(&mut batch, turn.offer, &read, content, version)
+                }
                 Some(Err(error)) => {
                     if let Err(error) = self.read_failed(read, error) {
                         ended = Err(TurnError::Provider(error));
@@ -278,7 +305,11 @@ impl ProviderWork {
         }
         self.last_error = Some(format!("cannot read {}: {error}", read.uri));
         self.failed.insert(read.uri);
-        if self.failed.len().is_multiple_of(MAX_FAILED_READS) { Err(error) } else { Ok(()) }
+        if self.failed.len().is_multiple_of(MAX_FAILED_READS) {
+            Err(error)
+        } else {
+            Ok(())
+        }
     }
 
     fn plan_finished(&mut self, turn: &Turn<'_>) {
@@ -290,7 +321,8 @@ impl ProviderWork {
             self.retry_reads.failed(VERSION_INTERVAL / 2);
         }
         let failed = self.last_error.take().filter(|_| !self.failed.is_empty());
-        let failed = failed.map(|error| format!("{} resources cannot be read; {error}", self.failed.len()));
+        let failed =
+            failed.map(|error| format!("{} resources cannot be read; {error}", self.failed.len()));
         let full = (self.is_full || turn.index.is_full()).then(|| {
             "the full-text index of the team is full, so some resources cannot be found by their content"
                 .to_owned()
@@ -311,7 +343,10 @@ impl ProviderWork {
             _ => Duration::ZERO,
         };
         self.retry.failed(at_least);
-        turn.progress.set_error(turn.offer.name(), Some(format!("cannot be read now: {error}")));
+        turn.progress.set_error(
+            turn.offer.name(),
+            Some(format!("cannot be read now: {error}")),
+        );
     }
 }
 
@@ -324,7 +359,11 @@ async fn versions(offer: &Offer, entries: &[&Entry]) -> Result<HashMap<Uri, Stri
     for chunk in entries.chunks(MAX_VERSION_URIS) {
         let uris: Vec<_> = chunk.iter().map(|entry| entry.uri.clone()).collect();
         let found = offer.provider.versions(Permit::for_host(), &uris).await?;
-        versions.extend(uris.into_iter().zip(found).filter_map(|(uri, version)| Some((uri, version?))));
+        versions.extend(
+            uris.into_iter()
+                .zip(found)
+                .filter_map(|(uri, version)| Some((uri, version?))),
+        );
     }
     Ok(versions)
 }

@@ -33,7 +33,9 @@ impl Retry {
 
     /// Waits twice as long as after the last failure, and at least as long as this.
     pub(super) fn failed(&mut self, at_least: Duration) {
-        let time = FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
+        let time = FIRST
+            .saturating_mul(1 << self.failures.min(16))
+            .min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         self.at = Some(Instant::now() + time.max(at_least));
     }
@@ -51,7 +53,10 @@ mod tests {
         for _ in 0..40 {
             retry.failed(Duration::ZERO);
             let wait = retry.at().saturating_duration_since(Instant::now());
-            assert!(wait <= LONGEST && wait + Duration::from_millis(100) > last, "{wait:?} after {last:?}");
+            assert!(
+                wait <= LONGEST && wait + Duration::from_millis(100) > last,
+                "{wait:?} after {last:?}"
+            );
             last = wait;
         }
         retry.failed(Duration::from_secs(1_000));

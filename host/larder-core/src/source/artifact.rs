@@ -6,7 +6,9 @@ use bytes::Bytes;
 
 use super::{Blob, Fetched};
 use larder_model::name::Digest;
-use larder_model::signature::{BUNDLE_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Reason, Signature};
+use larder_model::signature::{
+    BUNDLE_EXTENSION, FoundSignature, MAX_SIGNATURE_SIZE, Reason, Signature,
+};
 
 /// A component in one revision, with what belongs to it. Two artifacts are equal if nothing has to be loaded again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +80,10 @@ impl Signatures {
     pub fn read(&self) -> Vec<FoundSignature> {
         let files = self.files.iter().map(|(origin, file)| {
             let signature = read_file(origin, file);
-            FoundSignature { origin: origin.clone(), signature }
+            FoundSignature {
+                origin: origin.clone(),
+                signature,
+            }
         });
         self.found.iter().cloned().chain(files).collect()
     }
@@ -86,7 +91,9 @@ impl Signatures {
 
 fn read_file(name: &str, file: &Blob) -> Result<Signature, Reason> {
     match file.fetch(MAX_SIGNATURE_SIZE) {
-        Ok(Fetched::Bytes(bytes)) if name.ends_with(BUNDLE_EXTENSION) => Ok(Signature::Bundle(bytes)),
+        Ok(Fetched::Bytes(bytes)) if name.ends_with(BUNDLE_EXTENSION) => {
+            Ok(Signature::Bundle(bytes))
+        }
         Ok(Fetched::Bytes(bytes)) => Ok(Signature::Detached(bytes)),
         Ok(Fetched::TooLarge(size)) => {
             Err(format!("it has {size} bytes; the limit is {MAX_SIGNATURE_SIZE}").into())

@@ -69,7 +69,11 @@ pub enum Fetched {
 impl Blob {
     /// Creates a blob with this revision.
     pub fn new(revision: BlobRevision, content: impl Content + 'static) -> Self {
-        Self { revision, content: Arc::new(content), detection: None }
+        Self {
+            revision,
+            content: Arc::new(content),
+            detection: None,
+        }
     }
 
     /// Adds how it was found.
@@ -135,16 +139,31 @@ mod tests {
     impl Content for Text {
         fn fetch(&self, limit: u64) -> io::Result<Fetched> {
             let size = self.0.len() as u64;
-            Ok(if size > limit { Fetched::TooLarge(size) } else { Fetched::Bytes(self.0.into()) })
+            Ok(if size > limit {
+                Fetched::TooLarge(size)
+            } else {
+                Fetched::Bytes(self.0.into())
+            })
         }
     }
 
     #[test]
     fn fetch_verifies_the_digest() {
         let revision = BlobRevision::Digest(Digest::of(b"right"));
-        assert!(matches!(Blob::new(revision, Text("right")).fetch(5), Ok(Fetched::Bytes(_))));
-        assert!(matches!(Blob::new(revision, Text("right")).fetch(4), Ok(Fetched::TooLarge(5))));
+        assert!(matches!(
+            Blob::new(revision, Text("right")).fetch(5),
+            Ok(Fetched::Bytes(_))
+        ));
+        assert!(matches!(
+            Blob::new(revision, Text("right")).fetch(4),
+            Ok(Fetched::TooLarge(5))
+        ));
         let error = Blob::new(revision, Text("wrong")).fetch(5).unwrap_err();
-        assert!(error.to_string().starts_with("the content does not have the digest"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("the content does not have the digest"),
+            "{error}"
+        );
     }
 }

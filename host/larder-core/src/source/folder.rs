@@ -14,7 +14,8 @@ pub use self::settle::SETTLE_TIME;
 use self::settle::{SettleTracker, SettledComponent};
 use super::renamed_files::RenamedFiles;
 use super::{
-    Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers, Signatures, Source,
+    Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers,
+    Signatures, Source,
 };
 use larder_model::name::Digest;
 use larder_model::signature::{BUNDLE_EXTENSION, DETACHED_EXTENSION};
@@ -45,8 +46,16 @@ struct File {
 impl Folder {
     /// Creates a source for a folder, which need not exist yet.
     pub fn new(path: PathBuf) -> Self {
-        let directory = Directory { path, links: LinkPolicy::Follow };
-        Self { directory, tracker: SettleTracker::default(), known: None, renamed: RenamedFiles::default() }
+        let directory = Directory {
+            path,
+            links: LinkPolicy::Follow,
+        };
+        Self {
+            directory,
+            tracker: SettleTracker::default(),
+            known: None,
+            renamed: RenamedFiles::default(),
+        }
     }
 
     /// Does not follow symbolic links that lead out of the folder: its owner may not read files of other teams.
@@ -70,7 +79,11 @@ impl Folder {
             }
             match self.directory.fingerprint(&name) {
                 Ok(Some(fingerprint)) => {
-                    files.push(File { name, directory: self.directory.clone(), fingerprint });
+                    files.push(File {
+                        name,
+                        directory: self.directory.clone(),
+                        fingerprint,
+                    });
                 }
                 Ok(None) => {}
                 Err(error) => _ = unreadable.insert(name, error),
@@ -101,15 +114,26 @@ impl Source for Folder {
             files => files?,
         };
         // Unknown if the folder was replaced during the scan.
-        let id = before.ok().filter(|before| self.directory.id().is_ok_and(|now| now == *before));
-        let has_components =
-            files.iter().map(|file| &file.name).chain(unreadable.keys()).any(|name| is_component(name));
+        let id = before
+            .ok()
+            .filter(|before| self.directory.id().is_ok_and(|now| now == *before));
+        let has_components = files
+            .iter()
+            .map(|file| &file.name)
+            .chain(unreadable.keys())
+            .any(|name| is_component(name));
         if self.known.is_some() && id != self.known && !has_components {
             return Ok(missing("the folder was replaced by one without components"));
         }
-        let settled = self.tracker.update(files, &unreadable, &renamed, Instant::now());
+        let settled = self
+            .tracker
+            .update(files, &unreadable, &renamed, Instant::now());
         // Once all components were removed one by one, there is nothing to keep.
-        self.known = if settled.components.is_empty() { None } else { id.or(self.known.take()) };
+        self.known = if settled.components.is_empty() {
+            None
+        } else {
+            id.or(self.known.take())
+        };
         let incomplete = |origin| PendingArtifact::Incomplete { origin };
         Ok(Scan {
             artifacts: settled.components.into_iter().map(artifact).collect(),
@@ -133,7 +157,10 @@ impl Source for Folder {
 }
 
 fn missing(why: &str) -> Scan {
-    Scan { missing: Some(why.to_owned()), ..Scan::default() }
+    Scan {
+        missing: Some(why.to_owned()),
+        ..Scan::default()
+    }
 }
 
 fn is_component(name: &str) -> bool {
@@ -145,25 +172,39 @@ fn has_known_extension(name: &str) -> bool {
 }
 
 fn is_signature(name: &str) -> bool {
-    SIGNATURE_EXTENSIONS.iter().any(|extension| name.strip_suffix(extension).is_some_and(is_component))
+    SIGNATURE_EXTENSIONS
+        .iter()
+        .any(|extension| name.strip_suffix(extension).is_some_and(is_component))
 }
 
 fn artifact(settled: SettledComponent) -> Artifact {
-    let SettledComponent { file, detection, grant_request, signatures } = settled;
-    let signatures = signatures.into_iter().map(|file| (file.name.clone(), file.into_blob()));
+    let SettledComponent {
+        file,
+        detection,
+        grant_request,
+        signatures,
+    } = settled;
+    let signatures = signatures
+        .into_iter()
+        .map(|file| (file.name.clone(), file.into_blob()));
     Artifact {
         name: file.stem().to_owned(),
         origin: file.name.clone(),
         component: file.into_blob().with_detection(detection),
         grant_request: grant_request.map(File::into_blob),
-        signatures: Signatures { files: signatures.collect(), ..Signatures::default() },
+        signatures: Signatures {
+            files: signatures.collect(),
+            ..Signatures::default()
+        },
     }
 }
 
 impl File {
     /// Returns the file name without its extension.
     fn stem(&self) -> &str {
-        self.name.rsplit_once('.').map_or(&self.name, |(stem, _)| stem)
+        self.name
+            .rsplit_once('.')
+            .map_or(&self.name, |(stem, _)| stem)
     }
 
     fn into_blob(self) -> Blob {
@@ -176,7 +217,9 @@ impl File {
     fn open(&self) -> io::Result<std::fs::File> {
         match self.directory.open(&self.name)? {
             (file, fingerprint) if fingerprint == self.fingerprint => Ok(file),
-            _ => Err(io::Error::other("it was replaced or changed after it was found")),
+            _ => Err(io::Error::other(
+                "it was replaced or changed after it was found",
+            )),
         }
     }
 }
@@ -190,11 +233,17 @@ impl Content for File {
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         // The file may have grown since its size was read.
-        let read = (&file).take(limit.saturating_add(1)).read_to_end(&mut bytes)? as u64;
+        let read = (&file)
+            .take(limit.saturating_add(1))
+            .read_to_end(&mut bytes)? as u64;
         if FileFingerprint::from(&file.metadata()?) != self.fingerprint {
             return Err(io::Error::other("it was changed while it was read"));
         }
-        Ok(if read > limit { Fetched::TooLarge(read) } else { Fetched::Bytes(bytes.into()) })
+        Ok(if read > limit {
+            Fetched::TooLarge(read)
+        } else {
+            Fetched::Bytes(bytes.into())
+        })
     }
 
     fn digest(&self) -> io::Result<Digest> {
@@ -204,7 +253,9 @@ impl Content for File {
     }
 
     fn is_unchanged(&self) -> bool {
-        self.directory.fingerprint(&self.name).is_ok_and(|now| now == Some(self.fingerprint))
+        self.directory
+            .fingerprint(&self.name)
+            .is_ok_and(|now| now == Some(self.fingerprint))
     }
 }
 

@@ -44,7 +44,10 @@ impl FolderWatcher {
         let watcher = watcher.map_err(|error| {
             tracing::warn!(%error, "file events are not available; changes are found by periodic scans only");
         });
-        let mut watch = Self { watcher: watcher.ok(), folders };
+        let mut watch = Self {
+            watcher: watcher.ok(),
+            folders,
+        };
         watch.rewatch();
         watch
     }
@@ -53,7 +56,9 @@ impl FolderWatcher {
     /// between. (A recreated folder may have the inode of the old one, so it is not possible to tell whether
     /// the old watch is still valid.)
     pub fn rewatch(&mut self) {
-        let Some(watcher) = &mut self.watcher else { return };
+        let Some(watcher) = &mut self.watcher else {
+            return;
+        };
         for folder in &self.folders {
             let _ = watcher.unwatch(folder);
             if let Err(error) = watcher.watch(folder, RecursiveMode::NonRecursive) {
@@ -70,15 +75,17 @@ impl FolderWatcher {
 /// Whether an event is no reason to scan. Reading files also causes events; only writes count. Other files in
 /// the folder, such as a log beside the configuration, do not count.
 fn is_irrelevant(event: &Event, folders: &[PathBuf]) -> bool {
-    let is_read =
-        matches!(event.kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write));
+    let is_read = matches!(event.kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write));
     let is_relevant = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let has_extension = [".wasm", ".toml", ".json"].iter().any(|extension| name.ends_with(extension));
+        let has_extension = [".wasm", ".toml", ".json"]
+            .iter()
+            .any(|extension| name.ends_with(extension));
         // Kubernetes replaces all files of a volume at once through `..data`.
         has_extension || name.starts_with("..") || folders.contains(path) || path.is_dir()
     };
-    is_read || (!event.need_rescan() && !event.paths.is_empty() && !event.paths.iter().any(is_relevant))
+    is_read
+        || (!event.need_rescan() && !event.paths.is_empty() && !event.paths.iter().any(is_relevant))
 }
 
 #[cfg(test)]
@@ -94,8 +101,10 @@ mod tests {
             std::fs::create_dir(&folder).unwrap();
             watch.rewatch();
             // Discards the events of the previous folder.
-            while tokio::time::timeout(std::time::Duration::from_millis(100), wake.notified()).await.is_ok() {
-            }
+            while tokio::time::timeout(std::time::Duration::from_millis(100), wake.notified())
+                .await
+                .is_ok()
+            {}
             std::fs::write(folder.join(format!("{name}.wasm")), name).unwrap();
             let woken = tokio::time::timeout(std::time::Duration::from_secs(30), wake.notified());
             woken.await.expect("no event arrived");

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use super::{
-    Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers, Signatures, Source,
+    Artifact, Blob, BlobRevision, Content, Fetched, PendingArtifact, Scan, ScanTriggers,
+    Signatures, Source,
 };
 use larder_model::name::Digest;
 
@@ -73,10 +74,18 @@ impl Source for MemorySource {
     }
 
     fn scan(&mut self) -> io::Result<Scan> {
-        let MemoryContent { artifacts, pending, error, missing } = &self.lock().content;
+        let MemoryContent {
+            artifacts,
+            pending,
+            error,
+            missing,
+        } = &self.lock().content;
         match (error, missing) {
             (Some(error), _) => Err(io::Error::other(error.clone())),
-            (None, Some(_)) => Ok(Scan { missing: missing.clone(), ..Scan::default() }),
+            (None, Some(_)) => Ok(Scan {
+                missing: missing.clone(),
+                ..Scan::default()
+            }),
             (None, None) => Ok(Scan {
                 artifacts: artifacts.values().cloned().collect(),
                 pending: pending.clone(),
@@ -114,6 +123,10 @@ impl Blob {
 impl Content for Bytes {
     fn fetch(&self, limit: u64) -> io::Result<Fetched> {
         let size = self.len() as u64;
-        Ok(if size > limit { Fetched::TooLarge(size) } else { Fetched::Bytes(self.clone()) })
+        Ok(if size > limit {
+            Fetched::TooLarge(size)
+        } else {
+            Fetched::Bytes(self.clone())
+        })
     }
 }

@@ -24,7 +24,9 @@ impl RenamedFiles {
             files.clear();
         }
         match event.kind {
-            EventKind::Modify(ModifyKind::Name(RenameMode::To)) => files.extend(event.paths.iter().cloned()),
+            EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
+                files.extend(event.paths.iter().cloned())
+            }
             // Follows `From` and `To`. If a component got another name, the previous one is gone for good.
             EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => {
                 if let [from, to] = event.paths.as_slice()
@@ -45,14 +47,19 @@ impl RenamedFiles {
 
     /// Forgets all files, because events may have been lost.
     pub(super) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 
     /// Returns the names of the files that were renamed into this folder since the last call.
     pub(super) fn take(&self, folder: &Path) -> BTreeSet<String> {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = files.extract_if(.., |path| path.parent() == Some(folder));
-        taken.filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect()
+        taken
+            .filter_map(|path| path.file_name()?.to_str().map(str::to_owned))
+            .collect()
     }
 }
 
@@ -89,7 +96,10 @@ mod tests {
             assert!(files.take(Path::new("/plugins")).is_empty());
         };
         check(TO, true);
-        check(EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any)), true);
+        check(
+            EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any)),
+            true,
+        );
         check(EventKind::Access(AccessKind::Read), true);
         check(EventKind::Modify(ModifyKind::Data(DataChange::Any)), false);
         check(EventKind::Create(CreateKind::File), false);

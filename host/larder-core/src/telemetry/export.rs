@@ -23,7 +23,11 @@ const BATCH_DELAY: Duration = Duration::from_secs(1);
 /// Timeout of one request to the collector.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Delays before a failed batch is sent again. After the last retry the batch is dropped.
-const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+const RETRY_DELAYS: [Duration; 3] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+];
 /// How long spans are still sent at shutdown. Shorter than the time that the audit log has.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum size of a collector's response that is parsed.
@@ -80,16 +84,19 @@ fn client(collector: &Collector) -> Result<reqwest::Client, reqwest::Error> {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in &collector.headers {
         // Both were validated when the configuration was read.
-        if let (Ok(name), Ok(mut value)) =
-            (HeaderName::try_from(name.as_str()), HeaderValue::from_str(value.reveal()))
-        {
+        if let (Ok(name), Ok(mut value)) = (
+            HeaderName::try_from(name.as_str()),
+            HeaderValue::from_str(value.reveal()),
+        ) {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
     }
     // An error means that a provider is installed already.
     _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder().redirect(Policy::none()).timeout(REQUEST_TIMEOUT);
+    let client = reqwest::Client::builder()
+        .redirect(Policy::none())
+        .timeout(REQUEST_TIMEOUT);
     client.no_proxy().default_headers(headers).build()
 }
 
@@ -109,7 +116,9 @@ async fn send(
         SendError::Unreachable(reason.to_string())
     };
     let sending = client.post(url).body(body).send();
-    let response = sending.await.map_err(|error| unreachable(error.without_url()))?;
+    let response = sending
+        .await
+        .map_err(|error| unreachable(error.without_url()))?;
     match response.status() {
         status if status.is_success() => Ok(response),
         status => Err(SendError::Status(status)),
@@ -135,7 +144,17 @@ impl Exporter {
         let client = client(collector)?;
         let (url, service) = (collector.url.clone(), collector.service.clone());
         let in_flight = AtomicU64::new(0);
-        Ok(Self { client, url, service, queue, metrics, dropping, drain, in_flight, failing: false })
+        Ok(Self {
+            client,
+            url,
+            service,
+            queue,
+            metrics,
+            dropping,
+            drain,
+            in_flight,
+            failing: false,
+        })
     }
 
     pub(super) async fn run(mut self) {
@@ -192,7 +211,10 @@ impl Exporter {
                 self.queue.recv_many(&mut spans, free).await;
             }
         }
-        let spans: Vec<_> = spans.into_iter().map(|queued: QueuedSpan| queued.span).collect();
+        let spans: Vec<_> = spans
+            .into_iter()
+            .map(|queued: QueuedSpan| queued.span)
+            .collect();
         (!spans.is_empty()).then_some(spans)
     }
 
@@ -213,7 +235,10 @@ impl Exporter {
                     return;
                 }
                 Err(error) => {
-                    match delays.next().filter(|_| error.is_retryable() && !self.drain.is_stopping()) {
+                    match delays
+                        .next()
+                        .filter(|_| error.is_retryable() && !self.drain.is_stopping())
+                    {
                         None => {
                             counts.failed.inc_by(all);
                             return;
@@ -241,7 +266,10 @@ impl Exporter {
         }
         let parsed: ExportResponse = serde_json::from_slice(&body).unwrap_or_default();
         let rejected = parsed.partial_success.rejected_spans;
-        Ok(rejected.as_u64().or_else(|| rejected.as_str()?.parse().ok()).unwrap_or(0))
+        Ok(rejected
+            .as_u64()
+            .or_else(|| rejected.as_str()?.parse().ok())
+            .unwrap_or(0))
     }
 
     /// Logs when exporting starts to fail, and when it works again.

@@ -9,7 +9,10 @@ use larder_model::trace::{AttributeValue, SpanData, SpanKind};
 /// Returns the body of one export request.
 pub(super) fn body(service: &str, spans: &[SpanData]) -> Vec<u8> {
     let text = |text: &str| AttributeValue::Text(text.to_owned());
-    let resource = [("service.name", text(service)), ("service.version", text(env!("CARGO_PKG_VERSION")))];
+    let resource = [
+        ("service.name", text(service)),
+        ("service.version", text(env!("CARGO_PKG_VERSION"))),
+    ];
     let scope = json!({ "name": "larder", "version": env!("CARGO_PKG_VERSION") });
     let spans: Vec<_> = spans.iter().map(span).collect();
     json!({ "resourceSpans": [{
@@ -26,10 +29,18 @@ fn span(span: &SpanData) -> Json {
         SpanKind::Server => 2,
     };
     let mut all = attributes(&span.attributes);
-    all.extend(span.error.iter().map(|error| attribute("error.type", &AttributeValue::Text(error.clone()))));
+    all.extend(
+        span.error
+            .iter()
+            .map(|error| attribute("error.type", &AttributeValue::Text(error.clone()))),
+    );
     // 1: sampled. 256: bit 512 is valid. 512: the parent is in another process.
     let flags = 1 | 256 | if span.is_parent_remote() { 512 } else { 0 };
-    let status = if span.error.is_some() { json!({ "code": 2 }) } else { json!({}) };
+    let status = if span.error.is_some() {
+        json!({ "code": 2 })
+    } else {
+        json!({})
+    };
     let mut json = json!({
         "traceId": span.trace_id(), "spanId": span.span_id(), "flags": flags, "name": span.name, "kind": kind,
         "startTimeUnixNano": nanos(span.started), "endTimeUnixNano": nanos(span.ended),
@@ -45,7 +56,10 @@ fn span(span: &SpanData) -> Json {
 }
 
 fn attributes(attributes: &[(&'static str, AttributeValue)]) -> Vec<Json> {
-    attributes.iter().map(|(key, value)| attribute(key, value)).collect()
+    attributes
+        .iter()
+        .map(|(key, value)| attribute(key, value))
+        .collect()
 }
 
 fn attribute(key: &str, value: &AttributeValue) -> Json {
@@ -57,5 +71,8 @@ fn attribute(key: &str, value: &AttributeValue) -> Json {
 }
 
 fn nanos(at: SystemTime) -> String {
-    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
+    at.duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_nanos()
+        .to_string()
 }

@@ -68,7 +68,9 @@ impl ResourceTool {
                 "Finds documents on this server by words. Returns an id, a title and a URL for each, best first. \
                  Call fetch with an id to get the text."
             }
-            Self::Fetch => "Returns the text of a document. `id` is one of those that search returns.",
+            Self::Fetch => {
+                "Returns the text of a document. `id` is one of those that search returns."
+            }
         }
     }
 
@@ -82,10 +84,14 @@ impl ResourceTool {
                 }),
                 &[],
             ),
-            Self::ListResourceTemplates => {
-                object(&json!({ "uri_prefix": prefix(), "limit": limit(50), "cursor": cursor() }), &[])
-            }
-            Self::ReadResource => object(&json!({ "uri": text("The URI of the resource.") }), &["uri"]),
+            Self::ListResourceTemplates => object(
+                &json!({ "uri_prefix": prefix(), "limit": limit(50), "cursor": cursor() }),
+                &[],
+            ),
+            Self::ReadResource => object(
+                &json!({ "uri": text("The URI of the resource.") }),
+                &["uri"],
+            ),
             Self::SearchResources => object(
                 &json!({
                     "query": text("The words to search for."),
@@ -93,8 +99,14 @@ impl ResourceTool {
                 }),
                 &["query"],
             ),
-            Self::Search => object(&json!({ "query": text("The words to search for.") }), &["query"]),
-            Self::Fetch => object(&json!({ "id": text("The id of a result of search.") }), &["id"]),
+            Self::Search => object(
+                &json!({ "query": text("The words to search for.") }),
+                &["query"],
+            ),
+            Self::Fetch => object(
+                &json!({ "id": text("The id of a result of search.") }),
+                &["id"],
+            ),
         }
     }
 
@@ -107,7 +119,10 @@ impl ResourceTool {
                     "title": { "type": "string" }, "description": { "type": "string" },
                     "mimeType": { "type": "string" }, "kind": { "type": "string" },
                 });
-                list("resourceTemplates", &result(&template, &["uriTemplate", "name"]))
+                list(
+                    "resourceTemplates",
+                    &result(&template, &["uriTemplate", "name"]),
+                )
             }
             Self::ReadResource => {
                 let content = json!({
@@ -119,14 +134,16 @@ impl ResourceTool {
                 result(&json!({ "contents": contents }), &["contents"])
             }
             Self::SearchResources => {
-                let excerpt = json!({ "excerpt": text("A passage that shows why the resource was found.") });
+                let excerpt =
+                    json!({ "excerpt": text("A passage that shows why the resource was found.") });
                 list("results", &resource(&excerpt))
             }
             Self::Search => {
                 let found = json!({
                     "id": { "type": "string" }, "title": { "type": "string" }, "url": { "type": "string" },
                 });
-                let results = json!({ "type": "array", "items": result(&found, &["id", "title", "url"]) });
+                let results =
+                    json!({ "type": "array", "items": result(&found, &["id", "title", "url"]) });
                 result(&json!({ "results": results }), &["results"])
             }
             Self::Fetch => {
@@ -161,7 +178,10 @@ fn list(key: &str, item: &Value) -> Value {
     });
     let items = json!({ "type": "array", "items": item });
     let next = text("Call again with it as cursor to get more.");
-    result(&json!({ key: items, "nextCursor": next, "incomplete": incomplete }), &[key])
+    result(
+        &json!({ key: items, "nextCursor": next, "incomplete": incomplete }),
+        &[key],
+    )
 }
 
 /// The schema of a resource, with further properties.
@@ -190,7 +210,9 @@ fn kind() -> Value {
 }
 
 fn cursor() -> Value {
-    text("nextCursor of the previous result, to continue there. The other arguments must be the same.")
+    text(
+        "nextCursor of the previous result, to continue there. The other arguments must be the same.",
+    )
 }
 
 fn limit(default: u32) -> Value {

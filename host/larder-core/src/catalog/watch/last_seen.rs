@@ -16,7 +16,10 @@ pub(in crate::catalog) struct LastSeen {
 impl LastSeen {
     /// `read` returns the lists as they are now.
     pub(in crate::catalog) fn new(read: impl Fn() -> SeenLists + Send + Sync + 'static) -> Self {
-        Self { read: Box::new(read), last: Mutex::default() }
+        Self {
+            read: Box::new(read),
+            last: Mutex::default(),
+        }
     }
 
     /// Compares with what is seen now, from now on.
@@ -40,8 +43,16 @@ impl LastSeen {
         let before = last.unwrap_or(now);
         let is_unknown = last.is_none();
         *last = Some(SeenLists {
-            tools: if changed.tools { now.tools } else { before.tools },
-            prompts: if changed.prompts { now.prompts } else { before.prompts },
+            tools: if changed.tools {
+                now.tools
+            } else {
+                before.tools
+            },
+            prompts: if changed.prompts {
+                now.prompts
+            } else {
+                before.prompts
+            },
         });
         Lists {
             tools: changed.tools && (is_unknown || before.tools != now.tools),

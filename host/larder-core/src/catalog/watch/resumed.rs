@@ -8,7 +8,12 @@ use larder_model::uri::Uri;
 impl WatchHub {
     /// Records the result of a check in one step with the notification, so that no watcher stores the new state
     /// without being notified of it. Returns how many were notified.
-    pub(in crate::catalog) fn checked(&self, uri: &Uri, state: Option<ContentState>, notify: bool) -> usize {
+    pub(in crate::catalog) fn checked(
+        &self,
+        uri: &Uri,
+        state: Option<ContentState>,
+        notify: bool,
+    ) -> usize {
         let mut hub = lock(&self.state);
         if !hub.by_uri.contains_key(uri) {
             return 0;
@@ -95,7 +100,10 @@ mod tests {
     }
 
     fn version(text: &str) -> ContentState {
-        ContentState::Present(ContentFingerprint { version: Some(text.into()), digest: None })
+        ContentState::Present(ContentFingerprint {
+            version: Some(text.into()),
+            digest: None,
+        })
     }
 
     fn watch(hubs: &[&WatchHub]) -> Watch {
@@ -113,7 +121,11 @@ mod tests {
         assert_eq!(one.states(&other), [Some(version("1"))]);
         hub.checked(&other, Some(version("2")), true);
         one.changed().await;
-        assert_eq!(one.states(&other), [None], "the watcher was not notified yet");
+        assert_eq!(
+            one.states(&other),
+            [None],
+            "the watcher was not notified yet"
+        );
         assert_eq!(one.take(), [Change::Updated(other.clone())]);
         assert_eq!(one.states(&other), [Some(version("2"))]);
         one.remove("a:1");
@@ -126,9 +138,16 @@ mod tests {
         let hub = WatchHub::new(10);
         let first = watch(&[&hub]);
         assert!(first.resume(uri("a:1"), &[Some(version("1"))]) && first.resume(uri("a:2"), &[]));
-        assert_eq!(first.take(), [Change::Updated(uri("a:2"))], "of this one nothing was known");
+        assert_eq!(
+            first.take(),
+            [Change::Updated(uri("a:2"))],
+            "of this one nothing was known"
+        );
         let events = hub.next_events().await;
-        assert_eq!((events.added.len(), &events.resumed[&uri("a:1")]), (2, &version("1")));
+        assert_eq!(
+            (events.added.len(), &events.resumed[&uri("a:1")]),
+            (2, &version("1"))
+        );
         hub.checked(&uri("a:1"), Some(version("1")), false);
         let (same, differs) = (watch(&[&hub]), watch(&[&hub]));
         assert!(same.resume(uri("a:1"), &[Some(version("1"))]));
@@ -141,7 +160,10 @@ mod tests {
     fn each_catalog_is_compared() {
         let hubs = [WatchHub::new(10), WatchHub::new(10)];
         let resumed = watch(&[&hubs[0], &hubs[1]]);
-        assert!(resumed.resume(uri("a:1"), &[Some(version("1")), Some(ContentState::Missing)]));
+        assert!(resumed.resume(
+            uri("a:1"),
+            &[Some(version("1")), Some(ContentState::Missing)]
+        ));
         assert!(resumed.take().is_empty());
         assert!(resumed.resume(uri("a:2"), &[Some(version("1"))]));
         assert_eq!(resumed.take(), [Change::Updated(uri("a:2"))]);

@@ -43,7 +43,10 @@ impl Unsettled {
 
     /// Records that a client is told of its subscription although the content is not known.
     fn give_up(&mut self, uri: &Uri) {
-        self.uris.get_mut(uri).into_iter().for_each(|gave_up| *gave_up = true);
+        self.uris
+            .get_mut(uri)
+            .into_iter()
+            .for_each(|gave_up| *gave_up = true);
     }
 }
 
@@ -60,9 +63,14 @@ impl Watch {
         let deadline = Instant::now() + MAX_WAIT;
         for registration in &self.registrations {
             let mut remaining: Vec<&Uri> = uris.iter().collect();
-            if timeout_at(deadline, registration.settled(&mut remaining)).await.is_err() {
+            if timeout_at(deadline, registration.settled(&mut remaining))
+                .await
+                .is_err()
+            {
                 let mut hub = lock(&registration.state);
-                remaining.into_iter().for_each(|uri| hub.unsettled.give_up(uri));
+                remaining
+                    .into_iter()
+                    .for_each(|uri| hub.unsettled.give_up(uri));
             }
         }
     }
@@ -86,9 +94,14 @@ impl HubState {
     /// Removes the last ones of these URIs while they are settled. Returns whether there is nothing to wait for.
     fn drop_settled(&mut self, remaining: &mut Vec<&Uri>) -> bool {
         if !self.unsettled.has_detector {
-            remaining.drain(..).for_each(|uri| self.unsettled.give_up(uri));
+            remaining
+                .drain(..)
+                .for_each(|uri| self.unsettled.give_up(uri));
         }
-        while remaining.pop_if(|uri| !self.unsettled.uris.contains_key(*uri)).is_some() {}
+        while remaining
+            .pop_if(|uri| !self.unsettled.uris.contains_key(*uri))
+            .is_some()
+        {}
         remaining.is_empty()
     }
 }

@@ -20,7 +20,10 @@ async fn repeated_changes_are_reported_once() {
         hub.updated(&uri("a:1"));
         hub.lists_changed(Lists::ALL);
     }
-    assert_eq!(watch.next().await, [Change::List, Change::Updated(uri("a:1"))]);
+    assert_eq!(
+        watch.next().await,
+        [Change::List, Change::Updated(uri("a:1"))]
+    );
     assert!(watch.take().is_empty());
 }
 
@@ -48,7 +51,10 @@ async fn mark_all_changed_reports_everything_watched() {
     assert_eq!(watch.next().await, [Change::Updated(uri("a:2"))]);
     watch.watch_list(true);
     watch.mark_all_changed();
-    assert_eq!(watch.next().await, [Change::List, Change::Updated(uri("a:2"))]);
+    assert_eq!(
+        watch.next().await,
+        [Change::List, Change::Updated(uri("a:2"))]
+    );
 }
 
 #[test]
@@ -72,7 +78,10 @@ fn the_total_of_watched_uris_is_bounded_and_released() {
     }
     let late = Watch::new([&other, &hub].into_iter());
     assert!(!late.add(uri("a:1")));
-    assert!(other.watched().is_empty(), "a refused URI is watched nowhere");
+    assert!(
+        other.watched().is_empty(),
+        "a refused URI is watched nowhere"
+    );
     all.pop();
     assert!(late.add(uri("a:1")) && late.add(uri("a:2")));
     drop((all, late));
@@ -95,14 +104,20 @@ async fn events_report_added_uris_and_provider_updates() {
     let watched = |text| HashSet::from([uri(text)]);
     one.add(uri("a:1"));
     other.add(uri("a:1"));
-    let added = WatchEvents { added: watched("a:1"), ..WatchEvents::default() };
+    let added = WatchEvents {
+        added: watched("a:1"),
+        ..WatchEvents::default()
+    };
     assert_eq!(hub.next_events().await, added);
     hub.updated(&uri("a:1"));
     hub.provider_updated(&uri("a:2"));
     hub.provider_updated(&uri("a:1"));
     assert_eq!(
         hub.next_events().await,
-        WatchEvents { provider_updates: watched("a:1"), ..WatchEvents::default() }
+        WatchEvents {
+            provider_updates: watched("a:1"),
+            ..WatchEvents::default()
+        }
     );
     drop(one);
     assert_eq!(hub.watched(), Vec::from_iter(watched("a:1")));
@@ -118,11 +133,17 @@ async fn a_change_in_several_catalogs_is_reported_once() {
         hub.lists_changed(Lists::ALL);
         hub.updated(&uri("a:1"));
     }
-    assert_eq!(watch.next().await, [Change::List, Change::Updated(uri("a:1"))]);
+    assert_eq!(
+        watch.next().await,
+        [Change::List, Change::Updated(uri("a:1"))]
+    );
     third.updated(&uri("a:2"));
     assert!(watch.take().is_empty());
     watch.remove("a:1");
-    assert_eq!((one.watched(), other.watched()), (vec![uri("a:2")], vec![uri("a:2")]));
+    assert_eq!(
+        (one.watched(), other.watched()),
+        (vec![uri("a:2")], vec![uri("a:2")])
+    );
     drop(watch);
     assert!(one.watched().is_empty() && other.watched().is_empty());
 }

@@ -31,7 +31,11 @@ struct RunningJob {
 
 impl<T: Send + 'static> BlockingJobs<T> {
     pub(super) fn new(drain: Drain) -> Self {
-        Self { drain, running_jobs: BTreeMap::new(), futures: FuturesUnordered::new() }
+        Self {
+            drain,
+            running_jobs: BTreeMap::new(),
+            futures: FuturesUnordered::new(),
+        }
     }
 
     /// Runs a job for a folder on a blocking thread. If the folder already has one, records the request
@@ -50,10 +54,15 @@ impl<T: Send + 'static> BlockingJobs<T> {
         }
         self.running_jobs.insert(
             folder.to_owned(),
-            RunningJob { since: Instant::now(), requested_again: false, warned: false },
+            RunningJob {
+                since: Instant::now(),
+                requested_again: false,
+                warned: false,
+            },
         );
         let (folder, work) = (folder.to_owned(), self.drain.spawn_blocking(work));
-        self.futures.push(Box::pin(async move { (folder, work.await.ok()) }));
+        self.futures
+            .push(Box::pin(async move { (folder, work.await.ok()) }));
     }
 
     /// Waits for the next job to end. Returns its folder, its result (`None` after a panic) and whether it
@@ -61,8 +70,10 @@ impl<T: Send + 'static> BlockingJobs<T> {
     pub(super) async fn next_finished(&mut self) -> (PathBuf, Option<T>, bool) {
         match self.futures.next().await {
             Some((folder, result)) => {
-                let requested_again =
-                    self.running_jobs.remove(&folder).is_some_and(|job| job.requested_again);
+                let requested_again = self
+                    .running_jobs
+                    .remove(&folder)
+                    .is_some_and(|job| job.requested_again);
                 (folder, result, requested_again)
             }
             None => pending().await,
@@ -82,12 +93,18 @@ mod tests {
         jobs.start(stuck, move || blocked.recv().is_ok());
         for _ in 0..2 {
             jobs.start(healthy, || true);
-            assert_eq!(jobs.next_finished().await, (healthy.into(), Some(true), false));
+            assert_eq!(
+                jobs.next_finished().await,
+                (healthy.into(), Some(true), false)
+            );
             jobs.start(stuck, || panic!("a second job for the same folder"));
         }
         release.send(()).unwrap();
         assert_eq!(jobs.next_finished().await, (stuck.into(), Some(true), true));
         jobs.start(stuck, || false);
-        assert_eq!(jobs.next_finished().await, (stuck.into(), Some(false), false));
+        assert_eq!(
+            jobs.next_finished().await,
+            (stuck.into(), Some(false), false)
+        );
     }
 }

@@ -42,7 +42,9 @@ impl ChangeSet {
     pub(super) fn handle_event(&self, event: notify::Result<notify::Event>) {
         match event {
             Ok(event) if event.need_rescan() => self.add_everything(),
-            Ok(event) if is_change(event.kind) => event.paths.into_iter().for_each(|path| self.add(path)),
+            Ok(event) if is_change(event.kind) => {
+                event.paths.into_iter().for_each(|path| self.add(path))
+            }
             Ok(_) => {}
             Err(error) => {
                 tracing::debug!(%error, "file events of granted folders were lost");
@@ -103,7 +105,9 @@ mod tests {
         changes.add("/a/b".into());
         let few = changes.take();
         assert!(
-            few.affects(Path::new("/a")) && few.affects(Path::new("/a/b")) && !few.affects(Path::new("/ab"))
+            few.affects(Path::new("/a"))
+                && few.affects(Path::new("/a/b"))
+                && !few.affects(Path::new("/ab"))
         );
         for n in 0..1_000 {
             changes.add(format!("/a/{n}").into());

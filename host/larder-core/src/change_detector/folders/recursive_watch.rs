@@ -44,7 +44,11 @@ impl FolderIdentity {
     pub(super) fn of(path: &Path) -> Option<Self> {
         let path = path.canonicalize().ok()?;
         let metadata = path.metadata().ok().filter(std::fs::Metadata::is_dir)?;
-        Some(Self { inode: inode(&metadata), created: metadata.created().ok(), path })
+        Some(Self {
+            inode: inode(&metadata),
+            created: metadata.created().ok(),
+            path,
+        })
     }
 }
 
@@ -61,12 +65,15 @@ fn inode(_: &std::fs::Metadata) -> Option<(u64, u64)> {
 
 impl RecursiveWatch {
     /// Starts a watch. Blocks while it walks the folder.
-    pub(super) fn start(identity: FolderIdentity, poll_interval: Duration, changes: &Arc<ChangeSet>) -> Self {
+    pub(super) fn start(
+        identity: FolderIdentity,
+        poll_interval: Duration,
+        changes: &Arc<ChangeSet>,
+    ) -> Self {
         let path = identity.path.as_path();
         let watcher = match size(path, MAX_WATCHED_FOLDERS, MAX_POLLED_ENTRIES) {
-            FolderSize::Watchable => {
-                system_watcher(path, changes).or_else(|| polling_watcher(path, poll_interval, changes))
-            }
+            FolderSize::Watchable => system_watcher(path, changes)
+                .or_else(|| polling_watcher(path, poll_interval, changes)),
             FolderSize::Pollable => polling_watcher(path, poll_interval, changes),
             FolderSize::TooLarge => {
                 tracing::warn!(
@@ -111,7 +118,9 @@ fn polling_watcher(
             "cannot poll a granted folder; changes in it are not detected"
         );
     };
-    start_watcher::<PollWatcher>(path, config, changes).inspect_err(warn).ok()
+    start_watcher::<PollWatcher>(path, config, changes)
+        .inspect_err(warn)
+        .ok()
 }
 
 fn start_watcher<W: Watcher + Send + 'static>(
@@ -120,7 +129,10 @@ fn start_watcher<W: Watcher + Send + 'static>(
     changes: &Arc<ChangeSet>,
 ) -> notify::Result<Box<dyn Watcher + Send>> {
     let changes = changes.clone();
-    let mut watcher = W::new(move |event| changes.handle_event(event), config.with_follow_symlinks(false))?;
+    let mut watcher = W::new(
+        move |event| changes.handle_event(event),
+        config.with_follow_symlinks(false),
+    )?;
     watcher.watch(path, RecursiveMode::Recursive)?;
     Ok(Box::new(watcher))
 }
@@ -141,7 +153,11 @@ fn size(path: &Path, max_folders: usize, max_entries: usize) -> FolderSize {
             }
         }
     }
-    if folders > max_folders { FolderSize::Pollable } else { FolderSize::Watchable }
+    if folders > max_folders {
+        FolderSize::Pollable
+    } else {
+        FolderSize::Watchable
+    }
 }
 
 #[cfg(test)]
@@ -156,7 +172,9 @@ mod tests {
         }
         std::fs::write(folder.path().join("a/file"), "").unwrap();
         std::os::unix::fs::symlink(folder.path(), folder.path().join("a/b/link")).unwrap();
-        let check = |folders, entries, expected| assert_eq!(size(folder.path(), folders, entries), expected);
+        let check = |folders, entries, expected| {
+            assert_eq!(size(folder.path(), folders, entries), expected)
+        };
         check(4, 5, FolderSize::Watchable);
         check(3, 5, FolderSize::Pollable);
         check(4, 4, FolderSize::TooLarge);
@@ -175,7 +193,11 @@ mod tests {
             mkdirat(&above, name.as_str(), Mode::RWXU).unwrap();
             above = openat(&above, name.as_str(), flags, Mode::empty()).unwrap();
         }
-        assert_eq!(size(folder.path(), 40, 40), FolderSize::Watchable, "less than 40 are counted");
+        assert_eq!(
+            size(folder.path(), 40, 40),
+            FolderSize::Watchable,
+            "less than 40 are counted"
+        );
         let identity = FolderIdentity::of(folder.path()).unwrap();
         let changes = Arc::new(ChangeSet::default());
         let watch = RecursiveWatch::start(identity, Duration::from_secs(60), &changes);
@@ -190,7 +212,10 @@ mod tests {
         std::fs::write(folder.path().join("new"), "").unwrap();
         let until = std::time::Instant::now() + Duration::from_secs(30);
         while !changes.take().affects(folder.path()) {
-            assert!(std::time::Instant::now() < until, "the new file was not detected");
+            assert!(
+                std::time::Instant::now() < until,
+                "the new file was not detected"
+            );
             std::thread::yield_now();
         }
     }

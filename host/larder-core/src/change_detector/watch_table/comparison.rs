@@ -45,7 +45,9 @@ impl Comparison {
 impl WatchTable {
     /// Checks everything that is watched, after changes may have been missed.
     pub(in crate::change_detector) fn compare_all(&mut self, now: Instant) {
-        self.entries.values_mut().for_each(WatchEntry::signals_were_missed);
+        self.entries
+            .values_mut()
+            .for_each(WatchEntry::signals_were_missed);
         self.start_comparison(now);
     }
 
@@ -53,7 +55,8 @@ impl WatchTable {
         if self.comparison.next.is_some() {
             self.comparison.again = true;
         } else {
-            self.comparison.start(self.entries.keys().cloned().collect(), now);
+            self.comparison
+                .start(self.entries.keys().cloned().collect(), now);
         }
     }
 

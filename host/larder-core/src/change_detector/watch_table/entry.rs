@@ -107,7 +107,9 @@ impl WatchEntry {
     /// Whether the provider itself reported an update that the next answer shows. That report may concern an earlier
     /// change, and would hide a later one.
     fn is_covered(&self) -> bool {
-        let is_checked = self.in_flight.is_some_and(|check| check.provider_updated.is_some());
+        let is_checked = self
+            .in_flight
+            .is_some_and(|check| check.provider_updated.is_some());
         self.provider_updated.is_some() || is_checked
     }
 
@@ -126,21 +128,32 @@ impl WatchEntry {
         // A listed version proves for most URIs that they did not change. Without it, a client that read before it
         // subscribed has to read again.
         let is_late = self.announced_early || self.listed_version.is_some();
-        let window = if is_late { EARLY_HINT_WINDOW } else { Duration::ZERO };
+        let window = if is_late {
+            EARLY_HINT_WINDOW
+        } else {
+            Duration::ZERO
+        };
         self.content == KnownContent::Unknown
-            || self.known_since.is_some_and(|since| observed < since + window)
+            || self
+                .known_since
+                .is_some_and(|since| observed < since + window)
     }
 
     /// Whether the catalog had the known version already when the URI was added. That is no proof if a client was told
     /// too early that it is subscribed: the URI is added to the table a moment later.
     pub(super) fn is_older_than_watch(&self) -> bool {
-        let listed = self.listed_version.as_ref().filter(|_| !self.announced_early);
+        let listed = self
+            .listed_version
+            .as_ref()
+            .filter(|_| !self.announced_early);
         listed.is_some_and(|listed| self.content.version().as_ref() == Some(listed))
     }
 
     /// Ends an unanswered check and restores what it was for. Returns false if no check was unanswered.
     pub(super) fn return_unanswered(&mut self) -> bool {
-        let Some(check) = self.in_flight.take() else { return false };
+        let Some(check) = self.in_flight.take() else {
+            return false;
+        };
         self.provider_updated = self.provider_updated.or(check.provider_updated);
         self.noticed_here |= check.noticed_here;
         true
@@ -151,7 +164,11 @@ impl OwningRevision {
     /// Returns `None` if the revision was unloaded.
     pub(super) fn check_method(&self) -> Option<CheckMethod> {
         let provider = self.provider.upgrade()?;
-        Some(if provider.supports_versions() { CheckMethod::Version } else { CheckMethod::Read })
+        Some(if provider.supports_versions() {
+            CheckMethod::Version
+        } else {
+            CheckMethod::Read
+        })
     }
 }
 
@@ -167,6 +184,9 @@ pub(super) fn owners(catalog: &Catalog, uri: &Uri) -> Vec<OwningRevision> {
         Route::Refused(_) => None,
     });
     offers
-        .map(|offer| OwningRevision { name: offer.name().clone(), provider: Arc::downgrade(&offer.provider) })
+        .map(|offer| OwningRevision {
+            name: offer.name().clone(),
+            provider: Arc::downgrade(&offer.provider),
+        })
         .collect()
 }

@@ -49,7 +49,9 @@ impl ProviderQueue {
         if !self.due.is_empty() {
             return;
         }
-        let pause = (self.busy_time * PAUSE_FACTOR).max(backoff(self.failed_batches)).min(MAX_PAUSE);
+        let pause = (self.busy_time * PAUSE_FACTOR)
+            .max(backoff(self.failed_batches))
+            .min(MAX_PAUSE);
         (self.paused_until, self.busy_time) = (Some(now + pause), Duration::ZERO);
         if self.unanswered.is_empty() {
             (self.retry_at, self.retries) = (None, 0);
@@ -62,7 +64,10 @@ impl ProviderQueue {
 
     /// Updates the batch size and the failure count from the answers of a batch.
     fn update_counters(&mut self) {
-        let (answered, failed) = (std::mem::take(&mut self.answered), std::mem::take(&mut self.failed));
+        let (answered, failed) = (
+            std::mem::take(&mut self.answered),
+            std::mem::take(&mut self.failed),
+        );
         if std::mem::take(&mut self.batch_too_large) {
             self.size_reductions = (self.size_reductions + 1).min(4);
         } else if answered && !failed {
@@ -81,5 +86,9 @@ impl ProviderQueue {
 
 /// Returns an exponential delay in seconds.
 fn backoff(times: u32) -> Duration {
-    if times == 0 { Duration::ZERO } else { Duration::from_secs(1 << times.min(10)) }
+    if times == 0 {
+        Duration::ZERO
+    } else {
+        Duration::from_secs(1 << times.min(10))
+    }
 }

@@ -91,7 +91,12 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn modes() -> impl Strategy<Value = Mode> {
-    prop_oneof![Just(Mode::Exact), Just(Mode::Late), Just(Mode::Repeating), Just(Mode::Signalled)]
+    prop_oneof![
+        Just(Mode::Exact),
+        Just(Mode::Late),
+        Just(Mode::Repeating),
+        Just(Mode::Signalled)
+    ]
 }
 
 proptest! {
@@ -125,7 +130,12 @@ fn a_change_is_not_lost_with_the_poller() {
     world.settle();
     world.step(Step::Change(0));
     let poller = world.poller(0);
-    for step in [Step::Poll(poller), Step::Begin(poller), Step::End(poller), Step::Crash(poller)] {
+    for step in [
+        Step::Poll(poller),
+        Step::Begin(poller),
+        Step::End(poller),
+        Step::Crash(poller),
+    ] {
         world.step(step);
     }
     world.settle();
@@ -143,7 +153,11 @@ fn a_change_is_not_lost_if_the_new_poller_knows_it_already() {
         before.clone().for_each(|at| world.step(Step::Watch(at, 0)));
         world.settle();
         world.step(Step::Change(0));
-        for step in [Step::Watch(newcomer, 0), Step::Begin(newcomer), Step::End(newcomer)] {
+        for step in [
+            Step::Watch(newcomer, 0),
+            Step::Begin(newcomer),
+            Step::End(newcomer),
+        ] {
             world.step(step);
         }
         world.settle();
@@ -159,9 +173,22 @@ fn a_lost_signal_is_not_hidden_by_an_earlier_one() {
     let mut world = World::new(Mode::Signalled);
     world.step(Step::Watch(1, 0));
     world.settle();
-    let first = [Step::Signal(2, 0), Step::Send(2), Step::Deliver(1, 0), Step::Read(1)];
-    let second = [Step::Signal(0, 0), Step::Begin(1), Step::End(1), Step::Crash(0)];
-    first.into_iter().chain(second).for_each(|step| world.step(step));
+    let first = [
+        Step::Signal(2, 0),
+        Step::Send(2),
+        Step::Deliver(1, 0),
+        Step::Read(1),
+    ];
+    let second = [
+        Step::Signal(0, 0),
+        Step::Begin(1),
+        Step::End(1),
+        Step::Crash(0),
+    ];
+    first
+        .into_iter()
+        .chain(second)
+        .for_each(|step| world.step(step));
     world.settle();
     world.check_listeners();
 }

@@ -64,7 +64,10 @@ impl Sharing {
         self.failures = 0;
         let is_reported = self.compare(content);
         let noticed_here = change == Some(true) && !is_reported;
-        self.checked = Some(Checked { has_changed: change.is_some(), noticed_here });
+        self.checked = Some(Checked {
+            has_changed: change.is_some(),
+            noticed_here,
+        });
         // If this replica finds nothing, another one may have a provider that does.
         match content {
             KnownContent::Present(_) if !self.is_offered => {
@@ -78,7 +81,9 @@ impl Sharing {
 
     /// Compares an answer with what another replica reported. Returns whether it is the same.
     fn compare(&mut self, content: &KnownContent) -> bool {
-        let Some(expected) = &mut self.expected else { return false };
+        let Some(expected) = &mut self.expected else {
+            return false;
+        };
         let is_reported = !content.differs(&expected.state);
         expected.next = Instant::now() + expected.pause;
         expected.pause *= 2;
@@ -105,7 +110,9 @@ impl Sharing {
 
     /// Whether it is time to look again for what another replica reported.
     pub(super) fn expects_more(&self, now: Instant) -> bool {
-        self.expected.as_ref().is_some_and(|expected| expected.next <= now)
+        self.expected
+            .as_ref()
+            .is_some_and(|expected| expected.next <= now)
     }
 
     /// Whether this replica makes the periodic checks of the URI: it was chosen, or it cannot take part.
@@ -115,8 +122,16 @@ impl Sharing {
 
     fn expect(&mut self, state: ContentState) {
         // The same report again does not extend the time.
-        if self.expected.as_ref().is_none_or(|expected| expected.state != state) {
-            self.expected = Some(Expected { state, next: Instant::now(), pause: FIRST_PAUSE });
+        if self
+            .expected
+            .as_ref()
+            .is_none_or(|expected| expected.state != state)
+        {
+            self.expected = Some(Expected {
+                state,
+                next: Instant::now(),
+                pause: FIRST_PAUSE,
+            });
         }
     }
 
@@ -124,7 +139,13 @@ impl Sharing {
     /// change. It also reports once what it knows, because the others may know only what the previous poller found, or
     /// less. Other replicas report only what the poller may not notice. Nobody answers a report.
     fn must_tell(&mut self, is_poller: bool, others_watch: bool) -> bool {
-        let Some(Checked { has_changed, noticed_here }) = self.checked.take() else { return false };
+        let Some(Checked {
+            has_changed,
+            noticed_here,
+        }) = self.checked.take()
+        else {
+            return false;
+        };
         let announces = is_poller && others_watch;
         let was_announced = std::mem::replace(&mut self.is_announced, announces);
         noticed_here || is_poller && has_changed || announces && !was_announced
@@ -134,7 +155,9 @@ impl Sharing {
 impl WatchTable {
     /// Takes what another replica found. If this one knows something else, the URI is checked.
     pub(in crate::change_detector) fn reported(&mut self, watched: &Uri, state: ContentState) {
-        let Some(entry) = self.entries.get_mut(watched) else { return };
+        let Some(entry) = self.entries.get_mut(watched) else {
+            return;
+        };
         if entry.content.differs(&state) {
             entry.sharing.expect(state);
             self.make_due(watched);
@@ -152,7 +175,11 @@ impl WatchTable {
         let entry = self.entries.get_mut(watched)?;
         let is_poller = replicas.is_poller(watched);
         let others_watch = is_poller && replicas.is_watched_elsewhere(watched);
-        if entry.sharing.must_tell(is_poller, others_watch) { entry.content.state() } else { None }
+        if entry.sharing.must_tell(is_poller, others_watch) {
+            entry.content.state()
+        } else {
+            None
+        }
     }
 
     /// Returns the URIs that this replica begins to offer, and those that it ceases to offer.
@@ -160,7 +187,8 @@ impl WatchTable {
         if self.offers.0.is_empty() {
             return None;
         }
-        let (begins, ceases): (Vec<_>, Vec<_>) = self.offers.0.drain().partition(|(_, offered)| *offered);
+        let (begins, ceases): (Vec<_>, Vec<_>) =
+            self.offers.0.drain().partition(|(_, offered)| *offered);
         let uris = |all: Vec<(Uri, bool)>| all.into_iter().map(|(uri, _)| uri).collect();
         Some((uris(begins), uris(ceases)))
     }

@@ -18,7 +18,10 @@ fn version(text: &str) -> Answer {
 fn run_batches(table: &mut WatchTable, answer: &Answer) -> (usize, usize) {
     let batches = table.take_batches();
     let checks: Vec<Check> = batches.into_iter().flat_map(|batch| batch.checks).collect();
-    let notified = checks.iter().filter(|check| table.record_answer(check, answer.clone())).count();
+    let notified = checks
+        .iter()
+        .filter(|check| table.record_answer(check, answer.clone()))
+        .count();
     table.finish_batch(None, &uris(&checks), Duration::ZERO, Instant::now());
     (checks.len(), notified)
 }
@@ -33,7 +36,9 @@ fn new_uris_are_checked_once_in_batches() {
     for n in (0..BATCH_SIZE + 1).chain(0..BATCH_SIZE) {
         table.add(watched(n), &catalog);
     }
-    let counts: Vec<_> = (0..3).map(|_| run_batches(&mut table, &Answer::Missing)).collect();
+    let counts: Vec<_> = (0..3)
+        .map(|_| run_batches(&mut table, &Answer::Missing))
+        .collect();
     assert_eq!(counts, [(BATCH_SIZE, 0), (1, 0), (0, 0)]);
     assert_eq!(table.known_count(), BATCH_SIZE + 1);
     table.retain(&HashSet::from([watched(0)]));
@@ -57,16 +62,25 @@ fn a_hint_of_an_earlier_change_notifies_unless_the_content_is_known_to_be_older(
         hint(&mut table, began + observed);
         let (checks, notified) = run_batches(&mut table, &version("2"));
         hint(&mut table, began + Duration::from_secs(60));
-        assert_eq!((checks, run_batches(&mut table, &version("2"))), (1, (1, 0)));
+        assert_eq!(
+            (checks, run_batches(&mut table, &version("2"))),
+            (1, (1, 0))
+        );
         notified == 1
     }
     let (before, after) = (Duration::from_millis(900), Duration::from_millis(1_100));
     assert!(is_notified(before, false, None) && is_notified(before, false, Some("1")));
     assert!(is_notified(after, false, Some("1")), "the hint may be late");
     for observed in [before, after] {
-        assert!(!is_notified(observed, false, Some("2")), "the content is older than the subscription");
+        assert!(
+            !is_notified(observed, false, Some("2")),
+            "the content is older than the subscription"
+        );
     }
-    assert!(!is_notified(after, false, None), "a change after the subscription is found by comparing");
+    assert!(
+        !is_notified(after, false, None),
+        "a change after the subscription is found by comparing"
+    );
     // The client was told that it is subscribed before the content was known.
     assert!(is_notified(before, true, Some("2")) && is_notified(after, true, Some("2")));
     assert!(!is_notified(after + EARLY_HINT_WINDOW, true, None));
@@ -84,7 +98,10 @@ fn a_hint_before_the_first_answer_notifies() {
 fn hint(table: &mut WatchTable, since: Instant) {
     let provider = ProviderName::parse("p").unwrap();
     let entry = table.entries.get_mut(&watched(0)).unwrap();
-    entry.owners = vec![OwningRevision { name: provider.clone(), provider: Weak::new() }];
+    entry.owners = vec![OwningRevision {
+        name: provider.clone(),
+        provider: Weak::new(),
+    }];
     table.hint(&provider, since);
     table.entries.get_mut(&watched(0)).unwrap().owners = vec![];
     table.queue(None).due.insert(watched(0));
@@ -143,9 +160,13 @@ fn a_provider_update_is_not_reported_twice() {
 fn a_batch_that_is_too_large_is_split() {
     let (mut table, catalog) = (WatchTable::default(), Catalog::default());
     (0..BATCH_SIZE).for_each(|n| table.add(watched(n), &catalog));
-    let counts: Vec<_> = (0..2).map(|_| run_batches(&mut table, &Answer::BatchTooLarge).0).collect();
+    let counts: Vec<_> = (0..2)
+        .map(|_| run_batches(&mut table, &Answer::BatchTooLarge).0)
+        .collect();
     assert_eq!(counts, [BATCH_SIZE, BATCH_SIZE / 4]);
-    let counts: Vec<_> = (0..4).map(|_| run_batches(&mut table, &version("1"))).collect();
+    let counts: Vec<_> = (0..4)
+        .map(|_| run_batches(&mut table, &version("1")))
+        .collect();
     assert_eq!(
         counts,
         [
@@ -172,7 +193,10 @@ fn failing_providers_are_paused_with_backoff() {
     };
     assert_eq!(pause(&mut table, &Answer::Failed), Duration::from_secs(2));
     assert_eq!(pause(&mut table, &Answer::Failed), Duration::from_secs(4));
-    assert_eq!(pause(&mut table, &Answer::Missing), Duration::from_millis(30));
+    assert_eq!(
+        pause(&mut table, &Answer::Missing),
+        Duration::from_millis(30)
+    );
     let long = (0..20).map(|_| pause(&mut table, &Answer::Failed)).last();
     assert_eq!(long, Some(MAX_PAUSE));
 }
@@ -186,18 +210,31 @@ fn unanswered_checks_are_retried_without_a_tick() {
     let now = Instant::now();
     // One check failed, one was skipped because others failed before it, and one succeeded.
     let of = |n| checks.iter().find(|check| check.uri == watched(n)).unwrap();
-    assert!(!table.record_answer(of(0), Answer::Failed) && !table.record_answer(of(2), version("1")));
+    assert!(
+        !table.record_answer(of(0), Answer::Failed) && !table.record_answer(of(2), version("1"))
+    );
     table.finish_batch(None, &uris(&checks), Duration::ZERO, now);
     assert!(table.take_batches().is_empty());
     let at = table.next_retry().unwrap();
     assert_eq!(at, now + Duration::from_secs(1));
     table.retry(at);
     let checks = table.take_batches().remove(0).checks;
-    assert_eq!(HashSet::<Uri>::from_iter(uris(&checks)), HashSet::from([watched(0), watched(1)]));
+    assert_eq!(
+        HashSet::<Uri>::from_iter(uris(&checks)),
+        HashSet::from([watched(0), watched(1)])
+    );
     // The watchers still know what the provider reported.
-    assert!(checks.iter().all(|check| check.already_notified == (check.uri == watched(1))));
+    assert!(
+        checks
+            .iter()
+            .all(|check| check.already_notified == (check.uri == watched(1)))
+    );
     table.finish_batch(None, &uris(&checks), Duration::ZERO, at);
-    assert_eq!(table.next_retry(), Some(at + Duration::from_secs(2)), "the delay doubles");
+    assert_eq!(
+        table.next_retry(),
+        Some(at + Duration::from_secs(2)),
+        "the delay doubles"
+    );
     table.retry(at + Duration::from_secs(2));
     assert_eq!(run_batches(&mut table, &version("1")).0, 2);
     assert_eq!(table.next_retry(), None);
@@ -210,11 +247,20 @@ fn a_resumed_uri_is_compared_with_what_its_watcher_knew() {
         table.add(watched(0), &catalog);
         let last = ContentState::Present(ContentFingerprint::of_version(known.into()));
         assert!(!table.resume(&watched(0), last.clone()));
-        assert_eq!((table.state(&watched(0)), table.known_count()), (Some(last.clone()), 1));
-        (run_batches(&mut table, &version("2")), table.resume(&watched(0), last))
+        assert_eq!(
+            (table.state(&watched(0)), table.known_count()),
+            (Some(last.clone()), 1)
+        );
+        (
+            run_batches(&mut table, &version("2")),
+            table.resume(&watched(0), last),
+        )
     };
     assert_eq!(resume("2"), ((1, 0), false));
     // The second watcher knew the same old version, which is compared at once.
     assert_eq!(resume("1"), ((1, 1), true));
-    assert!(!WatchTable::default().resume(&watched(0), ContentState::Missing), "it is not watched any more");
+    assert!(
+        !WatchTable::default().resume(&watched(0), ContentState::Missing),
+        "it is not watched any more"
+    );
 }

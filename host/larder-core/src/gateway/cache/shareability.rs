@@ -32,7 +32,10 @@ pub(super) struct ShareabilityTable {
 impl Default for ShareabilityTable {
     fn default() -> Self {
         let slots = (0..SLOTS).map(|_| AtomicU64::new(0)).collect();
-        Self { slots, hasher: RandomState::new() }
+        Self {
+            slots,
+            hasher: RandomState::new(),
+        }
     }
 }
 
@@ -49,7 +52,9 @@ impl ShareabilityTable {
     pub(super) fn record(&self, request: &CacheRequest<'_>, response: Option<&CachedResponse>) {
         let prediction = match response {
             Some(CachedResponse { caller: None, .. }) => 1,
-            Some(CachedResponse { caller: Some(_), .. }) => 2,
+            Some(CachedResponse {
+                caller: Some(_), ..
+            }) => 2,
             None => 3,
         };
         let (slot, hash) = self.slot(request);

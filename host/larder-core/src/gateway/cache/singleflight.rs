@@ -79,8 +79,21 @@ impl SingleFlight {
         let (sender, response) = watch::channel(None);
         let (id, since) = (calls.next_id, now());
         calls.next_id += 1;
-        calls.by_key.insert(key.clone(), SharedCall { id, since, response });
-        Role::Lead(Lead { calls: self, key, id, since, response: sender })
+        calls.by_key.insert(
+            key.clone(),
+            SharedCall {
+                id,
+                since,
+                response,
+            },
+        );
+        Role::Lead(Lead {
+            calls: self,
+            key,
+            id,
+            since,
+            response: sender,
+        })
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
@@ -118,7 +131,11 @@ impl Drop for Lead<'_> {
     fn drop(&mut self) {
         let mut calls = self.calls.calls();
         // After an update, a later call may have replaced this one under the same key.
-        if calls.by_key.get(&self.key).is_some_and(|call| call.id == self.id) {
+        if calls
+            .by_key
+            .get(&self.key)
+            .is_some_and(|call| call.id == self.id)
+        {
             calls.by_key.remove(&self.key);
         }
     }

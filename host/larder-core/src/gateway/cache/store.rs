@@ -73,14 +73,18 @@ impl ResponseStore {
     /// Charges a further response. Responses are not stored when memory is short, because providers can make them
     /// again, and what is charged too much is released.
     fn charge(&mut self, bytes: usize) -> bool {
-        let Some(charge) = &mut self.charge else { return true };
+        let Some(charge) = &mut self.charge else {
+            return true;
+        };
         let (needed, charged) = ((self.bytes + bytes) as u64, charge.bytes());
         if charged > needed + 2 * CHARGE_STEP {
             charge.shrink(charged - needed.next_multiple_of(CHARGE_STEP));
         }
         needed <= charged
             || charge.team().budget().has_plenty()
-                && charge.grow(None, needed.next_multiple_of(CHARGE_STEP) - charged).is_ok()
+                && charge
+                    .grow(None, needed.next_multiple_of(CHARGE_STEP) - charged)
+                    .is_ok()
     }
 
     /// Changes the capacity, and removes what does not fit.
@@ -91,9 +95,12 @@ impl ResponseStore {
 
     /// Removes the oldest responses until there is room for so many bytes and entries.
     fn make_room(&mut self, bytes: usize, entries: usize) {
-        while self.entries.len() + entries > self.capacity.entries || self.bytes + bytes > self.capacity.bytes
+        while self.entries.len() + entries > self.capacity.entries
+            || self.bytes + bytes > self.capacity.bytes
         {
-            let Some((_, oldest)) = self.entries.pop_lru() else { break };
+            let Some((_, oldest)) = self.entries.pop_lru() else {
+                break;
+            };
             self.bytes -= oldest.bytes;
         }
     }
@@ -110,7 +117,12 @@ fn size(key: &CacheKey, response: &CachedResponse) -> usize {
     let callers = response.caller.iter().map(|caller| {
         let subject = caller.subject.as_ref().map_or(0, String::len);
         // The caller is stored twice: in the key and in the response.
-        2 * (subject + caller.scopes.iter().map(|scope| scope.len() + size_of::<String>()).sum::<usize>())
+        2 * (subject
+            + caller
+                .scopes
+                .iter()
+                .map(|scope| scope.len() + size_of::<String>())
+                .sum::<usize>())
     });
     let contents = result.contents.iter().map(content_size);
     OVERHEAD
@@ -125,21 +137,32 @@ fn content_size(content: &Content) -> usize {
         Body::Text(text) => text.capacity() + text.len() + 5 * escapes(text),
         Body::Blob(blob) => blob.capacity() + blob.len().div_ceil(3) * 4,
     };
-    let metadata = content.metadata.iter().map(|(key, json)| key.len() + json.get().len() + 64);
+    let metadata = content
+        .metadata
+        .iter()
+        .map(|(key, json)| key.len() + json.get().len() + 64);
     let mime_type = content.mime_type.as_ref().map_or(0, String::len);
     size_of::<Content>() + content.uri.as_str().len() + mime_type + body + metadata.sum::<usize>()
 }
 
 /// Returns the number of characters that need an escape in JSON, of up to six bytes.
 fn escapes(text: &str) -> usize {
-    text.bytes().filter(|byte| *byte < b' ' || matches!(byte, b'"' | b'\\')).count()
+    text.bytes()
+        .filter(|byte| *byte < b' ' || matches!(byte, b'"' | b'\\'))
+        .count()
 }
 
 #[cfg(test)]
 impl ResponseStore {
     /// Returns the number of responses and their bytes, after checking the byte count.
     pub(super) fn recount(&self) -> (usize, usize) {
-        assert_eq!(self.entries.iter().map(|(_, stored)| stored.bytes).sum::<usize>(), self.bytes);
+        assert_eq!(
+            self.entries
+                .iter()
+                .map(|(_, stored)| stored.bytes)
+                .sum::<usize>(),
+            self.bytes
+        );
         (self.entries.len(), self.bytes)
     }
 }

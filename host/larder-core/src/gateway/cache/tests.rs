@@ -11,7 +11,10 @@ use larder_model::name::TeamName;
 use larder_model::resource::{Body, Content};
 
 const HOUR: Duration = Duration::from_secs(3_600);
-const CAPACITY: Config = Config { bytes: 1 << 20, entries: 100 };
+const CAPACITY: Config = Config {
+    bytes: 1 << 20,
+    entries: 100,
+};
 
 fn uri(text: &str) -> Uri {
     Uri::parse(text).unwrap()
@@ -28,10 +31,23 @@ fn caller(subject: &str, team: &str) -> Caller {
 
 fn result(text: &str, of: &Uri, ttl: u64, scope: Scope) -> ReadResult {
     let body = Body::Text(text.to_owned());
-    let content = Content { uri: of.clone(), mime_type: None, body, metadata: vec![] };
-    let freshness = Freshness { ttl: Duration::from_secs(ttl), scope };
+    let content = Content {
+        uri: of.clone(),
+        mime_type: None,
+        body,
+        metadata: vec![],
+    };
+    let freshness = Freshness {
+        ttl: Duration::from_secs(ttl),
+        scope,
+    };
     let contents = Arc::new([content].into_iter().collect());
-    ReadResult { contents, version: None, freshness, shared: false }
+    ReadResult {
+        contents,
+        version: None,
+        freshness,
+        shared: false,
+    }
 }
 
 fn text(result: &ReadResult) -> &str {
@@ -48,15 +64,31 @@ fn cache(config: Config) -> (Writer, Cache) {
 
 /// Reads with a call that returns `own`. Returns the text of the result, or `None` if the read has to wait.
 fn get(cache: &Cache, caller: &Caller, uri: &Uri, own: ReadResult) -> Option<String> {
-    let request = CacheRequest { revision: 1, caller, uri, time: &ReadTime::new(HOUR) };
+    let request = CacheRequest {
+        revision: 1,
+        caller,
+        uri,
+        time: &ReadTime::new(HOUR),
+    };
     let result = cache.get_or_call(&request, CacheMode::JoinOrLead, async { Ok::<_, ()>(own) });
-    result.now_or_never().map(|result| text(&result.unwrap()).to_owned())
+    result
+        .now_or_never()
+        .map(|result| text(&result.unwrap()).to_owned())
 }
 
 #[derive(Debug, Clone)]
 enum Action {
-    Read { caller: usize, uri: usize, revision: u64, scope: Scope, fresh: bool },
-    Update { team: usize, uri: usize },
+    Read {
+        caller: usize,
+        uri: usize,
+        revision: u64,
+        scope: Scope,
+        fresh: bool,
+    },
+    Update {
+        team: usize,
+        uri: usize,
+    },
 }
 
 fn action() -> impl Strategy<Value = Action> {
@@ -133,31 +165,51 @@ fn caches_only_fresh_responses() {
     let (_writer, cache) = cache(CAPACITY);
     let (ann, one) = (caller("ann", "a"), uri("x:1"));
     let fresh = |text: &str| result(text, &one, 60, Scope::Everyone);
-    assert_eq!(get(&cache, &ann, &one, result("1", &one, 0, Scope::Everyone)).as_deref(), Some("1"));
+    assert_eq!(
+        get(&cache, &ann, &one, result("1", &one, 0, Scope::Everyone)).as_deref(),
+        Some("1")
+    );
     assert_eq!(get(&cache, &ann, &one, fresh("2")).as_deref(), Some("2"));
     assert_eq!(get(&cache, &ann, &one, fresh("3")).as_deref(), Some("2"));
 }
 
 #[test]
 fn evicts_the_least_recently_used_and_rejects_large_responses() {
-    let (_writer, cache) = cache(Config { bytes: 32 << 10, entries: 2 });
+    let (_writer, cache) = cache(Config {
+        bytes: 32 << 10,
+        entries: 2,
+    });
     let ann = caller("ann", "a");
     let put = |name: &str, text: &str| {
         let uri = uri(name);
         get(&cache, &ann, &uri, result(text, &uri, 60, Scope::Everyone)).unwrap()
     };
-    assert_eq!([put("x:1", "one"), put("x:2", "two"), put("x:1", "new")], ["one", "two", "one"]);
+    assert_eq!(
+        [put("x:1", "one"), put("x:2", "two"), put("x:1", "new")],
+        ["one", "two", "one"]
+    );
     // The third evicts the second, which has not been used since.
-    assert_eq!([put("x:3", "three"), put("x:1", "new"), put("x:2", "new")], ["three", "one", "new"]);
+    assert_eq!(
+        [put("x:3", "three"), put("x:1", "new"), put("x:2", "new")],
+        ["three", "one", "new"]
+    );
     let large = "l".repeat(5 << 10);
-    assert_eq!([put("x:4", &large).len(), put("x:4", "small").len()], [5 << 10, 5]);
+    assert_eq!(
+        [put("x:4", &large).len(), put("x:4", "small").len()],
+        [5 << 10, 5]
+    );
     assert!(cache.store().recount().0 <= 2);
 }
 
 /// A read whose call returns what `returns` receives.
 async fn read(cache: &Cache, caller: &Caller, returns: oneshot::Receiver<ReadResult>) -> String {
     let one = uri("x:1");
-    let request = CacheRequest { revision: 1, caller, uri: &one, time: &ReadTime::new(HOUR) };
+    let request = CacheRequest {
+        revision: 1,
+        caller,
+        uri: &one,
+        time: &ReadTime::new(HOUR),
+    };
     let call = async { returns.await.map_err(|_| "its call failed") };
     cache
         .get_or_call(&request, CacheMode::JoinOrLead, call)
@@ -170,8 +222,11 @@ async fn concurrent_reads_share_a_call_within_its_scope() {
     for (scope, bobs) in [(Scope::Everyone, "for ann"), (Scope::Caller, "for bob")] {
         let (_writer, cache) = cache(CAPACITY);
         let (ann, bob) = (caller("ann", "a"), caller("bob", "a"));
-        let [(first, returns), (second, own), (_third, never)] = [(); 3].map(|()| oneshot::channel());
-        second.send(result("for bob", &uri("x:1"), 60, scope)).unwrap();
+        let [(first, returns), (second, own), (_third, never)] =
+            [(); 3].map(|()| oneshot::channel());
+        second
+            .send(result("for bob", &uri("x:1"), 60, scope))
+            .unwrap();
         let send = async { first.send(result("for ann", &uri("x:1"), 60, scope)) };
         let (one, other, again, _) = tokio::join!(
             read(&cache, &ann, returns),
@@ -196,7 +251,9 @@ async fn a_waiting_read_takes_over_when_the_lead_is_cancelled() {
         assert!(read.now_or_never().is_none());
     }
     drop(first);
-    sender.send(result("second", &uri("x:1"), 60, Scope::Everyone)).unwrap();
+    sender
+        .send(result("second", &uri("x:1"), 60, Scope::Everyone))
+        .unwrap();
     let (second, third) = tokio::join!(second, third);
     assert_eq!([second, third], ["second", "second"]);
     assert_eq!(cache.calls.count(), 0);
@@ -214,10 +271,22 @@ async fn a_read_after_an_update_does_not_join_a_call_from_before_it() {
     assert!((&mut after).now_or_never().is_none());
     old.send(result("old", &one, 60, Scope::Everyone)).unwrap();
     assert_eq!(before.await, "old");
-    assert!((&mut after).now_or_never().is_none(), "it has to wait for its own call");
+    assert!(
+        (&mut after).now_or_never().is_none(),
+        "it has to wait for its own call"
+    );
     new.send(result("new", &one, 60, Scope::Everyone)).unwrap();
     assert_eq!(after.await, "new");
-    assert_eq!(get(&cache, &ann, &one, result("newer", &one, 60, Scope::Everyone)).as_deref(), Some("new"));
+    assert_eq!(
+        get(
+            &cache,
+            &ann,
+            &one,
+            result("newer", &one, 60, Scope::Everyone)
+        )
+        .as_deref(),
+        Some("new")
+    );
 }
 
 #[tokio::test]
@@ -225,7 +294,9 @@ async fn errors_are_not_shared() {
     let (_writer, cache) = cache(CAPACITY);
     let (ann, bob) = (caller("ann", "a"), caller("bob", "a"));
     let [(first, returns), (second, own)] = [(); 2].map(|()| oneshot::channel());
-    second.send(result("bob's", &uri("x:1"), 60, Scope::Everyone)).unwrap();
+    second
+        .send(result("bob's", &uri("x:1"), 60, Scope::Everyone))
+        .unwrap();
     let fail = async { drop(first) };
     let (one, other, ()) = tokio::join!(read(&cache, &ann, returns), read(&cache, &bob, own), fail);
     assert_eq!([one, other], ["its call failed", "bob's"]);

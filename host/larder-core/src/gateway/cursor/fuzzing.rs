@@ -11,13 +11,22 @@ pub fn cursor(data: &[u8]) {
         [b'\n', json @ ..] => BASE64.encode_to_string(json),
         text => String::from_utf8_lossy(text).into_owned(),
     };
-    let (entries, templates) =
-        (Cursor::decode(&text, ListKind::Entries), Cursor::decode(&text, ListKind::Templates));
-    assert!(entries.is_none() || templates.is_none(), "{text} is a cursor of two kinds of lists");
+    let (entries, templates) = (
+        Cursor::decode(&text, ListKind::Entries),
+        Cursor::decode(&text, ListKind::Templates),
+    );
+    assert!(
+        entries.is_none() || templates.is_none(),
+        "{text} is a cursor of two kinds of lists"
+    );
     for cursor in entries.into_iter().chain(templates) {
         assert!(text.len() <= MAX_LEN);
         let again = Cursor::decode(&cursor.encode(), cursor.list);
-        assert_eq!(again.as_ref(), Some(&cursor), "{text} cannot be encoded again");
+        assert_eq!(
+            again.as_ref(),
+            Some(&cursor),
+            "{text} cannot be encoded again"
+        );
     }
 }
 

@@ -52,7 +52,12 @@ pub(super) struct FetchedPage {
 
 impl<'a> PageCalls<'a> {
     pub(super) fn new(call: &'a Arc<Call>, filter: &'a CompiledFilter) -> Self {
-        Self { call, filter, deadline: OnceLock::new(), room: Mutex::new(Room { items: 0, bytes: 0 }) }
+        Self {
+            call,
+            filter,
+            deadline: OnceLock::new(),
+            room: Mutex::new(Room { items: 0, bytes: 0 }),
+        }
     }
 
     /// Sets what fits into the page now.
@@ -97,7 +102,10 @@ impl<'a> PageCalls<'a> {
     fn time_limit(&self) -> Option<TimeLimit> {
         let now = Instant::now();
         let until = *self.deadline.get_or_init(|| now + PAGE_TIME);
-        (until >= now + MIN_CALL_TIME).then_some(TimeLimit { until, total: PAGE_TIME })
+        (until >= now + MIN_CALL_TIME).then_some(TimeLimit {
+            until,
+            total: PAGE_TIME,
+        })
     }
 
     async fn fetch_within(
@@ -112,13 +120,28 @@ impl<'a> PageCalls<'a> {
         };
         let max = offer.provider.grant().limits.page_entries;
         let limit_entries = u32::try_from(max_entries).unwrap_or(max).min(max);
-        let query = ListQuery { cursor: from.cursor.clone(), limit: limit_entries, ..ListQuery::default() };
-        let query = if from.with_hints { self.filter.add_hints(query) } else { query };
-        let listed = offer.provider.list_for_caller(permit.within(limit), query).await?;
+        let query = ListQuery {
+            cursor: from.cursor.clone(),
+            limit: limit_entries,
+            ..ListQuery::default()
+        };
+        let query = if from.with_hints {
+            self.filter.add_hints(query)
+        } else {
+            query
+        };
+        let listed = offer
+            .provider
+            .list_for_caller(permit.within(limit), query)
+            .await?;
         offer.provider.log_omitted(&listed.omitted);
         let entries = listed.items.into_iter().map(Arc::new).collect();
         let freshness = listed.freshness.unwrap_or(Freshness::UNKNOWN);
-        Ok(FetchedPage { entries, next: listed.next, freshness })
+        Ok(FetchedPage {
+            entries,
+            next: listed.next,
+            freshness,
+        })
     }
 }
 
@@ -146,12 +169,19 @@ impl<'a> FirstCalls<'a> {
             }
             (room > 0).then_some(from.map(|from| (offer, from)))
         });
-        let calls = std::iter::once(first).chain(following.flatten()).take(MAX_CONCURRENT);
-        let calls = calls.enumerate().map(move |(number, (offer, from))| -> BoxFuture<'a, _> {
-            let has_own_time = has_own_time && number == 0;
-            Box::pin(async move { (offer, page.fetch(offer, &from, has_own_time).await) })
-        });
-        Self { calls: stream::iter(calls).buffered(MAX_CONCURRENT).boxed(), ended: VecDeque::new() }
+        let calls = std::iter::once(first)
+            .chain(following.flatten())
+            .take(MAX_CONCURRENT);
+        let calls = calls
+            .enumerate()
+            .map(move |(number, (offer, from))| -> BoxFuture<'a, _> {
+                let has_own_time = has_own_time && number == 0;
+                Box::pin(async move { (offer, page.fetch(offer, &from, has_own_time).await) })
+            });
+        Self {
+            calls: stream::iter(calls).buffered(MAX_CONCURRENT).boxed(),
+            ended: VecDeque::new(),
+        }
     }
 
     /// Returns the result of the call of this provider. `None` if it is not the next one of these calls.

@@ -59,7 +59,8 @@ impl<T> PageBuilder<'_, T> {
 
     /// Whether an item of this size fits. The first item always does, so that each page makes progress.
     pub(super) fn has_room_for(&self, bytes: usize) -> bool {
-        self.items.is_empty() || self.items.len() < self.size && self.bytes + bytes <= MAX_PAGE_BYTES
+        self.items.is_empty()
+            || self.items.len() < self.size && self.bytes + bytes <= MAX_PAGE_BYTES
     }
 
     pub(super) fn add(&mut self, item: T, bytes: usize) {
@@ -79,7 +80,11 @@ impl<T> PageBuilder<'_, T> {
 }
 
 /// Creates an empty page with this maximum size.
-pub(super) fn new_page<T>(size: u32, filter: &CompiledFilter, freshness: Freshness) -> PageBuilder<'_, T> {
+pub(super) fn new_page<T>(
+    size: u32,
+    filter: &CompiledFilter,
+    freshness: Freshness,
+) -> PageBuilder<'_, T> {
     let size = match size {
         0 => usize::MAX,
         size => size as usize,
@@ -111,7 +116,10 @@ impl PageBuilder<'_, Arc<Entry>> {
         position: Option<&Position>,
     ) -> Option<Option<Continuation>> {
         let at = |cursor: &String, with_hints| {
-            Some(Some(Continuation { cursor: Some(cursor.clone()), with_hints }))
+            Some(Some(Continuation {
+                cursor: Some(cursor.clone()),
+                with_hints,
+            }))
         };
         let with_hints = self.filter.has_hints();
         match position {
@@ -121,7 +129,10 @@ impl PageBuilder<'_, Arc<Entry>> {
                 self.add_entries_after(view, offer, after)
             }
             _ if offer.is_personal() || (with_hints && offer.next_cursor.is_some()) => {
-                Some(Some(Continuation { cursor: None, with_hints }))
+                Some(Some(Continuation {
+                    cursor: None,
+                    with_hints,
+                }))
             }
             _ => self.add_entries_after(view, offer, ""),
         }
@@ -137,15 +148,20 @@ impl PageBuilder<'_, Arc<Entry>> {
         // The search is skipped for the first page, which can concern a thousand lists.
         let begin = match after {
             "" => 0,
-            after => offer.entries.partition_point(|entry| entry.uri.as_str() <= after),
+            after => offer
+                .entries
+                .partition_point(|entry| entry.uri.as_str() <= after),
         };
-        let Some(ownership) = view.ownership(offer) else { return Some(None) };
+        let Some(ownership) = view.ownership(offer) else {
+            return Some(None);
+        };
         let (has_no_collisions, entries) = (ownership.has_no_collisions(), &offer.entries[begin..]);
         for (at, entry) in entries.iter().enumerate() {
             let is_full = self.has_scanned_enough();
             let is_owned = !is_full
                 && (has_no_collisions
-                    || is_first(entries, at) && ownership.includes(&entry.uri, &mut self.skipped_bytes));
+                    || is_first(entries, at)
+                        && ownership.includes(&entry.uri, &mut self.skipped_bytes));
             let matched = (is_owned && self.filter.matches(entry)).then(|| entry.wire_size());
             if is_full || matched.is_some_and(|bytes| !self.has_room_for(bytes)) {
                 self.end_after(ListKind::Entries, offer, after);
@@ -160,7 +176,10 @@ impl PageBuilder<'_, Arc<Entry>> {
                 None => self.skipped_bytes += entry_size(entry),
             }
         }
-        Some(offer.next_cursor.clone().map(|cursor| Continuation { cursor: Some(cursor), with_hints: false }))
+        Some(offer.next_cursor.clone().map(|cursor| Continuation {
+            cursor: Some(cursor),
+            with_hints: false,
+        }))
     }
 
     /// How many of these entries fit, if only those that pass the filter count.
@@ -174,7 +193,11 @@ impl PageBuilder<'_, Arc<Entry>> {
             }
             by_bytes += usize::from(bytes <= room.bytes);
         }
-        Fitting { items: items <= room.items, bytes: bytes <= room.bytes, by_bytes }
+        Fitting {
+            items: items <= room.items,
+            bytes: bytes <= room.bytes,
+            by_bytes,
+        }
     }
 
     /// Notes that the rest of the provider's list is missing. The client may ask again soon.
@@ -185,7 +208,9 @@ impl PageBuilder<'_, Arc<Entry>> {
 
     pub(super) fn add_fetched(&mut self, view: &View, offer: &Arc<Offer>, entries: &[Arc<Entry>]) {
         let mut cost = CostGuard { offer, bytes: 0 };
-        let Some(ownership) = view.ownership(offer) else { return };
+        let Some(ownership) = view.ownership(offer) else {
+            return;
+        };
         for (at, entry) in entries.iter().enumerate() {
             if !is_first(entries, at) || !ownership.includes(&entry.uri, &mut self.skipped_bytes) {
                 continue;
@@ -228,12 +253,28 @@ impl Drop for CostGuard<'_> {
 }
 
 fn entry_size(entry: &Entry) -> usize {
-    checked_size(entry.uri.as_str(), [Some(&entry.name), entry.title.as_ref(), entry.description.as_ref()])
+    checked_size(
+        entry.uri.as_str(),
+        [
+            Some(&entry.name),
+            entry.title.as_ref(),
+            entry.description.as_ref(),
+        ],
+    )
 }
 
 pub(super) fn template_size(template: &Template) -> usize {
-    let Template { uri_template, name, title, description, .. } = template;
-    checked_size(uri_template.as_str(), [Some(name), title.as_ref(), description.as_ref()])
+    let Template {
+        uri_template,
+        name,
+        title,
+        description,
+        ..
+    } = template;
+    checked_size(
+        uri_template.as_str(),
+        [Some(name), title.as_ref(), description.as_ref()],
+    )
 }
 
 /// Approximate number of bytes that the filter has to check for an item.
@@ -246,9 +287,18 @@ impl Continuation {
     pub(super) fn first_of(offer: &Offer, filter: &CompiledFilter) -> Option<Self> {
         let with_hints = filter.has_hints();
         match &offer.next_cursor {
-            _ if offer.is_personal() => Some(Self { cursor: None, with_hints }),
-            Some(_) if with_hints => Some(Self { cursor: None, with_hints }),
-            next => next.clone().map(|cursor| Self { cursor: Some(cursor), with_hints: false }),
+            _ if offer.is_personal() => Some(Self {
+                cursor: None,
+                with_hints,
+            }),
+            Some(_) if with_hints => Some(Self {
+                cursor: None,
+                with_hints,
+            }),
+            next => next.clone().map(|cursor| Self {
+                cursor: Some(cursor),
+                with_hints: false,
+            }),
         }
     }
 
@@ -270,8 +320,19 @@ impl<T> PageBuilder<'_, T> {
 
     pub(super) fn finish(self) -> Page<T> {
         let filter = || self.filter.filter().clone();
-        let next = self.next.map(|next| Cursor { filter: filter(), ..next }.encode());
-        Page { items: self.items, next, freshness: self.freshness, incomplete: self.incomplete }
+        let next = self.next.map(|next| {
+            Cursor {
+                filter: filter(),
+                ..next
+            }
+            .encode()
+        });
+        Page {
+            items: self.items,
+            next,
+            freshness: self.freshness,
+            incomplete: self.incomplete,
+        }
     }
 }
 

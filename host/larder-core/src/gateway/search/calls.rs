@@ -58,18 +58,34 @@ struct Answer<'a> {
 }
 
 impl<'a> SearchCalls<'a> {
-    pub(super) fn new(call: &'a Arc<Call>, query: &'a SearchQuery, memory: &'a MemoryBudget) -> Self {
-        let limit = TimeLimit { until: Instant::now() + SEARCH_TIME, total: SEARCH_TIME };
-        Self { call, query, memory, limit }
+    pub(super) fn new(
+        call: &'a Arc<Call>,
+        query: &'a SearchQuery,
+        memory: &'a MemoryBudget,
+    ) -> Self {
+        let limit = TimeLimit {
+            until: Instant::now() + SEARCH_TIME,
+            total: SEARCH_TIME,
+        };
+        Self {
+            call,
+            query,
+            memory,
+            limit,
+        }
     }
 
     /// Calls all providers that have to be called for a search.
     pub(super) async fn run<'v>(&self, view: &'v View) -> Answers<'v> {
-        let offers =
-            view.teams().iter().flat_map(|team| team.offers().iter().map(move |offer| (team, offer)));
+        let offers = view
+            .teams()
+            .iter()
+            .flat_map(|team| team.offers().iter().map(move |offer| (team, offer)));
         let called = offers.filter(|(_, offer)| is_called(offer));
         // A vector: the compiler cannot prove that a stream over an iterator with closures is `Send`.
-        let calls: Vec<_> = called.map(|(team, offer)| self.call(view, team, offer)).collect();
+        let calls: Vec<_> = called
+            .map(|(team, offer)| self.call(view, team, offer))
+            .collect();
         let mut calls = stream::iter(calls).buffered(MAX_CONCURRENT);
         let mut answers = Answers {
             hits: Vec::new(),
@@ -116,11 +132,18 @@ impl<'a> SearchCalls<'a> {
         team: &'v TeamCatalog,
         offer: &'v Arc<Offer>,
     ) -> Result<Answer<'v>, CallError> {
-        let found = offer.provider.search_for_caller(self.permit(offer)?, self.query).await?;
+        let found = offer
+            .provider
+            .search_for_caller(self.permit(offer)?, self.query)
+            .await?;
         let mut candidates = Vec::new();
         let mut bytes = 0;
         for hit in found.hits {
-            let candidate = Candidate { entry: Arc::new(hit.entry), excerpt: hit.excerpt, offer };
+            let candidate = Candidate {
+                entry: Arc::new(hit.entry),
+                excerpt: hit.excerpt,
+                offer,
+            };
             bytes += candidate.wire_size();
             if bytes > MAX_PAGE_BYTES {
                 break;
@@ -159,20 +182,45 @@ impl<'a> SearchCalls<'a> {
             }
         }
         let memory = self.charge(offer, bytes)?;
-        Ok(Answer { hits: None, own_list: Some(entries), is_complete, memory: Some(memory) })
+        Ok(Answer {
+            hits: None,
+            own_list: Some(entries),
+            is_complete,
+            memory: Some(memory),
+        })
     }
 
-    async fn list_page(&self, offer: &Offer, cursor: Option<String>) -> Result<ListPage<Entry>, CallError> {
-        let SearchQuery { uri_prefix, kind, .. } = self.query.clone();
-        let limit = offer.provider.grant().limits.page_entries.min(MAX_LIST_ENTRIES);
+    async fn list_page(
+        &self,
+        offer: &Offer,
+        cursor: Option<String>,
+    ) -> Result<ListPage<Entry>, CallError> {
+        let SearchQuery {
+            uri_prefix, kind, ..
+        } = self.query.clone();
+        let limit = offer
+            .provider
+            .grant()
+            .limits
+            .page_entries
+            .min(MAX_LIST_ENTRIES);
         offer
             .provider
-            .list_for_caller(self.permit(offer)?, ListQuery { cursor, limit, uri_prefix, kind })
+            .list_for_caller(
+                self.permit(offer)?,
+                ListQuery {
+                    cursor,
+                    limit,
+                    uri_prefix,
+                    kind,
+                },
+            )
             .await
     }
 
     fn permit(&self, offer: &Offer) -> Result<Permit, CallError> {
-        let permit = Permit::for_team(self.call, offer.provider.team()).map_err(|_| CallError::NotFound)?;
+        let permit =
+            Permit::for_team(self.call, offer.provider.team()).map_err(|_| CallError::NotFound)?;
         Ok(permit.within(Some(self.limit)))
     }
 
@@ -197,7 +245,8 @@ impl<'a> Answers<'a> {
                     self.searched.insert(revision);
                     self.hits.push(hits);
                 }
-                self.own_lists.extend(answer.own_list.map(|list| (revision, list)));
+                self.own_lists
+                    .extend(answer.own_list.map(|list| (revision, list)));
                 self.memory.extend(answer.memory);
                 if !answer.is_complete {
                     self.omit(offer);
@@ -235,7 +284,10 @@ impl<'a> Answers<'a> {
     /// Returns the list of a provider, as far as it is known. If it depends on the caller, it is that of this caller.
     pub(super) fn list_of<'e>(&'e self, offer: &'e Offer) -> &'e [Arc<Entry>] {
         match offer.is_personal() {
-            true => self.own_lists.get(&offer.provider.revision()).map_or(&[], Vec::as_slice),
+            true => self
+                .own_lists
+                .get(&offer.provider.revision())
+                .map_or(&[], Vec::as_slice),
             false => &offer.entries,
         }
     }

@@ -33,5 +33,6 @@ pub(super) fn is_own(
     steps: &mut usize,
 ) -> bool {
     let ownership = view.ownership(offer);
-    ownership.is_some_and(|ownership| ownership.includes(uri, steps)) && team.catalog.owns(offer.name(), uri)
+    ownership.is_some_and(|ownership| ownership.includes(uri, steps))
+        && team.catalog.owns(offer.name(), uri)
 }

@@ -22,20 +22,34 @@ pub(super) type TeamMatches = Vec<Option<Vec<Match>>>;
 impl Gateway {
     /// Searches in the indexes of all teams at the same time, as long as a search waits for providers.
     pub(super) async fn search_indexes(&self, view: &View, text: &str) -> TeamMatches {
-        let searches = view.teams().iter().map(|team| timeout(SEARCH_TIME, self.search_index(team, text)));
-        join_all(searches).await.into_iter().map(|found| found.ok().flatten()).collect()
+        let searches = view
+            .teams()
+            .iter()
+            .map(|team| timeout(SEARCH_TIME, self.search_index(team, text)));
+        join_all(searches)
+            .await
+            .into_iter()
+            .map(|found| found.ok().flatten())
+            .collect()
     }
 
     /// Searches in the index of one team, in a turn of the team. The time is charged as CPU time of the team: if it has
     /// none left, the search waits. If it waits for too long, the turn ends although the search may still run.
     async fn search_index(&self, team: &TeamCatalog, text: &str) -> Option<Vec<Match>> {
-        let Some(index) = team.state.text_index.get() else { return Some(Vec::new()) };
+        let Some(index) = team.state.text_index.get() else {
+            return Some(Vec::new());
+        };
         let name = team.state.reader.team();
         let quota_usage = self.state.load().quotas.get(name).cloned();
-        while let Some(wait) = quota_usage.as_ref().and_then(|quota_usage| quota_usage.cpu_wait()) {
+        while let Some(wait) = quota_usage
+            .as_ref()
+            .and_then(|quota_usage| quota_usage.cpu_wait())
+        {
             tokio::time::sleep(wait).await;
         }
-        let weight = quota_usage.as_ref().map_or(EQUAL_WEIGHT, |quota_usage| quota_usage.quota().cpu);
+        let weight = quota_usage
+            .as_ref()
+            .map_or(EQUAL_WEIGHT, |quota_usage| quota_usage.quota().cpu);
         let _turn = self.search_turns.take(name, weight).await?;
         let charge: ChargeTime = Box::new(move |time| {
             if let Some(quota_usage) = quota_usage {
@@ -70,20 +84,32 @@ fn ranking<'a>(
     answers: &Answers<'a>,
 ) -> Vec<Candidate<'a>> {
     let offers = team.offers();
-    let candidates = matches.into_iter().take(MAX_RESULTS as usize).filter_map(|found| {
-        let at = offers.binary_search_by(|offer| offer.name().cmp(&found.provider)).ok()?;
-        let offer = &offers[at];
-        let entry = readable_entry(offer, &found, answers)?;
-        let is_shown = filter.matches(&entry) && is_own(view, team, offer, &found.uri, &mut 0);
-        is_shown.then(|| Candidate { entry, excerpt: Some(found.excerpt), offer })
-    });
+    let candidates = matches
+        .into_iter()
+        .take(MAX_RESULTS as usize)
+        .filter_map(|found| {
+            let at = offers
+                .binary_search_by(|offer| offer.name().cmp(&found.provider))
+                .ok()?;
+            let offer = &offers[at];
+            let entry = readable_entry(offer, &found, answers)?;
+            let is_shown = filter.matches(&entry) && is_own(view, team, offer, &found.uri, &mut 0);
+            is_shown.then(|| Candidate {
+                entry,
+                excerpt: Some(found.excerpt),
+                offer,
+            })
+        });
     candidates.collect()
 }
 
 /// Returns the entry of a match. If the list of its provider depends on the caller, the list of this caller must
 /// contain it.
 fn readable_entry(offer: &Offer, found: &Match, answers: &Answers<'_>) -> Option<Arc<Entry>> {
-    let listed = answers.list_of(offer).iter().find(|entry| entry.uri == found.uri);
+    let listed = answers
+        .list_of(offer)
+        .iter()
+        .find(|entry| entry.uri == found.uri);
     match listed {
         Some(entry) => Some(entry.clone()),
         None if offer.is_personal() => None,

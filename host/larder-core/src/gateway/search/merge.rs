@@ -80,7 +80,11 @@ mod tests {
             by_reciprocal_rank(rankings.iter().map(|ranking| ranking.to_vec())).join(" ")
         };
         assert_eq!(merged(&[&["a", "b"], &["c", "d"]]), "a c b d");
-        assert_eq!(merged(&[&["a", "b", "x"], &["c", "d", "x"]]), "x a c b d", "found twice");
+        assert_eq!(
+            merged(&[&["a", "b", "x"], &["c", "d", "x"]]),
+            "x a c b d",
+            "found twice"
+        );
         assert_eq!(merged(&[&["a", "b"], &["b", "a"]]), "a b");
         assert_eq!(merged(&[&[], &["a"]]), "a");
     }

@@ -45,7 +45,10 @@ pub(super) async fn rank_lists<'a>(
 ) -> Vec<Candidate<'a>> {
     let (mut words, mut best) = (Words::new(text), Best { ranked: Vec::new() });
     let (until, mut compared, mut late) = (Instant::now() + SEARCH_TIME, 0, Vec::new());
-    let offers = view.teams().iter().flat_map(|team| team.offers().iter().map(move |offer| (team, offer)));
+    let offers = view
+        .teams()
+        .iter()
+        .flat_map(|team| team.offers().iter().map(move |offer| (team, offer)));
     // A vector, because an iterator with closures that is used across an await is not provably `Send`.
     for (team, offer) in offers.collect::<Vec<_>>() {
         for entry in answers.entries_to_rank(offer) {
@@ -58,7 +61,11 @@ pub(super) async fn rank_lists<'a>(
                     break;
                 }
             }
-            let weight = if filter.matches(entry) { words.weight(entry) } else { None };
+            let weight = if filter.matches(entry) {
+                words.weight(entry)
+            } else {
+                None
+            };
             if let Some(weight) = weight
                 && is_own(view, team, offer, &entry.uri, &mut compared)
             {
@@ -72,7 +79,14 @@ pub(super) async fn rank_lists<'a>(
 
 impl<'a> Best<'a> {
     fn add(&mut self, weight: Weight, entry: &Arc<Entry>, offer: &'a Arc<Offer>) {
-        self.ranked.push((weight, Candidate { entry: entry.clone(), excerpt: None, offer }));
+        self.ranked.push((
+            weight,
+            Candidate {
+                entry: entry.clone(),
+                excerpt: None,
+                offer,
+            },
+        ));
         // What cannot be among the results is removed from time to time.
         if self.ranked.len() >= 16 * MAX_RESULTS as usize {
             self.cut();
@@ -87,7 +101,10 @@ impl<'a> Best<'a> {
 
     fn finish(mut self) -> Vec<Candidate<'a>> {
         self.cut();
-        self.ranked.into_iter().map(|(_, candidate)| candidate).collect()
+        self.ranked
+            .into_iter()
+            .map(|(_, candidate)| candidate)
+            .collect()
     }
 }
 
@@ -103,7 +120,13 @@ impl Words {
         words.dedup();
         words.truncate(MAX_WORDS);
         let (name, title, uri, description) = Default::default();
-        Self { words, name, title, uri, description }
+        Self {
+            words,
+            name,
+            title,
+            uri,
+            description,
+        }
     }
 
     /// Returns the weight of an entry; none if it contains none of the words.
@@ -111,8 +134,15 @@ impl Words {
         lower_into(&mut self.name, &entry.name);
         lower_into(&mut self.title, entry.title.as_deref().unwrap_or_default());
         lower_into(&mut self.uri, entry.uri.as_str());
-        lower_into(&mut self.description, entry.description.as_deref().unwrap_or_default());
-        let weights = self.words.iter().map(|word| self.weight_of(word)).filter(|weight| *weight > 0);
+        lower_into(
+            &mut self.description,
+            entry.description.as_deref().unwrap_or_default(),
+        );
+        let weights = self
+            .words
+            .iter()
+            .map(|word| self.weight_of(word))
+            .filter(|weight| *weight > 0);
         let (count, sum) = weights.fold((0, 0), |(count, sum), weight| (count + 1, sum + weight));
         (count > 0).then_some((count, sum))
     }
@@ -131,7 +161,8 @@ impl Words {
 }
 
 fn split(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
 }
 
 /// Writes a text in lower case into a buffer, which is used again.
@@ -168,8 +199,9 @@ mod tests {
 
     #[test]
     fn weights_depend_on_the_place() {
-        let weight =
-            |text: &str| Words::new(text).weight(&entry("x:deploy/guide", "rust.md", "Größe", "of a"));
+        let weight = |text: &str| {
+            Words::new(text).weight(&entry("x:deploy/guide", "rust.md", "Größe", "of a"))
+        };
         for (text, expected) in [
             ("rust", Some((1, 4))),
             ("GRÖSSE größe", Some((1, 4))),

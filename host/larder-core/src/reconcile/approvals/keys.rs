@@ -10,15 +10,22 @@ use super::rejections::{REJECTIONS_FILE, RejectionsByFolder};
 use super::store::JsonStore;
 use super::tool_pins::{PINS_FILE, PinsByFolder};
 use super::{
-    APPROVALS_FILE, Approvals, ApprovalsByFolder, ApprovalsError, ByProvider, OFFERS_FILE, PENDING_FILE,
-    PendingByFolder, SERVED_FILE, ServedByFolder,
+    APPROVALS_FILE, Approvals, ApprovalsByFolder, ApprovalsError, ByProvider, OFFERS_FILE,
+    PENDING_FILE, PendingByFolder, SERVED_FILE, ServedByFolder,
 };
 use crate::catalog::OfferRecord;
 use larder_model::name::TeamName;
 use larder_model::state_key::StateKey;
 
 /// All files. The last one has each key that a server used, so it is written last.
-const FILES: [&str; 6] = [APPROVALS_FILE, PINS_FILE, REJECTIONS_FILE, PENDING_FILE, OFFERS_FILE, SERVED_FILE];
+const FILES: [&str; 6] = [
+    APPROVALS_FILE,
+    PINS_FILE,
+    REJECTIONS_FILE,
+    PENDING_FILE,
+    OFFERS_FILE,
+    SERVED_FILE,
+];
 /// The levels of a file below the key that are merged: the team, the provider, and the line or the tool.
 const MERGED_LEVELS: usize = 3;
 
@@ -53,9 +60,15 @@ impl Approvals {
         keys.dedup();
         let stored = |key: &String| {
             let of = |file| files.get(file).and_then(|file| file.get(key));
-            let teams = [APPROVALS_FILE, PINS_FILE, SERVED_FILE].into_iter().filter_map(of);
-            let teams = teams.filter_map(Value::as_object).flat_map(serde_json::Map::keys);
-            let mut teams: Vec<_> = teams.filter_map(|team| TeamName::parse(team).ok()).collect();
+            let teams = [APPROVALS_FILE, PINS_FILE, SERVED_FILE]
+                .into_iter()
+                .filter_map(of);
+            let teams = teams
+                .filter_map(Value::as_object)
+                .flat_map(serde_json::Map::keys);
+            let mut teams: Vec<_> = teams
+                .filter_map(|team| TeamName::parse(team).ok())
+                .collect();
             teams.sort_unstable();
             teams.dedup();
             StoredState {
@@ -85,7 +98,10 @@ impl Approvals {
 
     /// Whether a server used this key before.
     pub fn is_known(&self) -> Result<bool, ApprovalsError> {
-        Ok(self.store.read::<ByKey>(SERVED_FILE)?.contains_key(self.key.as_str()))
+        Ok(self
+            .store
+            .read::<ByKey>(SERVED_FILE)?
+            .contains_key(self.key.as_str()))
     }
 
     /// Returns the first of these keys under which something is stored, if nothing is stored under the own key.
@@ -98,7 +114,9 @@ impl Approvals {
             files.push(self.store.read::<ByKey>(file)?);
         }
         let is_used = |key: &StateKey| files.iter().any(|file| file.contains_key(key.as_str()));
-        Ok(keys.into_iter().find(|key| !is_used(&self.key) && is_used(key)))
+        Ok(keys
+            .into_iter()
+            .find(|key| !is_used(&self.key) && is_used(key)))
     }
 
     /// Copies what another key has, where this key has nothing. From now on, this key is known.
@@ -110,7 +128,8 @@ impl Approvals {
             })?;
         }
         self.store.change(SERVED_FILE, |all: &mut ByKey| {
-            all.entry(self.key.to_string()).or_insert_with(|| Value::Object(serde_json::Map::new()));
+            all.entry(self.key.to_string())
+                .or_insert_with(|| Value::Object(serde_json::Map::new()));
         })
     }
 
@@ -146,7 +165,10 @@ fn merge(own: &mut Value, other: Value, levels: usize) {
             }
         }
         (Value::Array(own), Value::Array(other)) if levels == MERGED_LEVELS => {
-            let new: Vec<_> = other.into_iter().filter(|value| !own.contains(value)).collect();
+            let new: Vec<_> = other
+                .into_iter()
+                .filter(|value| !own.contains(value))
+                .collect();
             own.extend(new);
         }
         _ => {}
@@ -156,9 +178,10 @@ fn merge(own: &mut Value, other: Value, levels: usize) {
 /// The number of values at this level.
 fn count(value: Option<&Value>, levels: usize) -> usize {
     match value {
-        Some(Value::Object(values)) if levels > 0 => {
-            values.values().map(|value| count(Some(value), levels - 1)).sum()
-        }
+        Some(Value::Object(values)) if levels > 0 => values
+            .values()
+            .map(|value| count(Some(value), levels - 1))
+            .sum(),
         Some(Value::Array(values)) if levels > 0 => values.len(),
         Some(_) => 1,
         None => 0,

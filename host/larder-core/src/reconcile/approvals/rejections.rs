@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    APPROVALS_FILE, Approvals, ApprovalsByFolder, ApprovalsError, PENDING_FILE, PendingApprovalRecord,
-    PendingByFolder,
+    APPROVALS_FILE, Approvals, ApprovalsByFolder, ApprovalsError, PENDING_FILE,
+    PendingApprovalRecord, PendingByFolder,
 };
 use larder_model::name::{Digest, TeamName};
 
@@ -34,7 +34,17 @@ const MAX_REJECTIONS: usize = 1_000;
 
 impl fmt::Display for RejectedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { record: PendingApprovalRecord { team, provider, lines, .. }, at, by } = self;
+        let Self {
+            record:
+                PendingApprovalRecord {
+                    team,
+                    provider,
+                    lines,
+                    ..
+                },
+            at,
+            by,
+        } = self;
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let team = match *team == TeamName::default_team().as_str() {
             true => String::new(),
@@ -53,31 +63,53 @@ impl Approvals {
     /// Rejects exactly the recorded lines for this component. It is not pending any more.
     pub fn reject(&self, record: &PendingApprovalRecord, by: &str) -> Result<(), ApprovalsError> {
         let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let record_alone = PendingApprovalRecord { tools: Vec::new(), ..record.clone() };
-        let rejected = RejectedRequest { record: record_alone, at, by: by.to_owned() };
-        self.store.change(REJECTIONS_FILE, |all: &mut RejectionsByFolder| {
-            let rejections = all.entry(self.key.to_string()).or_default();
-            rejections.retain(|one| !one.record.is_same(record));
-            if rejections.len() >= MAX_REJECTIONS {
-                rejections.remove(0);
-            }
-            rejections.push(rejected);
-        })?;
-        self.store.change(PENDING_FILE, |all: &mut PendingByFolder| {
-            all.entry(self.key.to_string()).or_default().retain(|one| !one.is_same(record));
-        })?;
+        let record_alone = PendingApprovalRecord {
+            tools: Vec::new(),
+            ..record.clone()
+        };
+        let rejected = RejectedRequest {
+            record: record_alone,
+            at,
+            by: by.to_owned(),
+        };
+        self.store
+            .change(REJECTIONS_FILE, |all: &mut RejectionsByFolder| {
+                let rejections = all.entry(self.key.to_string()).or_default();
+                rejections.retain(|one| !one.record.is_same(record));
+                if rejections.len() >= MAX_REJECTIONS {
+                    rejections.remove(0);
+                }
+                rejections.push(rejected);
+            })?;
+        self.store
+            .change(PENDING_FILE, |all: &mut PendingByFolder| {
+                all.entry(self.key.to_string())
+                    .or_default()
+                    .retain(|one| !one.is_same(record));
+            })?;
         // Servers compare this file with the one that they read last.
-        self.store.change(APPROVALS_FILE, |_: &mut ApprovalsByFolder| {})
+        self.store
+            .change(APPROVALS_FILE, |_: &mut ApprovalsByFolder| {})
     }
 
     /// Forgets that a request was rejected, because it is approved.
-    pub(super) fn withdraw_rejection(&self, record: &PendingApprovalRecord) -> Result<(), ApprovalsError> {
-        if !self.rejected()?.iter().any(|one| one.record.is_same(record)) {
+    pub(super) fn withdraw_rejection(
+        &self,
+        record: &PendingApprovalRecord,
+    ) -> Result<(), ApprovalsError> {
+        if !self
+            .rejected()?
+            .iter()
+            .any(|one| one.record.is_same(record))
+        {
             return Ok(());
         }
-        self.store.change(REJECTIONS_FILE, |all: &mut RejectionsByFolder| {
-            all.entry(self.key.to_string()).or_default().retain(|one| !one.record.is_same(record));
-        })
+        self.store
+            .change(REJECTIONS_FILE, |all: &mut RejectionsByFolder| {
+                all.entry(self.key.to_string())
+                    .or_default()
+                    .retain(|one| !one.record.is_same(record));
+            })
     }
 
     /// Returns what was rejected, the oldest first.
@@ -112,6 +144,9 @@ impl Approvals {
             return Ok(None);
         }
         let rejections = self.rejections(team, provider, digest)?;
-        Ok(rejections.into_iter().rev().find(|rejection| unapproved.is_subset(&rejection.record.lines)))
+        Ok(rejections
+            .into_iter()
+            .rev()
+            .find(|rejection| unapproved.is_subset(&rejection.record.lines)))
     }
 }

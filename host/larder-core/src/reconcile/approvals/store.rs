@@ -19,12 +19,18 @@ pub(super) struct JsonStore {
 
 impl JsonStore {
     pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), is_read_only: false }
+        Self {
+            folder: folder.to_owned(),
+            is_read_only: false,
+        }
     }
 
     /// Omits all changes.
     pub(super) fn read_only(self) -> Self {
-        Self { is_read_only: true, ..self }
+        Self {
+            is_read_only: true,
+            ..self
+        }
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -32,17 +38,23 @@ impl JsonStore {
     }
 
     /// Reads a file. A missing file yields the default value.
-    pub(super) fn read<T: DeserializeOwned + Default>(&self, name: &str) -> Result<T, ApprovalsError> {
+    pub(super) fn read<T: DeserializeOwned + Default>(
+        &self,
+        name: &str,
+    ) -> Result<T, ApprovalsError> {
         let path = self.path(name);
         let mut file = match private_files::open(&path, WRITABLE_BY_OTHERS) {
             Err(Untrusted::Missing) => return Ok(T::default()),
             opened => opened.map_err(untrusted(&path))?,
         };
-        private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS).map_err(untrusted(&self.folder))?;
+        private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS)
+            .map_err(untrusted(&self.folder))?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(self.failed(&path))?;
-        serde_json::from_slice(&text)
-            .map_err(|error| ApprovalsError::Damaged { path, why: error.to_string() })
+        serde_json::from_slice(&text).map_err(|error| ApprovalsError::Damaged {
+            path,
+            why: error.to_string(),
+        })
     }
 
     /// Changes a file under a lock. Concurrent readers see the old or the new content, never a mixture.
@@ -55,7 +67,8 @@ impl JsonStore {
             return Ok(());
         }
         self.create_folder().map_err(self.failed(&self.folder))?;
-        private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS).map_err(untrusted(&self.folder))?;
+        private_files::check_folder(&self.folder, WRITABLE_BY_OTHERS)
+            .map_err(untrusted(&self.folder))?;
         // The lock is released when the file is dropped, whatever the result.
         let lock = self.path("lock");
         let lock_file = private_files::open_lock(&lock).map_err(untrusted(&lock))?;
@@ -88,7 +101,10 @@ impl JsonStore {
     }
 
     fn failed<'a>(&self, path: &'a Path) -> impl Fn(io::Error) -> ApprovalsError + use<'a> {
-        move |error| ApprovalsError::Io { path: path.to_owned(), error }
+        move |error| ApprovalsError::Io {
+            path: path.to_owned(),
+            error,
+        }
     }
 }
 

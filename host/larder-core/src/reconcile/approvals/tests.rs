@@ -6,7 +6,12 @@ fn lines(names: &[&str]) -> BTreeSet<String> {
 
 fn pending(provider: &str, names: &[&str]) -> PendingApprovalRecord {
     let provider = ProviderName::parse(provider).unwrap();
-    PendingApprovalRecord::new(&TeamName::default_team(), &provider, Digest::of(b"revision"), lines(names))
+    PendingApprovalRecord::new(
+        &TeamName::default_team(),
+        &provider,
+        Digest::of(b"revision"),
+        lines(names),
+    )
 }
 
 fn unapproved(
@@ -14,7 +19,11 @@ fn unapproved(
     provider: &str,
     names: &[&str],
 ) -> Result<BTreeSet<String>, ApprovalsError> {
-    approvals.unapproved(&TeamName::default_team(), &ProviderName::parse(provider).unwrap(), &lines(names))
+    approvals.unapproved(
+        &TeamName::default_team(),
+        &ProviderName::parse(provider).unwrap(),
+        &lines(names),
+    )
 }
 
 struct TestFolder(tempfile::TempDir);
@@ -33,70 +42,138 @@ impl TestFolder {
 fn approves_only_the_listed_lines() {
     let folder = TestFolder::new();
     let approvals = folder.approvals("/p");
-    assert_eq!(unapproved(&approvals, "wiki", &["a", "b"]).unwrap(), lines(&["a", "b"]));
+    assert_eq!(
+        unapproved(&approvals, "wiki", &["a", "b"]).unwrap(),
+        lines(&["a", "b"])
+    );
     approvals.approve(&pending("wiki", &["a"]), "me").unwrap();
-    assert_eq!(unapproved(&approvals, "wiki", &["a", "b"]).unwrap(), lines(&["b"]));
-    assert_eq!(unapproved(&approvals, "other", &["a"]).unwrap(), lines(&["a"]));
+    assert_eq!(
+        unapproved(&approvals, "wiki", &["a", "b"]).unwrap(),
+        lines(&["b"])
+    );
+    assert_eq!(
+        unapproved(&approvals, "other", &["a"]).unwrap(),
+        lines(&["a"])
+    );
     let elsewhere = folder.approvals("/q");
-    assert_eq!(unapproved(&elsewhere, "wiki", &["a"]).unwrap(), lines(&["a"]));
+    assert_eq!(
+        unapproved(&elsewhere, "wiki", &["a"]).unwrap(),
+        lines(&["a"])
+    );
     let text = std::fs::read_to_string(approvals.file()).unwrap();
-    assert!(text.contains(r#""by": "me""#) && text.contains(r#""at": "2"#), "{text}");
+    assert!(
+        text.contains(r#""by": "me""#) && text.contains(r#""at": "2"#),
+        "{text}"
+    );
 }
 
 #[test]
 fn an_approval_for_a_digest_holds_for_that_component_only() {
     let folder = TestFolder::new();
     let approvals = folder.approvals("/p");
-    let (team, wiki) = (TeamName::default_team(), ProviderName::parse("wiki").unwrap());
-    let of = |content: &[u8]| PendingApprovalRecord::new(&team, &wiki, Digest::of(content), lines(&["a"]));
+    let (team, wiki) = (
+        TeamName::default_team(),
+        ProviderName::parse("wiki").unwrap(),
+    );
+    let of = |content: &[u8]| {
+        PendingApprovalRecord::new(&team, &wiki, Digest::of(content), lines(&["a"]))
+    };
     let approved = |content: &[u8]| {
         let digest = Some(Digest::of(content));
-        approvals.unapproved_for((&team, &wiki, digest), &lines(&["a"])).unwrap().is_empty()
+        approvals
+            .unapproved_for((&team, &wiki, digest), &lines(&["a"]))
+            .unwrap()
+            .is_empty()
     };
-    approvals.approve_for(ApprovalScope::Digest, &of(b"1"), "me").unwrap();
+    approvals
+        .approve_for(ApprovalScope::Digest, &of(b"1"), "me")
+        .unwrap();
     assert!(approved(b"1") && !approved(b"2"));
-    assert_eq!(unapproved(&approvals, "wiki", &["a"]).unwrap(), lines(&["a"]));
+    assert_eq!(
+        unapproved(&approvals, "wiki", &["a"]).unwrap(),
+        lines(&["a"])
+    );
     // A rollback to an approved component needs no further approval.
-    approvals.approve_for(ApprovalScope::Digest, &of(b"2"), "me").unwrap();
+    approvals
+        .approve_for(ApprovalScope::Digest, &of(b"2"), "me")
+        .unwrap();
     assert!(approved(b"1") && approved(b"2") && !approved(b"3"));
     approvals.approve(&of(b"3"), "me").unwrap();
     assert!(approved(b"3") && approved(b"4"));
     // An approval for every component is not narrowed by accident.
-    approvals.approve_for(ApprovalScope::Digest, &of(b"5"), "me").unwrap();
+    approvals
+        .approve_for(ApprovalScope::Digest, &of(b"5"), "me")
+        .unwrap();
     assert!(approved(b"6"));
 }
 
 #[test]
 fn pins_of_a_provider_of_the_same_name_in_another_folder_count() {
     let folder = TestFolder::new();
-    let (team, wiki) = (TeamName::default_team(), ProviderName::parse("wiki").unwrap());
+    let (team, wiki) = (
+        TeamName::default_team(),
+        ProviderName::parse("wiki").unwrap(),
+    );
     let pins = |digest: &str| ToolPins::from([("find".to_owned(), digest.to_owned())]);
     let of = |plugins: &str| folder.approvals(plugins).tool_pins(&team, &wiki).unwrap();
     assert_eq!(of("/p"), None, "nobody knows the provider");
-    folder.approvals("/p").pin_tools(&team, &wiki, &pins("1")).unwrap();
-    assert_eq!(of("/q"), Some(pins("1")), "the folder may have been renamed");
-    folder.approvals("/q").pin_tools(&team, &wiki, &pins("2")).unwrap();
+    folder
+        .approvals("/p")
+        .pin_tools(&team, &wiki, &pins("1"))
+        .unwrap();
+    assert_eq!(
+        of("/q"),
+        Some(pins("1")),
+        "the folder may have been renamed"
+    );
+    folder
+        .approvals("/q")
+        .pin_tools(&team, &wiki, &pins("2"))
+        .unwrap();
     assert_eq!((of("/p"), of("/q")), (Some(pins("1")), Some(pins("2"))));
     // A definition that two folders pin differently is not known.
     assert_eq!(of("/r"), Some(pins("")));
-    assert_eq!(folder.approvals("/r").tool_pins(&TeamName::parse("other").unwrap(), &wiki).unwrap(), None);
+    assert_eq!(
+        folder
+            .approvals("/r")
+            .tool_pins(&TeamName::parse("other").unwrap(), &wiki)
+            .unwrap(),
+        None
+    );
     let served = Imports::from([("wiki".to_owned(), lines(&["import wasi:http"]))]);
-    folder.approvals("/p").record_served(&team, &served, &OfferRecords::new()).unwrap();
-    assert_eq!(folder.approvals("/q").last_served(&team, &wiki).unwrap(), Some(lines(&["import wasi:http"])));
+    folder
+        .approvals("/p")
+        .record_served(&team, &served, &OfferRecords::new())
+        .unwrap();
+    assert_eq!(
+        folder.approvals("/q").last_served(&team, &wiki).unwrap(),
+        Some(lines(&["import wasi:http"]))
+    );
 }
 
 #[test]
 fn imports_of_a_provider_of_the_same_name_in_another_project_do_not_count() {
     let folder = TestFolder::new();
-    let (team, wiki) = (TeamName::default_team(), ProviderName::parse("wiki").unwrap());
+    let (team, wiki) = (
+        TeamName::default_team(),
+        ProviderName::parse("wiki").unwrap(),
+    );
     let project = folder.0.path().join("project");
     std::fs::create_dir(&project).unwrap();
     let served = Imports::from([("wiki".to_owned(), lines(&["import wasi:http"]))]);
     let other = folder.approvals(project.to_str().unwrap());
-    other.record_served(&team, &served, &OfferRecords::new()).unwrap();
-    assert_eq!(folder.approvals("/q").last_served(&team, &wiki).unwrap(), None);
+    other
+        .record_served(&team, &served, &OfferRecords::new())
+        .unwrap();
+    assert_eq!(
+        folder.approvals("/q").last_served(&team, &wiki).unwrap(),
+        None
+    );
     std::fs::rename(&project, folder.0.path().join("renamed")).unwrap();
-    assert_eq!(folder.approvals("/q").last_served(&team, &wiki).unwrap(), Some(served["wiki"].clone()));
+    assert_eq!(
+        folder.approvals("/q").last_served(&team, &wiki).unwrap(),
+        Some(served["wiki"].clone())
+    );
 }
 
 #[test]
@@ -104,14 +181,25 @@ fn pins_are_never_removed_for_those_of_other_providers() {
     let folder = TestFolder::new();
     let approvals = folder.approvals("/p");
     let (team, pins) = (TeamName::default_team(), ToolPins::new());
-    let providers: BTreeMap<_, _> =
-        (0..MAX_REMEMBERED_PROVIDERS).map(|n| (n.to_string(), ToolPins::new())).collect();
+    let providers: BTreeMap<_, _> = (0..MAX_REMEMBERED_PROVIDERS)
+        .map(|n| (n.to_string(), ToolPins::new()))
+        .collect();
     let full = BTreeMap::from([("/p", BTreeMap::from([("default", providers)]))]);
-    approvals.set_pending(vec![pending("wiki", &["a"])]).unwrap();
-    std::fs::write(approvals.store.path("tools.json"), serde_json::to_vec(&full).unwrap()).unwrap();
-    let error = approvals.pin_tools(&team, &ProviderName::parse("wiki").unwrap(), &pins).unwrap_err();
+    approvals
+        .set_pending(vec![pending("wiki", &["a"])])
+        .unwrap();
+    std::fs::write(
+        approvals.store.path("tools.json"),
+        serde_json::to_vec(&full).unwrap(),
+    )
+    .unwrap();
+    let error = approvals
+        .pin_tools(&team, &ProviderName::parse("wiki").unwrap(), &pins)
+        .unwrap_err();
     assert!(matches!(error, ApprovalsError::Full { .. }), "{error}");
-    approvals.pin_tools(&team, &ProviderName::parse("0").unwrap(), &pins).unwrap();
+    approvals
+        .pin_tools(&team, &ProviderName::parse("0").unwrap(), &pins)
+        .unwrap();
 }
 
 #[test]
@@ -120,10 +208,17 @@ fn what_a_key_has_stays_when_it_takes_over_from_another() {
     let (p, q) = (folder.approvals("/p"), folder.approvals("/q"));
     p.approve(&pending("wiki", &["a", "b"]), "me").unwrap();
     p.set_pending(vec![pending("docs", &["c"])]).unwrap();
-    q.approve_for(ApprovalScope::Digest, &pending("wiki", &["a"]), "you").unwrap();
-    assert_eq!(q.used_instead([StateKey::from_text("/p")]).unwrap(), None, "it has something itself");
+    q.approve_for(ApprovalScope::Digest, &pending("wiki", &["a"]), "you")
+        .unwrap();
+    assert_eq!(
+        q.used_instead([StateKey::from_text("/p")]).unwrap(),
+        None,
+        "it has something itself"
+    );
     let r = folder.approvals("/r");
-    let used = r.used_instead(["/none", "/p"].map(StateKey::from_text)).unwrap();
+    let used = r
+        .used_instead(["/none", "/p"].map(StateKey::from_text))
+        .unwrap();
     assert_eq!(used, Some(StateKey::from_text("/p")));
     r.take_over(used.as_ref()).unwrap();
     assert!(r.is_known().unwrap() && unapproved(&r, "wiki", &["a", "b"]).unwrap().is_empty());
@@ -140,7 +235,9 @@ fn pending_returns_the_last_recorded_set() {
     let approvals = folder.approvals("/p");
     assert_eq!(approvals.pending().unwrap(), []);
     let (wiki, docs) = (pending("wiki", &["a"]), pending("docs", &["b"]));
-    approvals.set_pending(vec![wiki.clone(), docs.clone()]).unwrap();
+    approvals
+        .set_pending(vec![wiki.clone(), docs.clone()])
+        .unwrap();
     folder.approvals("/q").set_pending(vec![]).unwrap();
     assert_eq!(approvals.pending().unwrap(), [docs.clone(), wiki.clone()]);
     approvals.approve(&wiki, "me").unwrap();
@@ -155,11 +252,24 @@ fn rejects_a_damaged_file_and_does_not_overwrite_it() {
     let approvals = folder.approvals("/p");
     approvals.approve(&pending("wiki", &["a"]), "me").unwrap();
     let whole = std::fs::read_to_string(approvals.file()).unwrap();
-    for damaged in ["", "{", "[]", "null", &whole[..whole.len() / 2], &whole.replace("\"by\"", "\"bi\"")] {
+    for damaged in [
+        "",
+        "{",
+        "[]",
+        "null",
+        &whole[..whole.len() / 2],
+        &whole.replace("\"by\"", "\"bi\""),
+    ] {
         std::fs::write(approvals.file(), damaged).unwrap();
         let error = unapproved(&approvals, "wiki", &["a"]).unwrap_err();
-        assert!(matches!(error, ApprovalsError::Damaged { .. }), "{damaged:?}: {error}");
-        assert!(approvals.approve(&pending("wiki", &["b"]), "me").is_err(), "{damaged:?}");
+        assert!(
+            matches!(error, ApprovalsError::Damaged { .. }),
+            "{damaged:?}: {error}"
+        );
+        assert!(
+            approvals.approve(&pending("wiki", &["b"]), "me").is_err(),
+            "{damaged:?}"
+        );
         assert_eq!(std::fs::read_to_string(approvals.file()).unwrap(), damaged);
     }
 }
@@ -191,7 +301,10 @@ fn files_are_private_to_the_owner() {
     assert_eq!((mode(folder), mode(&file)), (0o700, 0o600));
     for (path, open) in [(folder, 0o770), (&file, 0o666)] {
         std::fs::set_permissions(path, PermissionsExt::from_mode(open)).unwrap();
-        assert!(matches!(unapproved(&approvals, "wiki", &["a"]), Err(ApprovalsError::Untrusted { .. })));
+        assert!(matches!(
+            unapproved(&approvals, "wiki", &["a"]),
+            Err(ApprovalsError::Untrusted { .. })
+        ));
         std::fs::set_permissions(path, PermissionsExt::from_mode(open & 0o700)).unwrap();
     }
     assert!(unapproved(&approvals, "wiki", &["a"]).unwrap().is_empty());

@@ -31,7 +31,10 @@ impl ToolChange {
         let change = |withheld: &WithheldTool| Self {
             name: withheld.tool.name.to_string(),
             after: fitting(tool_json(&withheld.tool.tool)),
-            before: withheld.before.as_ref().and_then(|tool| fitting(tool_json(&tool.tool))),
+            before: withheld
+                .before
+                .as_ref()
+                .and_then(|tool| fitting(tool_json(&tool.tool))),
         };
         withheld.iter().map(change).collect()
     }

@@ -56,14 +56,24 @@ impl Approvals {
         pins: &ToolPins,
     ) -> Result<(), ApprovalsError> {
         let all: PinsByFolder = self.store.read(PINS_FILE)?;
-        let of_team = all.get(self.key.as_str()).and_then(|teams| teams.get(team.as_str()));
+        let of_team = all
+            .get(self.key.as_str())
+            .and_then(|teams| teams.get(team.as_str()));
         let own = of_team.and_then(|providers| providers.get(provider.as_str()));
-        if own.is_some_and(|own| pins.iter().all(|(tool, digest)| own.get(tool) == Some(digest))) {
+        if own.is_some_and(|own| {
+            pins.iter()
+                .all(|(tool, digest)| own.get(tool) == Some(digest))
+        }) {
             return Ok(());
         }
         // Without its pins, a provider would be accepted as if it were new, so none is removed for another one.
-        if own.is_none() && of_team.is_some_and(|providers| providers.len() >= MAX_REMEMBERED_PROVIDERS) {
-            return Err(ApprovalsError::Full { path: self.store.path(PINS_FILE), team: team.clone() });
+        if own.is_none()
+            && of_team.is_some_and(|providers| providers.len() >= MAX_REMEMBERED_PROVIDERS)
+        {
+            return Err(ApprovalsError::Full {
+                path: self.store.path(PINS_FILE),
+                team: team.clone(),
+            });
         }
         self.store.change(PINS_FILE, |all: &mut PinsByFolder| {
             let teams = all.entry(self.key.to_string()).or_default();

@@ -57,30 +57,52 @@ impl SourceState {
         match self.source.scan() {
             Ok(scan) => {
                 let scan = self.keep_while_missing(scan, config.missing_source_grace, desired);
-                desired.rescan_after = desired.rescan_after.into_iter().chain(scan.rescan_after).min();
+                desired.rescan_after = desired
+                    .rescan_after
+                    .into_iter()
+                    .chain(scan.rescan_after)
+                    .min();
                 artifacts = self.select(config, names, scan, &mut desired.new_problems);
             }
             Err(cause) => {
                 let error = format!("cannot read {}: {cause}", self.source.location());
-                report_once(&mut self.source_error, Some(error), &mut desired.new_problems);
-                let own = self.names.iter().filter(|name| names.insert((*name).clone()));
+                report_once(
+                    &mut self.source_error,
+                    Some(error),
+                    &mut desired.new_problems,
+                );
+                let own = self
+                    .names
+                    .iter()
+                    .filter(|name| names.insert((*name).clone()));
                 desired.unknown.extend(own.cloned());
             }
         }
-        desired.pending_approvals.extend(self.pending_approvals.iter().cloned());
+        desired
+            .pending_approvals
+            .extend(self.pending_approvals.iter().cloned());
         append(&mut desired.source_error, self.source_error.as_deref());
         append(&mut desired.artifact_error, self.artifact_error.as_deref());
         artifacts
     }
 
     /// Returns the scan. If the source is missing, returns what was found before until the grace period is over.
-    fn keep_while_missing(&mut self, scan: Scan, grace: Duration, desired: &mut DesiredComponents) -> Scan {
+    fn keep_while_missing(
+        &mut self,
+        scan: Scan,
+        grace: Duration,
+        desired: &mut DesiredComponents,
+    ) -> Scan {
         let Some(why) = &scan.missing else {
             (self.source_error, self.missing_since) = (None, None);
             self.found = (scan.artifacts.clone(), scan.pending.clone());
             return scan;
         };
-        let left = grace.saturating_sub(self.missing_since.get_or_insert_with(Instant::now).elapsed());
+        let left = grace.saturating_sub(
+            self.missing_since
+                .get_or_insert_with(Instant::now)
+                .elapsed(),
+        );
         let what = match left {
             Duration::ZERO => {
                 self.found = Default::default();
@@ -89,14 +111,26 @@ impl SourceState {
             }
             left => {
                 let withdraw_after = Some(left + TIMER_SLACK);
-                desired.withdraw_after = desired.withdraw_after.into_iter().chain(withdraw_after).min();
+                desired.withdraw_after = desired
+                    .withdraw_after
+                    .into_iter()
+                    .chain(withdraw_after)
+                    .min();
                 format!("its components are served for {grace:?} without it")
             }
         };
         let error = format!("cannot read {}: {why}; {what}", self.source.location());
-        report_once(&mut self.source_error, Some(error), &mut desired.new_problems);
+        report_once(
+            &mut self.source_error,
+            Some(error),
+            &mut desired.new_problems,
+        );
         let (artifacts, pending) = self.found.clone();
-        Scan { artifacts, pending, ..scan }
+        Scan {
+            artifacts,
+            pending,
+            ..scan
+        }
     }
 
     /// Returns the artifacts of a scan that are to be served, including the pending ones that are approved.
@@ -107,12 +141,22 @@ impl SourceState {
         scan: Scan,
         new_problems: &mut Vec<String>,
     ) -> Vec<Artifact> {
-        let Scan { mut artifacts, pending, unreadable, reserved, .. } = scan;
+        let Scan {
+            mut artifacts,
+            pending,
+            unreadable,
+            reserved,
+            ..
+        } = scan;
         let approvals_error = self.apply_approvals(config, &mut artifacts, pending).err();
-        let (selected, duplicates): (Vec<_>, Vec<_>) =
-            artifacts.into_iter().partition(|artifact| names.insert(artifact.name.clone()));
+        let (selected, duplicates): (Vec<_>, Vec<_>) = artifacts
+            .into_iter()
+            .partition(|artifact| names.insert(artifact.name.clone()));
         names.extend(reserved);
-        self.names = selected.iter().map(|artifact| artifact.name.clone()).collect();
+        self.names = selected
+            .iter()
+            .map(|artifact| artifact.name.clone())
+            .collect();
         let mut error = approvals_error.map(|error| format!("cannot read the approvals: {error}"));
         append(&mut error, describe_unreadable(&unreadable).as_deref());
         append(&mut error, describe_duplicates(&duplicates).as_deref());
@@ -130,21 +174,30 @@ impl SourceState {
         let (before, mut result) = (std::mem::take(&mut self.pending_approvals), Ok(()));
         for pending in pending {
             let (artifact, digest, lines, is_update) = match pending {
-                PendingArtifact::NeedsApproval { artifact, digest, lines } => {
-                    (artifact, digest, lines, false)
-                }
-                PendingArtifact::Update { artifact, digest, lines } => (artifact, digest, lines, true),
+                PendingArtifact::NeedsApproval {
+                    artifact,
+                    digest,
+                    lines,
+                } => (artifact, digest, lines, false),
+                PendingArtifact::Update {
+                    artifact,
+                    digest,
+                    lines,
+                } => (artifact, digest, lines, true),
                 PendingArtifact::Incomplete { origin } => {
                     tracing::debug!(origin, "not loaded yet: it is not complete");
                     continue;
                 }
             };
-            let unapproved =
-                unapproved(config, &artifact, digest, (&lines, is_update)).unwrap_or_else(|error| {
+            let unapproved = unapproved(config, &artifact, digest, (&lines, is_update))
+                .unwrap_or_else(|error| {
                     result = Err(error);
                     lines
                 });
-            let rejection = config.approvals.rejection(&config.team, &artifact.name, digest, &unapproved);
+            let rejection =
+                config
+                    .approvals
+                    .rejection(&config.team, &artifact.name, digest, &unapproved);
             let rejection = rejection.unwrap_or_else(|error| {
                 result = Err(error);
                 None
@@ -156,7 +209,9 @@ impl SourceState {
                 artifacts.retain(|other| other.name != artifact.name);
                 artifacts.push(*artifact);
             } else if let Ok(provider) = ProviderName::parse(&artifact.name) {
-                self.pending_approvals.push(pending_approval(config, provider, digest, unapproved, &before));
+                self.pending_approvals.push(pending_approval(
+                    config, provider, digest, unapproved, &before,
+                ));
             }
         }
         result
@@ -171,11 +226,12 @@ fn unapproved(
     digest: Digest,
     (lines, is_update): (&BTreeSet<String>, bool),
 ) -> Result<BTreeSet<String>, ApprovalsError> {
-    let asks = || is_update || provider_config(config, &artifact.name).approval_mode == ApprovalMode::Ask;
+    let asks =
+        || is_update || provider_config(config, &artifact.name).approval_mode == ApprovalMode::Ask;
     match ProviderName::parse(&artifact.name) {
-        Ok(provider) if asks() => {
-            config.approvals.unapproved_for((&config.team, &provider, Some(digest)), lines)
-        }
+        Ok(provider) if asks() => config
+            .approvals
+            .unapproved_for((&config.team, &provider, Some(digest)), lines),
         _ => Ok(BTreeSet::new()),
     }
 }
@@ -212,14 +268,18 @@ fn append(problems: &mut Option<String>, more: Option<&str>) {
 fn describe_unreadable(unreadable: &BTreeMap<String, io::Error>) -> Option<String> {
     let (origin, error) = unreadable.first_key_value()?;
     let others = and_more(unreadable.len());
-    Some(format!("cannot read {origin} ({error}){others}: the previous revision stays"))
+    Some(format!(
+        "cannot read {origin} ({error}){others}: the previous revision stays"
+    ))
 }
 
 /// Describes the artifacts whose names an earlier source has, in one sentence.
 fn describe_duplicates(duplicates: &[Artifact]) -> Option<String> {
     let Artifact { origin, name, .. } = duplicates.first()?;
     let others = and_more(duplicates.len());
-    Some(format!("not used, because another source has a component named {name}: {origin}{others}"))
+    Some(format!(
+        "not used, because another source has a component named {name}: {origin}{others}"
+    ))
 }
 
 fn and_more(count: usize) -> String {

@@ -64,12 +64,18 @@ impl Loader {
         if let Some(fingerprint) = fingerprint.filter(FileFingerprint::is_settled)
             && self.is_unchanged(component).await
         {
-            self.sandbox.record_digest(fingerprint, hashed.digest()).await;
+            self.sandbox
+                .record_digest(fingerprint, hashed.digest())
+                .await;
         }
         Ok(IdentifiedComponent::Read(hashed))
     }
 
-    pub(super) async fn read(&self, component: &Blob, grant: &Grant) -> Result<HashedComponent, LoadError> {
+    pub(super) async fn read(
+        &self,
+        component: &Blob,
+        grant: &Grant,
+    ) -> Result<HashedComponent, LoadError> {
         let (component, limit) = (component.clone(), grant.limits.component_size);
         let work = self.threads.run(move || {
             let fetched = component.fetch(limit)?;
@@ -93,7 +99,9 @@ impl Loader {
             () = self.drain.stopping() => return,
             () = tokio::time::sleep(RECHECK_DELAY) => {}
         }
-        let BlobRevision::Fingerprint(fingerprint) = artifact.component.revision() else { return };
+        let BlobRevision::Fingerprint(fingerprint) = artifact.component.revision() else {
+            return;
+        };
         let _permit = self.recheck_permit.acquire().await;
         let read = artifact.component.clone();
         let digest = self.threads.run(move || read.digest()).await.flatten().ok();
@@ -106,9 +114,21 @@ impl Loader {
             "the component changed although its file fingerprint did not; loading it again"
         );
         self.sandbox.forget_digest(fingerprint).await;
-        let (name, job, outcome) = (artifact.name.clone(), LoadJob::Recheck, Outcome::Unchanged(revision));
+        let (name, job, outcome) = (
+            artifact.name.clone(),
+            LoadJob::Recheck,
+            Outcome::Unchanged(revision),
+        );
         let (still_permitted, signers, duration) = (true, Vec::new(), Duration::ZERO);
-        let result = LoadResult { name, job, outcome, still_permitted, signers, duration, timer: None };
+        let result = LoadResult {
+            name,
+            job,
+            outcome,
+            still_permitted,
+            signers,
+            duration,
+            timer: None,
+        };
         self.send(LoadEvent::Ended(Box::new(result)));
         self.wake.notify_one();
     }
@@ -128,6 +148,9 @@ impl Loader {
 
     pub(super) async fn is_unchanged(&self, component: &Blob) -> bool {
         let component = component.clone();
-        self.threads.run(move || component.is_unchanged()).await.unwrap_or(false)
+        self.threads
+            .run(move || component.is_unchanged())
+            .await
+            .unwrap_or(false)
     }
 }

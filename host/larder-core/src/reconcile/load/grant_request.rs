@@ -32,24 +32,39 @@ impl Loader {
     ) -> Result<GrantDecision, LoadError> {
         let granted = &desired.config.grant;
         let request = self
-            .read_grant_request(desired.artifact.grant_request.clone(), desired.own_files.clone())
+            .read_grant_request(
+                desired.artifact.grant_request.clone(),
+                desired.own_files.clone(),
+            )
             .await?;
-        let sources = GrantSources { requested: request.lines(), allowed: grant_lines(granted) };
+        let sources = GrantSources {
+            requested: request.lines(),
+            allowed: grant_lines(granted),
+        };
         let capped = desired.ceiling.cap_request(request);
         for line in capped.denied {
             self.report_denied(name, &line);
         }
         let request = capped.allowed;
         let requests = request.lines_beyond(granted);
-        Ok(GrantDecision { grant: Arc::new(request.merged_into(granted)), requests, sources })
+        Ok(GrantDecision {
+            grant: Arc::new(request.merged_into(granted)),
+            requests,
+            sources,
+        })
     }
 
     fn report_denied(&self, provider: &ProviderName, line: &str) {
         const MESSAGE: &str = "grant request line refused: beyond the ceiling of the team";
         let team = self.team.non_default();
         tracing::warn!(team, %provider, line, "{MESSAGE}");
-        let event = Event::new(EventKind::Approval, MESSAGE).of_team(&self.team).of_provider(provider);
-        self.sandbox.metrics().events().record(event.with("line", line));
+        let event = Event::new(EventKind::Approval, MESSAGE)
+            .of_team(&self.team)
+            .of_provider(provider);
+        self.sandbox
+            .metrics()
+            .events()
+            .record(event.with("line", line));
     }
 
     /// Reads and parses the grant request of a component.
@@ -58,27 +73,39 @@ impl Loader {
         blob: Option<Blob>,
         own_files: Arc<OwnFiles>,
     ) -> Result<GrantRequest, LoadError> {
-        let Some(blob) = blob else { return Ok(GrantRequest::default()) };
+        let Some(blob) = blob else {
+            return Ok(GrantRequest::default());
+        };
         let (parse, folder) = (self.parse_grant_request, self.base_folder.clone());
-        let work = self.threads.run(move || match blob.fetch(MAX_GRANT_REQUEST_SIZE) {
-            Ok(Fetched::Bytes(bytes)) => {
-                let text = std::str::from_utf8(&bytes)
-                    .map_err(|error| LoadError::GrantRequestFile(error.to_string()))?;
-                let request = parse(text, &folder).map_err(LoadError::GrantRequestFile)?;
-                match request.dirs.iter().find_map(|dir| Some((dir, own_files.conflict(dir)?))) {
-                    Some((dir, conflict)) if conflict.is_refused => {
-                        Err(LoadError::GrantRequestFile(format!("`{}` {conflict}", dir.host.display())))
+        let work = self
+            .threads
+            .run(move || match blob.fetch(MAX_GRANT_REQUEST_SIZE) {
+                Ok(Fetched::Bytes(bytes)) => {
+                    let text = std::str::from_utf8(&bytes)
+                        .map_err(|error| LoadError::GrantRequestFile(error.to_string()))?;
+                    let request = parse(text, &folder).map_err(LoadError::GrantRequestFile)?;
+                    match request
+                        .dirs
+                        .iter()
+                        .find_map(|dir| Some((dir, own_files.conflict(dir)?)))
+                    {
+                        Some((dir, conflict)) if conflict.is_refused => {
+                            Err(LoadError::GrantRequestFile(format!(
+                                "`{}` {conflict}",
+                                dir.host.display()
+                            )))
+                        }
+                        _ => Ok(request),
                     }
-                    _ => Ok(request),
                 }
-            }
-            Ok(Fetched::TooLarge(size)) => Err(LoadError::GrantRequestFile(format!(
-                "the file has {}; the limit is {}",
-                size::show(size),
-                size::show(MAX_GRANT_REQUEST_SIZE)
-            ))),
-            Err(error) => Err(LoadError::Unreadable(error.to_string())),
-        });
-        work.await.unwrap_or_else(|error| Err(LoadError::Unreadable(error.to_string())))
+                Ok(Fetched::TooLarge(size)) => Err(LoadError::GrantRequestFile(format!(
+                    "the file has {}; the limit is {}",
+                    size::show(size),
+                    size::show(MAX_GRANT_REQUEST_SIZE)
+                ))),
+                Err(error) => Err(LoadError::Unreadable(error.to_string())),
+            });
+        work.await
+            .unwrap_or_else(|error| Err(LoadError::Unreadable(error.to_string())))
     }
 }

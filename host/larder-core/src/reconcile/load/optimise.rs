@@ -12,8 +12,11 @@ use larder_sandbox::provider::{LoadError, Provider};
 use larder_sandbox::{CompileJob, CompiledComponent, Priority};
 
 /// The delays before further attempts. A failure may have a cause that passes, such as a busy machine.
-const RETRY_DELAYS: [Duration; 3] =
-    [Duration::from_secs(60), Duration::from_secs(4 * 60), Duration::from_secs(16 * 60)];
+const RETRY_DELAYS: [Duration; 3] = [
+    Duration::from_secs(60),
+    Duration::from_secs(4 * 60),
+    Duration::from_secs(16 * 60),
+];
 
 impl Loader {
     /// Compiles the component of a provider with optimisation, and lets the provider use the code. Tries again if that
@@ -29,7 +32,9 @@ impl Loader {
         let mut delays = RETRY_DELAYS.into_iter();
         while let Err(error) = self.optimise_in_turn(component, provider).await {
             // Without it, nobody needs the code any more.
-            let Some(name) = provider.upgrade().map(|provider| provider.name().clone()) else { return };
+            let Some(name) = provider.upgrade().map(|provider| provider.name().clone()) else {
+                return;
+            };
             let delay = delays.next().filter(|_| error.is_temporary());
             self.log_failure(&name, &error, delay);
             let Some(delay) = delay else { return };
@@ -50,13 +55,25 @@ impl Loader {
     }
 
     /// Waits for its turn, and makes one attempt.
-    async fn optimise_in_turn(&self, component: &Blob, provider: &Weak<Provider>) -> Result<(), LoadError> {
+    async fn optimise_in_turn(
+        &self,
+        component: &Blob,
+        provider: &Weak<Provider>,
+    ) -> Result<(), LoadError> {
         let _permit = self.optimise_permit.acquire().await;
         // Without it, the provider was removed or has another revision.
-        let Some(serving) = provider.upgrade() else { return Ok(()) };
-        let (name, digest, grant) = (serving.name().clone(), serving.digest(), serving.grant().clone());
+        let Some(serving) = provider.upgrade() else {
+            return Ok(());
+        };
+        let (name, digest, grant) = (
+            serving.name().clone(),
+            serving.digest(),
+            serving.grant().clone(),
+        );
         drop(serving);
-        let compiled = self.optimised_code(component, (&name, digest), &grant).await?;
+        let compiled = self
+            .optimised_code(component, (&name, digest), &grant)
+            .await?;
         if let (Some(compiled), Some(provider)) = (compiled, provider.upgrade()) {
             provider.replace_code(compiled);
             tracing::debug!(team = self.team.non_default(), provider = %name, "the code is optimised");
@@ -79,7 +96,11 @@ impl Loader {
         if hashed.digest() != digest {
             return Ok(None);
         }
-        let job = CompileJob { team: &self.team, provider: Some(name), priority: Priority::Optimisation };
+        let job = CompileJob {
+            team: &self.team,
+            provider: Some(name),
+            priority: Priority::Optimisation,
+        };
         let (cached, _) = self.sandbox.compile_for(&job, hashed).await?;
         Ok(Some(self.sandbox.link(cached)?))
     }

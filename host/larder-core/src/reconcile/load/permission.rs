@@ -17,20 +17,30 @@ impl Loader {
         desired: &DesiredComponent,
         previous: &PreviousRevisions,
     ) -> bool {
-        let (Some(serving), Ok(name)) = (&previous.serving, ProviderName::parse(&desired.artifact.name))
-        else {
+        let (Some(serving), Ok(name)) = (
+            &previous.serving,
+            ProviderName::parse(&desired.artifact.name),
+        ) else {
             return true;
         };
         if !desired.trust.0.still_trusts(&previous.signers) {
             return false;
         }
-        let current = desired.ceiling.cap_request(GrantRequest::from_grant(&serving.config.grant));
+        let current = desired
+            .ceiling
+            .cap_request(GrantRequest::from_grant(&serving.config.grant));
         if !current.denied.is_empty() {
             return false;
         }
         let beyond = current.allowed.lines_beyond(&desired.config.grant);
         // If the approvals cannot be read, nothing is known to be revoked.
-        let unapproved = self.unapproved((&name, serving.digest), beyond, desired.config.approval_mode).await;
+        let unapproved = self
+            .unapproved(
+                (&name, serving.digest),
+                beyond,
+                desired.config.approval_mode,
+            )
+            .await;
         unapproved.map_or(true, |unapproved| unapproved.is_empty())
     }
 
@@ -44,12 +54,15 @@ impl Loader {
     ) -> Result<Outcome, LoadError> {
         let (name, copy) = (provider.clone(), lines.clone());
         let rejection = self
-            .with_approvals(move |approvals, team| approvals.rejection(team, name.as_str(), digest, &copy))
+            .with_approvals(move |approvals, team| {
+                approvals.rejection(team, name.as_str(), digest, &copy)
+            })
             .await?;
         match rejection {
             Some(rejection) => Err(LoadError::NotApproved(rejection.to_string())),
             None => {
-                let pending = PendingApproval::new(self.team.clone(), provider.clone(), digest, lines);
+                let pending =
+                    PendingApproval::new(self.team.clone(), provider.clone(), digest, lines);
                 Ok(Outcome::PendingApproval(pending.compared(requests, before)))
             }
         }
@@ -86,9 +99,13 @@ impl Loader {
 
     /// Returns the imports of the revision that was served last, before a restart or before its file was
     /// missing.
-    async fn last_served_imports(&self, name: &ProviderName) -> Result<Option<BTreeSet<String>>, LoadError> {
+    async fn last_served_imports(
+        &self,
+        name: &ProviderName,
+    ) -> Result<Option<BTreeSet<String>>, LoadError> {
         let name = name.clone();
-        self.with_approvals(move |approvals, team| approvals.last_served(team, &name)).await
+        self.with_approvals(move |approvals, team| approvals.last_served(team, &name))
+            .await
     }
 
     /// Reads the approval files on a blocking thread.
@@ -97,7 +114,10 @@ impl Loader {
         read: impl FnOnce(&Approvals, &TeamName) -> Result<T, ApprovalsError> + Send + 'static,
     ) -> Result<T, LoadError> {
         let (approvals, team) = (self.approvals.clone(), self.team.clone());
-        let result = self.drain.spawn_blocking(move || read(&approvals, &team)).await;
+        let result = self
+            .drain
+            .spawn_blocking(move || read(&approvals, &team))
+            .await;
         let result = result.map_err(|error| LoadError::Approvals(error.to_string()))?;
         result.map_err(|error| LoadError::Approvals(error.to_string()))
     }

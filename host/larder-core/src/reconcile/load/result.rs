@@ -141,7 +141,9 @@ impl LoadResult {
 
     /// Returns the name and the phases of a load whose revision can be served.
     pub(in crate::reconcile) fn timer_of_served(&self) -> Option<(String, PhaseTimer)> {
-        let timer = self.timer.filter(|_| matches!(self.outcome, Outcome::Offer(_)))?;
+        let timer = self
+            .timer
+            .filter(|_| matches!(self.outcome, Outcome::Offer(_)))?;
         Some((self.name.clone(), timer))
     }
 }

@@ -26,7 +26,11 @@ impl Loader {
         let subject = subject(&signatures, component);
         let verify = move || trust.verify(&subject, &signatures.read());
         // The error contains the number of the task, so each attempt would be logged as a new rejection.
-        let verified = self.threads.run(verify).await.map_err(|_| not_completed())?;
+        let verified = self
+            .threads
+            .run(verify)
+            .await
+            .map_err(|_| not_completed())?;
         let signers = verified.map_err(|error| untrusted(&error))?;
         for signer in &signers {
             tracing::info!(component = desired.artifact.origin, %signer, "the signature is valid");
@@ -36,11 +40,17 @@ impl Loader {
 }
 
 fn not_completed() -> LoadError {
-    LoadError::Verification { reason: "it panicked; see the log".into(), is_temporary: true }
+    LoadError::Verification {
+        reason: "it panicked; see the log".into(),
+        is_temporary: true,
+    }
 }
 
 fn untrusted(error: &Untrusted) -> LoadError {
-    LoadError::Verification { reason: error.to_string(), is_temporary: error.is_temporary() }
+    LoadError::Verification {
+        reason: error.to_string(),
+        is_temporary: error.is_temporary(),
+    }
 }
 
 /// Returns what was signed. Without signatures it is not needed, and the component may not have been read.

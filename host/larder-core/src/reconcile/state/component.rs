@@ -94,11 +94,24 @@ impl ComponentState {
         let failed = self.failed.as_ref().filter(|_| !is_retry);
         let provider = self.serving.as_ref().map(|serving| &serving.offer.provider);
         PreviousRevisions {
-            serving: self.serving.as_ref().map(|serving| serving.revision.clone()),
-            signers: self.serving.as_ref().map(|serving| serving.signers.clone()).unwrap_or_default(),
-            has_withheld_tools: self.serving.as_ref().is_some_and(|serving| serving.withheld.is_some()),
+            serving: self
+                .serving
+                .as_ref()
+                .map(|serving| serving.revision.clone()),
+            signers: self
+                .serving
+                .as_ref()
+                .map(|serving| serving.signers.clone())
+                .unwrap_or_default(),
+            has_withheld_tools: self
+                .serving
+                .as_ref()
+                .is_some_and(|serving| serving.withheld.is_some()),
             needs_optimised_code: provider.is_some_and(|provider| provider.needs_optimised_code()),
-            requests: self.serving.as_ref().map(|serving| serving.requests.clone()),
+            requests: self
+                .serving
+                .as_ref()
+                .map(|serving| serving.requests.clone()),
             failed: failed.and_then(|failed| failed.revision.clone()),
             is_retry,
         }
@@ -114,8 +127,15 @@ impl ComponentState {
     /// Whether the running load is not cancelled for this component. Otherwise one whose file is replaced again and again,
     /// before it is loaded, would never be served.
     pub(super) fn lets_load_end(&self, desired: &DesiredComponent) -> bool {
-        let has_read = self.loading.as_ref().is_some_and(|load| load.has_read.load(Relaxed));
-        let is_same_otherwise = || self.desired.as_ref().is_some_and(|one| one.is_same_otherwise(desired));
+        let has_read = self
+            .loading
+            .as_ref()
+            .is_some_and(|load| load.has_read.load(Relaxed));
+        let is_same_otherwise = || {
+            self.desired
+                .as_ref()
+                .is_some_and(|one| one.is_same_otherwise(desired))
+        };
         self.cancelled_loads >= MAX_CANCELLED_LOADS && has_read && is_same_otherwise()
     }
 
@@ -135,7 +155,11 @@ impl ComponentState {
 
     /// Clears the problem if this revision is the one that is served. Returns whether there was a problem.
     pub(super) fn resolve_if_serving(&mut self, revision: &Revision) -> bool {
-        if !self.serving.as_ref().is_some_and(|serving| serving.revision == *revision) {
+        if !self
+            .serving
+            .as_ref()
+            .is_some_and(|serving| serving.revision == *revision)
+        {
             return false;
         }
         let had_problem = self.has_problem();
@@ -145,7 +169,11 @@ impl ComponentState {
 
     /// Records who signed this revision, if it is the one that is served.
     pub(super) fn set_signers(&mut self, revision: &Revision, signers: Vec<Signer>) {
-        if let Some(serving) = self.serving.as_mut().filter(|serving| serving.revision == *revision) {
+        if let Some(serving) = self
+            .serving
+            .as_mut()
+            .filter(|serving| serving.revision == *revision)
+        {
             serving.signers = signers;
         }
     }
@@ -175,26 +203,55 @@ impl ComponentState {
         generation: u64,
         pass: &mut ReconcilePass,
     ) {
-        let LoadedProvider { provider, probed, definitions, withheld, revision, requests } = loaded;
-        let generation = self.serving.as_ref().map_or(generation, |serving| serving.offer.generation);
+        let LoadedProvider {
+            provider,
+            probed,
+            definitions,
+            withheld,
+            revision,
+            requests,
+        } = loaded;
+        let generation = self
+            .serving
+            .as_ref()
+            .map_or(generation, |serving| serving.offer.generation);
         let rank = (generation, revision.config.priority);
         let offer = Arc::new(Offer::new(provider, probed, definitions, rank));
-        let before = self.serving.as_ref().and_then(|serving| serving.withheld.as_ref());
-        let tools = self.serving.as_ref().map(|serving| serving.offer.definitions.tools.as_slice());
-        let tools_withheld = before.map(|before| before.tools.as_slice()).unwrap_or_default();
+        let before = self
+            .serving
+            .as_ref()
+            .and_then(|serving| serving.withheld.as_ref());
+        let tools = self
+            .serving
+            .as_ref()
+            .map(|serving| serving.offer.definitions.tools.as_slice());
+        let tools_withheld = before
+            .map(|before| before.tools.as_slice())
+            .unwrap_or_default();
         let withheld = withheld.map(|withheld| {
-            withheld.with_tools_before(tools.unwrap_or_default(), tools_withheld).keep_since(before)
+            withheld
+                .with_tools_before(tools.unwrap_or_default(), tools_withheld)
+                .keep_since(before)
         });
         if withheld.as_ref() != before {
-            pass.pending_approvals.extend(withheld.clone().filter(PendingApproval::is_pending));
+            pass.pending_approvals
+                .extend(withheld.clone().filter(PendingApproval::is_pending));
         }
         let before = self.serving.as_ref().map(|serving| &serving.offer.omitted);
         if before.is_none_or(|before| *before != offer.omitted) {
             pass.omitted.extend(describe_omissions(&offer));
         }
-        let before = self.serving.as_ref().map(|serving| &serving.offer.setting_problems);
+        let before = self
+            .serving
+            .as_ref()
+            .map(|serving| &serving.offer.setting_problems);
         if before.is_none_or(|before| *before != offer.setting_problems) {
-            pass.problems.extend(offer.setting_problems.iter().map(|it| format!("{}: {it}", offer.name())));
+            pass.problems.extend(
+                offer
+                    .setting_problems
+                    .iter()
+                    .map(|it| format!("{}: {it}", offer.name())),
+            );
         }
         self.list_refresh.retry = None;
         // The host cannot compare entries that it does not see. It trusts a provider's report of a change,
@@ -202,27 +259,62 @@ impl ComponentState {
         let has_unlisted_entries = offer.next_cursor.is_some() || offer.is_personal();
         if is_list_refresh {
             pass.lists_refreshed = true;
-            pass.unlisted_changes |= std::mem::take(&mut self.list_refresh.changed) && has_unlisted_entries;
+            pass.unlisted_changes |=
+                std::mem::take(&mut self.list_refresh.changed) && has_unlisted_entries;
         } else {
             pass.unlisted_changes |= self.serving.is_some() && has_unlisted_entries;
-            let changed = if self.serving.is_some() { &mut pass.replaced } else { &mut pass.loaded };
+            let changed = if self.serving.is_some() {
+                &mut pass.replaced
+            } else {
+                &mut pass.loaded
+            };
             changed.push(RevisionSummary::of(&offer));
             let record = RevisionRecord::new(RevisionState::Served, Some(revision.digest));
-            self.remember(RevisionRecord { number: Some(offer.provider.revision()), ..record });
+            self.remember(RevisionRecord {
+                number: Some(offer.provider.revision()),
+                ..record
+            });
             (self.failed, self.pending_approval) = (None, None);
         }
-        let signers = self.serving.take().map(|serving| serving.signers).unwrap_or_default();
-        self.serving = Some(Serving { offer, revision, signers, requests, withheld });
+        let signers = self
+            .serving
+            .take()
+            .map(|serving| serving.signers)
+            .unwrap_or_default();
+        self.serving = Some(Serving {
+            offer,
+            revision,
+            signers,
+            requests,
+            withheld,
+        });
     }
 
     /// Records that a load failed. What is served stays.
-    pub(super) fn fail(&mut self, error: &LoadError, revision: Option<Revision>, pass: &mut ReconcilePass) {
+    pub(super) fn fail(
+        &mut self,
+        error: &LoadError,
+        revision: Option<Revision>,
+        pass: &mut ReconcilePass,
+    ) {
         let digest = revision.as_ref().map(|revision| revision.digest);
         let (origin, reason, since) = (self.origin.clone(), error.to_string(), SystemTime::now());
         let before = self.failed.as_ref().map(|failed| &failed.rejection);
         let stderr = error.guest_stderr().to_owned();
-        let name = self.desired.as_ref().map(|desired| desired.artifact.name.clone()).unwrap_or_default();
-        let rejection = RejectedComponent { name, origin, digest, reason, stderr, since }.keep_since(before);
+        let name = self
+            .desired
+            .as_ref()
+            .map(|desired| desired.artifact.name.clone())
+            .unwrap_or_default();
+        let rejection = RejectedComponent {
+            name,
+            origin,
+            digest,
+            reason,
+            stderr,
+            since,
+        }
+        .keep_since(before);
         if before != Some(&rejection) {
             pass.rejected.push(rejection.clone());
             let record = RevisionRecord::new(RevisionState::Rejected, digest);
@@ -230,15 +322,23 @@ impl ComponentState {
         }
         self.pending_approval = None;
         // Once the approvals can be read again, or have changed, the component is loaded again although it did not change.
-        let is_about_approvals = matches!(error, LoadError::Approvals(_) | LoadError::NotApproved(_));
+        let is_about_approvals =
+            matches!(error, LoadError::Approvals(_) | LoadError::NotApproved(_));
         let revision = revision.filter(|_| !is_about_approvals);
         let retry = Retry::of_load(self.failed.as_ref().and_then(|failed| failed.retry), error);
-        self.failed = Some(Failure { retry, rejection, revision });
+        self.failed = Some(Failure {
+            retry,
+            rejection,
+            revision,
+        });
     }
 
     /// Keeps what happened to a revision, for operators.
     fn remember(&mut self, record: RevisionRecord) {
-        let artifact = self.desired.as_ref().map(|desired| desired.artifact.component.revision());
+        let artifact = self
+            .desired
+            .as_ref()
+            .map(|desired| desired.artifact.component.revision());
         let size = match artifact {
             Some(BlobRevision::Fingerprint(fingerprint)) => Some(fingerprint.size()),
             Some(BlobRevision::Digest(_)) | None => None,
@@ -259,18 +359,30 @@ impl ComponentState {
     }
 
     /// Records that a list refresh failed. The previous list stays.
-    pub(super) fn fail_list_refresh(&mut self, name: &str, error: &LoadError, digest: Option<Digest>) {
+    pub(super) fn fail_list_refresh(
+        &mut self,
+        name: &str,
+        error: &LoadError,
+        digest: Option<Digest>,
+    ) {
         self.list_refresh.retry = Retry::of_list_refresh(self.list_refresh.retry, error);
         let digest = digest.map(|digest| digest.short());
         tracing::warn!(provider = name, digest, %error, "list refresh failed; the previous list stays");
     }
 
     /// Records that a revision waits for approval. What is served stays.
-    pub(super) fn wait_for_approval(&mut self, approval: PendingApproval, pass: &mut ReconcilePass) {
+    pub(super) fn wait_for_approval(
+        &mut self,
+        approval: PendingApproval,
+        pass: &mut ReconcilePass,
+    ) {
         let approval = approval.keep_since(self.pending_approval.as_ref());
         if self.pending_approval.as_ref() != Some(&approval) {
             pass.pending_approvals.push(approval.clone());
-            self.remember(RevisionRecord::new(RevisionState::PendingApproval, Some(approval.digest)));
+            self.remember(RevisionRecord::new(
+                RevisionState::PendingApproval,
+                Some(approval.digest),
+            ));
         }
         self.failed = None;
         self.pending_approval = Some(approval);
@@ -279,11 +391,21 @@ impl ComponentState {
 
 /// Describes in one sentence what was omitted from a provider's lists or changed in them.
 fn describe_omissions(offer: &Offer) -> Option<String> {
-    let (secrets, omitted) =
-        (&offer.provider.grant().secrets, offer.omitted.iter().take(MAX_LOGGED_OMISSIONS));
-    let mut notes: Vec<_> = omitted.map(|note| secrets.redact(note).into_owned()).collect();
+    let (secrets, omitted) = (
+        &offer.provider.grant().secrets,
+        offer.omitted.iter().take(MAX_LOGGED_OMISSIONS),
+    );
+    let mut notes: Vec<_> = omitted
+        .map(|note| secrets.redact(note).into_owned())
+        .collect();
     if let more @ 1.. = offer.omitted.len().saturating_sub(MAX_LOGGED_OMISSIONS) {
         notes.push(format!("and {more} more"));
     }
-    (!notes.is_empty()).then(|| format!("omitted or changed in {}: {}", offer.name(), notes.join(", ")))
+    (!notes.is_empty()).then(|| {
+        format!(
+            "omitted or changed in {}: {}",
+            offer.name(),
+            notes.join(", ")
+        )
+    })
 }

@@ -24,7 +24,9 @@ pub(super) struct Retry {
 impl Retry {
     /// Returns when to load a rejected component again.
     pub(super) fn of_load(before: Option<Self>, error: &LoadError) -> Option<Self> {
-        error.is_temporary().then(|| Self::after(before, LOAD_DELAY))
+        error
+            .is_temporary()
+            .then(|| Self::after(before, LOAD_DELAY))
     }
 
     /// Returns when to refresh a list again. A failed probe may succeed later. Lists that violate the contract will
@@ -35,7 +37,10 @@ impl Retry {
 
     fn after(before: Option<Self>, first: Duration) -> Self {
         let delay = before.map_or(first, |before| (before.delay * 2).min(MAX_DELAY));
-        Self { at: Instant::now() + delay, delay }
+        Self {
+            at: Instant::now() + delay,
+            delay,
+        }
     }
 
     pub(super) fn due_at(&self) -> Instant {
@@ -55,7 +60,10 @@ impl Retry {
 /// Returns the time until the first of these retries.
 pub(super) fn time_until_first(retries: impl Iterator<Item = Retry>) -> Duration {
     let now = Instant::now();
-    retries.map(|retry| retry.at.saturating_duration_since(now)).min().unwrap_or(NEVER)
+    retries
+        .map(|retry| retry.at.saturating_duration_since(now))
+        .min()
+        .unwrap_or(NEVER)
 }
 
 #[cfg(test)]
@@ -63,7 +71,10 @@ mod tests {
     use super::*;
 
     fn verification(is_temporary: bool) -> LoadError {
-        LoadError::Verification { reason: "it was logged in the future".into(), is_temporary }
+        LoadError::Verification {
+            reason: "it was logged in the future".into(),
+            is_temporary,
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -71,7 +82,10 @@ mod tests {
         let mut retry = None;
         for seconds in [15, 30, 60, 120, 240, 480, 600, 600] {
             retry = Retry::of_load(retry, &verification(true));
-            assert_eq!(time_until_first(retry.into_iter()), Duration::from_secs(seconds));
+            assert_eq!(
+                time_until_first(retry.into_iter()),
+                Duration::from_secs(seconds)
+            );
         }
     }
 

@@ -54,6 +54,10 @@ impl Batch {
 
     /// Stores it.
     pub(super) async fn store(self, index: &dyn TextIndex) -> Result<(), IndexError> {
-        if self.changes.is_empty() { Ok(()) } else { index.apply(self.changes).await }
+        if self.changes.is_empty() {
+            Ok(())
+        } else {
+            index.apply(self.changes).await
+        }
     }
 }

@@ -44,7 +44,11 @@ impl Directory {
     pub(super) fn id(&self) -> io::Result<DirectoryId> {
         let metadata = std::fs::metadata(&self.path)?;
         let (device, inode, created) = (metadata.dev(), metadata.ino(), metadata.created().ok());
-        Ok(DirectoryId { device, inode, created })
+        Ok(DirectoryId {
+            device,
+            inode,
+            created,
+        })
     }
 
     /// Opens a regular file of the folder, and returns it with its fingerprint. Never waits: opening a pipe that nobody
@@ -68,7 +72,12 @@ impl Directory {
         // A descriptor for the path alone: the file itself is not opened.
         let metadata = match self.open_with(name, OFlags::PATH | OFlags::CLOEXEC) {
             Ok(file) => File::from(file).metadata()?,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
                 return Ok(None);
             }
             Err(error) => return Err(error),
@@ -88,7 +97,12 @@ impl Directory {
 /// that is replaced meanwhile is refused too.
 fn open_beneath(folder: &Path, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
     use rustix::fs::{ResolveFlags, openat2};
-    let folder = openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let folder = openat(
+        CWD,
+        folder,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     match openat2(&folder, name, flags, Mode::empty(), resolve) {
         Err(Errno::XDEV) => Err(io::Error::other(
@@ -114,21 +128,36 @@ mod tests {
     use super::*;
 
     fn directory(path: &Path, links: LinkPolicy) -> Directory {
-        Directory { path: path.into(), links }
+        Directory {
+            path: path.into(),
+            links,
+        }
     }
 
     #[test]
     fn a_pipe_is_refused_at_once() {
         let dir = tempfile::tempdir().unwrap();
-        rustix::fs::mknodat(CWD, dir.path().join("a"), rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
+        rustix::fs::mknodat(
+            CWD,
+            dir.path().join("a"),
+            rustix::fs::FileType::Fifo,
+            Mode::RUSR,
+            0,
+        )
+        .unwrap();
         for links in [LinkPolicy::Follow, LinkPolicy::Beneath] {
             let directory = directory(dir.path(), links);
             let (sender, receiver) = std::sync::mpsc::channel();
             std::thread::spawn(move || {
-                let opened = directory.open("a").map(|_| ()).map_err(|error| error.to_string());
+                let opened = directory
+                    .open("a")
+                    .map(|_| ())
+                    .map_err(|error| error.to_string());
                 _ = sender.send((opened, directory.fingerprint("a").unwrap()));
             });
-            let (opened, fingerprint) = receiver.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+            let (opened, fingerprint) = receiver
+                .recv_timeout(std::time::Duration::from_secs(60))
+                .unwrap();
             assert_eq!(opened, Err("it is not a regular file".into()));
             assert_eq!(fingerprint, None);
         }
@@ -157,7 +186,10 @@ mod tests {
         assert!(beneath.open("a").is_ok() && beneath.fingerprint("a").unwrap().is_some());
         for name in ["relative", "absolute", "returning", "root", "folder/b"] {
             let error = beneath.open(name).unwrap_err().to_string();
-            assert!(error.contains("leads out of the folder of its team"), "{name}: {error}");
+            assert!(
+                error.contains("leads out of the folder of its team"),
+                "{name}: {error}"
+            );
             assert!(beneath.fingerprint(name).is_err(), "{name}");
         }
         assert_eq!(beneath.fingerprint("missing").unwrap(), None);

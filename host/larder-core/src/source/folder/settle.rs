@@ -63,17 +63,29 @@ impl SettleTracker {
         now: Instant,
     ) -> SettledFiles {
         let first = !std::mem::replace(&mut self.scanned, true);
-        let mut present: BTreeMap<_, _> = files.into_iter().map(|file| (file.name.clone(), file)).collect();
-        for (name, state) in self.files.iter_mut().filter(|(name, _)| !unreadable.contains_key(*name)) {
+        let mut present: BTreeMap<_, _> = files
+            .into_iter()
+            .map(|file| (file.name.clone(), file))
+            .collect();
+        for (name, state) in self
+            .files
+            .iter_mut()
+            .filter(|(name, _)| !unreadable.contains_key(*name))
+        {
             state.observe(present.remove(name), now);
         }
         for (name, file) in present {
             self.files.insert(name, FileState::new(file, first, now));
         }
         self.settle_renamed(renamed, now);
-        self.files.retain(|_, state| state.settled.is_some() || state.latest.is_some());
+        self.files
+            .retain(|_, state| state.settled.is_some() || state.latest.is_some());
         let (unsettled, rescan_after) = self.unsettled(unreadable, now);
-        SettledFiles { components: self.components(), unsettled, rescan_after }
+        SettledFiles {
+            components: self.components(),
+            unsettled,
+            rescan_after,
+        }
     }
 
     /// Removes all files. What the next scans find has to settle.
@@ -87,8 +99,13 @@ impl SettleTracker {
         let is_written =
             |(name, state): &(&String, &FileState)| !state.is_settled() && !renamed.contains(*name);
         let written = self.files.iter().filter(is_written);
-        let written: BTreeSet<_> = written.map(|(name, _)| component_of(name).to_owned()).collect();
-        for name in renamed.iter().filter(|name| !written.contains(component_of(name))) {
+        let written: BTreeSet<_> = written
+            .map(|(name, _)| component_of(name).to_owned())
+            .collect();
+        for name in renamed
+            .iter()
+            .filter(|name| !written.contains(component_of(name)))
+        {
             if let Some(state) = self.files.get_mut(name) {
                 state.settle(now);
             }
@@ -119,12 +136,18 @@ impl SettleTracker {
         now: Instant,
     ) -> (Vec<String>, Option<Duration>) {
         // An unreadable file does not settle by another scan.
-        let readable = self.files.iter().filter(|(name, _)| !unreadable.contains_key(*name));
+        let readable = self
+            .files
+            .iter()
+            .filter(|(name, _)| !unreadable.contains_key(*name));
         let (names, waits): (Vec<_>, Vec<_>) = readable
             .filter(|(_, state)| !state.is_settled())
             // Adds some slack, because a timer may fire early.
             .map(|(name, state)| {
-                (name.clone(), (SETTLE_TIME + TIMER_SLACK).saturating_sub(now - state.since))
+                (
+                    name.clone(),
+                    (SETTLE_TIME + TIMER_SLACK).saturating_sub(now - state.since),
+                )
             })
             .unzip();
         (names, waits.into_iter().min())
@@ -135,12 +158,21 @@ impl FileState {
     fn new(file: File, is_settled: bool, now: Instant) -> Self {
         let delay = file.fingerprint.age().unwrap_or_default();
         let settled = is_settled.then(|| file.clone());
-        Self { settled, latest: Some(file), since: now, delay, detection: None }
+        Self {
+            settled,
+            latest: Some(file),
+            since: now,
+            delay,
+            detection: None,
+        }
     }
 
     fn observe(&mut self, file: Option<File>, now: Instant) {
         if self.latest != file {
-            self.delay = file.as_ref().and_then(|file| file.fingerprint.age()).unwrap_or_default();
+            self.delay = file
+                .as_ref()
+                .and_then(|file| file.fingerprint.age())
+                .unwrap_or_default();
             self.latest = file;
             self.since = now;
         } else if now - self.since >= SETTLE_TIME {
@@ -152,7 +184,11 @@ impl FileState {
         if !self.is_settled() {
             self.settled.clone_from(&self.latest);
             let settling = now.saturating_duration_since(self.since);
-            self.detection = Some(Detection { delay: self.delay, settling, at: now });
+            self.detection = Some(Detection {
+                delay: self.delay,
+                settling,
+                at: now,
+            });
         }
     }
 
@@ -163,7 +199,10 @@ impl FileState {
 
 /// The part of a file name that all files of a component have.
 fn component_of(name: &str) -> &str {
-    let end = name.find(".wasm").or_else(|| name.rfind(".toml")).unwrap_or(name.len());
+    let end = name
+        .find(".wasm")
+        .or_else(|| name.rfind(".toml"))
+        .unwrap_or(name.len());
     &name[..end]
 }
 
@@ -178,7 +217,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (mut tracker, begin) = (SettleTracker::default(), Instant::now());
         for ((at, files), expected) in scans.iter().enumerate().zip(expected) {
-            let renamed = files.iter().filter_map(|(name, _)| name.strip_prefix("mv ").map(str::to_owned));
+            let renamed = files
+                .iter()
+                .filter_map(|(name, _)| name.strip_prefix("mv ").map(str::to_owned));
             let renamed = renamed.collect();
             let files = files.iter().map(|(name, size)| {
                 let name = name.trim_start_matches("mv ");
@@ -187,9 +228,17 @@ mod tests {
                 if !path.exists() {
                     std::fs::write(&path, vec![0; *size]).unwrap();
                 }
-                let fingerprint = larder_runtime::file_fingerprint::FileFingerprint::of(&path).unwrap();
-                let directory = Directory { path: dir.path().into(), links: LinkPolicy::Follow };
-                File { name: name.to_owned(), directory, fingerprint }
+                let fingerprint =
+                    larder_runtime::file_fingerprint::FileFingerprint::of(&path).unwrap();
+                let directory = Directory {
+                    path: dir.path().into(),
+                    links: LinkPolicy::Follow,
+                };
+                File {
+                    name: name.to_owned(),
+                    directory,
+                    fingerprint,
+                }
             });
             let scan = tracker.update(
                 files.collect(),
@@ -200,12 +249,20 @@ mod tests {
             let shown: Vec<_> = scan
                 .components
                 .iter()
-                .map(|SettledComponent { file, grant_request: request_file, .. }| {
-                    let size = |file: &File| file.fingerprint.size();
-                    let request_file =
-                        request_file.as_ref().map(|file| format!("+{}", size(file))).unwrap_or_default();
-                    format!("{}={}{request_file}", file.stem(), size(file))
-                })
+                .map(
+                    |SettledComponent {
+                         file,
+                         grant_request: request_file,
+                         ..
+                     }| {
+                        let size = |file: &File| file.fingerprint.size();
+                        let request_file = request_file
+                            .as_ref()
+                            .map(|file| format!("+{}", size(file)))
+                            .unwrap_or_default();
+                        format!("{}={}{request_file}", file.stem(), size(file))
+                    },
+                )
                 .collect();
             assert_eq!(shown.join(" "), *expected, "after scan {at}");
         }
@@ -226,12 +283,18 @@ mod tests {
     #[test]
     fn removal_and_recreation_is_one_change() {
         let new: &[(&str, usize)] = &[("a.wasm", 2)];
-        check(&[&[("a.wasm", 1)], &[], new, new, new], &["a=1", "a=1", "a=1", "a=1", "a=2"]);
+        check(
+            &[&[("a.wasm", 1)], &[], new, new, new],
+            &["a=1", "a=1", "a=1", "a=1", "a=2"],
+        );
     }
 
     #[test]
     fn a_removed_file_disappears_once_it_settles() {
-        check(&[&[("a.wasm", 1)], &[], &[], &[]], &["a=1", "a=1", "a=1", ""]);
+        check(
+            &[&[("a.wasm", 1)], &[], &[], &[]],
+            &["a=1", "a=1", "a=1", ""],
+        );
     }
 
     #[test]
@@ -242,14 +305,18 @@ mod tests {
 
     #[test]
     fn a_renamed_file_counts_at_once() {
-        let scans: &[&[(&str, usize)]] =
-            &[&[("a.wasm", 1)], &[("mv a.wasm", 2), ("mv b.wasm", 1)], &[("a.wasm", 2)]];
+        let scans: &[&[(&str, usize)]] = &[
+            &[("a.wasm", 1)],
+            &[("mv a.wasm", 2), ("mv b.wasm", 1)],
+            &[("a.wasm", 2)],
+        ];
         check(scans, &["a=1", "a=2 b=1", "a=2 b=1"]);
         // The event may be read after the scan that saw the file.
         let late: &[&[(&str, usize)]] = &[&[("a.wasm", 1)], &[("a.wasm", 2)], &[("mv a.wasm", 2)]];
         check(late, &["a=1", "a=1", "a=2"]);
         // Then it is written to.
-        let written: &[&[(&str, usize)]] = &[&[("mv a.wasm", 1)], &[("a.wasm", 2)], &[("a.wasm", 2)]];
+        let written: &[&[(&str, usize)]] =
+            &[&[("mv a.wasm", 1)], &[("a.wasm", 2)], &[("a.wasm", 2)]];
         check(written, &["a=1", "a=1", "a=1"]);
     }
 
@@ -258,7 +325,13 @@ mod tests {
         let before: &[(&str, usize)] = &[("a.toml", 1), ("a.wasm", 1)];
         let now: &[(&str, usize)] = &[("a.toml", 2), ("mv a.wasm", 2)];
         let after: &[(&str, usize)] = &[("a.toml", 2), ("a.wasm", 2)];
-        check(&[before, now, after, after], &["a=1+1", "a=1+1", "a=1+1", "a=2+2"]);
-        check(&[before, &[("mv a.toml", 2), ("mv a.wasm", 2)]], &["a=1+1", "a=2+2"]);
+        check(
+            &[before, now, after, after],
+            &["a=1+1", "a=1+1", "a=1+1", "a=2+2"],
+        );
+        check(
+            &[before, &[("mv a.toml", 2), ("mv a.wasm", 2)]],
+            &["a=1+1", "a=2+2"],
+        );
     }
 }

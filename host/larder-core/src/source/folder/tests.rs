@@ -3,15 +3,26 @@ use std::time::Duration;
 use super::*;
 
 fn origins(scan: &Scan) -> Vec<&str> {
-    scan.artifacts.iter().map(|artifact| artifact.origin.as_str()).collect()
+    scan.artifacts
+        .iter()
+        .map(|artifact| artifact.origin.as_str())
+        .collect()
 }
 
 #[test]
 fn finds_only_components() {
     let dir = tempfile::tempdir().unwrap();
-    for name in
-        ["b.wasm", "a.wasm", "a.toml", ".c.wasm", "d.wasm~", "e.cwasm", "f.txt", "g.wasm.tmp", "x.toml"]
-    {
+    for name in [
+        "b.wasm",
+        "a.wasm",
+        "a.toml",
+        ".c.wasm",
+        "d.wasm~",
+        "e.cwasm",
+        "f.txt",
+        "g.wasm.tmp",
+        "x.toml",
+    ] {
         std::fs::write(dir.path().join(name), name).unwrap();
     }
     std::fs::create_dir(dir.path().join("h.wasm")).unwrap();
@@ -22,9 +33,16 @@ fn finds_only_components() {
         other => panic!("{other:?}"),
     };
     let found = scan.artifacts.iter().map(|artifact| {
-        (artifact.name.as_str(), text(&artifact.component), artifact.grant_request.as_ref().map(text))
+        (
+            artifact.name.as_str(),
+            text(&artifact.component),
+            artifact.grant_request.as_ref().map(text),
+        )
     });
-    let expected = [("a", "a.wasm".into(), Some("a.toml".into())), ("b", "b.wasm".into(), None)];
+    let expected = [
+        ("a", "a.wasm".into(), Some("a.toml".into())),
+        ("b", "b.wasm".into(), None),
+    ];
     assert_eq!(found.collect::<Vec<_>>(), expected);
 }
 
@@ -68,7 +86,9 @@ fn reports_files_that_may_still_be_written() {
     }
     let scan = folder.scan().unwrap();
     assert_eq!(origins(&scan), ["a.wasm"]);
-    let incomplete = ["a.toml", "b.wasm"].map(|name| PendingArtifact::Incomplete { origin: name.into() });
+    let incomplete = ["a.toml", "b.wasm"].map(|name| PendingArtifact::Incomplete {
+        origin: name.into(),
+    });
     assert_eq!(scan.pending, incomplete);
     assert!(scan.rescan_after.is_some());
 }
@@ -161,8 +181,12 @@ fn a_file_that_was_replaced_after_the_scan_is_not_read() {
     std::fs::write(dir.path().join("other"), "other").unwrap();
     type Replace = fn(&std::path::Path);
     let replacements: [(&str, Replace); 4] = [
-        ("a pipe", |path| mknodat(CWD, path, FileType::Fifo, Mode::RUSR, 0).unwrap()),
-        ("a link", |path| std::os::unix::fs::symlink("other", path).unwrap()),
+        ("a pipe", |path| {
+            mknodat(CWD, path, FileType::Fifo, Mode::RUSR, 0).unwrap()
+        }),
+        ("a link", |path| {
+            std::os::unix::fs::symlink("other", path).unwrap()
+        }),
         ("a folder", |path| std::fs::create_dir(path).unwrap()),
         ("another file", |path| std::fs::write(path, "b").unwrap()),
     ];
@@ -170,13 +194,20 @@ fn a_file_that_was_replaced_after_the_scan_is_not_read() {
         std::fs::write(&path, "a").unwrap();
         let scan = Folder::new(dir.path().into()).scan().unwrap();
         let blob = scan.artifacts[0].component.clone();
-        assert!(blob.is_unchanged() && matches!(blob.fetch(9), Ok(Fetched::Bytes(_))), "{what}");
+        assert!(
+            blob.is_unchanged() && matches!(blob.fetch(9), Ok(Fetched::Bytes(_))),
+            "{what}"
+        );
         std::fs::remove_file(&path).unwrap();
         replace(&path);
         let (sender, receiver) = std::sync::mpsc::channel();
         // A pipe without a writer would block the thread.
         std::thread::spawn(move || {
-            sender.send((blob.is_unchanged(), blob.fetch(9).is_err(), blob.digest().is_err()))
+            sender.send((
+                blob.is_unchanged(),
+                blob.fetch(9).is_err(),
+                blob.digest().is_err(),
+            ))
         });
         let found = receiver.recv_timeout(Duration::from_secs(60)).expect(what);
         assert_eq!(found, (false, true, true), "{what}");
@@ -188,8 +219,15 @@ fn a_file_that_was_replaced_after_the_scan_is_not_read() {
 fn a_name_that_is_not_utf8_is_reported() {
     use std::os::unix::ffi::OsStrExt as _;
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join(std::ffi::OsStr::from_bytes(b"\xff.wasm")), "a").unwrap();
+    std::fs::write(
+        dir.path().join(std::ffi::OsStr::from_bytes(b"\xff.wasm")),
+        "a",
+    )
+    .unwrap();
     let scan = Folder::new(dir.path().into()).scan().unwrap();
     let errors: Vec<_> = scan.unreadable.values().map(ToString::to_string).collect();
-    assert_eq!((scan.artifacts.len(), errors), (0, vec!["its name is not UTF-8".to_owned()]));
+    assert_eq!(
+        (scan.artifacts.len(), errors),
+        (0, vec!["its name is not UTF-8".to_owned()])
+    );
 }

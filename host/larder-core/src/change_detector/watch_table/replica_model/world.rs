@@ -79,7 +79,9 @@ impl TeamReplicas for Others {
 }
 
 fn poller(offers: &Offers, uri: usize) -> Option<usize> {
-    (0..REPLICAS).filter(|at| offers[*at][uri]).max_by_key(|at| (at + 2 * uri) % REPLICAS)
+    (0..REPLICAS)
+        .filter(|at| offers[*at][uri])
+        .max_by_key(|at| (at + 2 * uri) % REPLICAS)
 }
 
 fn uri(number: usize) -> Uri {
@@ -100,7 +102,10 @@ fn present(content: u32) -> ContentState {
 
 impl World {
     pub(super) fn new(mode: Mode) -> Self {
-        Self { mode: Some(mode), ..Self::default() }
+        Self {
+            mode: Some(mode),
+            ..Self::default()
+        }
     }
 
     pub(super) fn step(&mut self, step: Step) {
@@ -138,16 +143,30 @@ impl World {
     }
 
     fn unwatch(&mut self, at: usize, number: usize) {
-        let Replica { listeners, in_flight, table, .. } = &mut self.replicas[at];
+        let Replica {
+            listeners,
+            in_flight,
+            table,
+            ..
+        } = &mut self.replicas[at];
         listeners.remove(&number);
         in_flight.retain(|(check, _)| check.uri != uri(number));
-        table.retain(&listeners.keys().map(|number| uri(*number)).collect::<HashSet<_>>());
+        table.retain(
+            &listeners
+                .keys()
+                .map(|number| uri(*number))
+                .collect::<HashSet<_>>(),
+        );
         self.share_offers(at);
     }
 
     fn change(&mut self, number: usize) {
         let repeats = self.mode == Some(Mode::Repeating);
-        self.truth[number] = if repeats { (self.truth[number] + 1) % 2 } else { self.truth[number] + 1 };
+        self.truth[number] = if repeats {
+            (self.truth[number] + 1) % 2
+        } else {
+            self.truth[number] + 1
+        };
         if self.mode != Some(Mode::Late) {
             (0..REPLICAS).for_each(|at| self.see(at, number, false));
         }
@@ -157,15 +176,25 @@ impl World {
         self.change(number);
         self.notify(at, number);
         self.replicas[at].table.provider_updated(&uri(number), true);
-        self.replicas[at].outbox.push(ReplicaEvent::Signalled { uri: uri(number) });
+        self.replicas[at]
+            .outbox
+            .push(ReplicaEvent::Signalled { uri: uri(number) });
     }
 
     fn see(&mut self, at: usize, number: usize, hint: bool) {
         let replica = &mut self.replicas[at];
         let differs = replica.seen[number] != self.truth[number];
         replica.seen[number] = self.truth[number];
-        replica.listeners.entry(number).and_modify(|listener| listener.changes += usize::from(differs));
-        if let Some(entry) = replica.table.entries.get_mut(&uri(number)).filter(|_| hint && differs) {
+        replica
+            .listeners
+            .entry(number)
+            .and_modify(|listener| listener.changes += usize::from(differs));
+        if let Some(entry) = replica
+            .table
+            .entries
+            .get_mut(&uri(number))
+            .filter(|_| hint && differs)
+        {
             entry.noticed_here = true;
             replica.table.make_due(&uri(number));
         }
@@ -187,8 +216,14 @@ impl World {
 
     fn begin(&mut self, at: usize) {
         let replica = &mut self.replicas[at];
-        replica.table.continue_comparison(Instant::now() + Duration::from_secs(3_600));
-        let checks = replica.table.take_batches().into_iter().flat_map(|batch| batch.checks);
+        replica
+            .table
+            .continue_comparison(Instant::now() + Duration::from_secs(3_600));
+        let checks = replica
+            .table
+            .take_batches()
+            .into_iter()
+            .flat_map(|batch| batch.checks);
         let read = |check: Check| (check.clone(), replica.seen[number(&check.uri)]);
         let checks: Vec<_> = checks.map(read).collect();
         replica.is_checking |= !checks.is_empty();
@@ -199,15 +234,26 @@ impl World {
         let (others, fails) = (self.others(at), self.replicas[at].fails);
         let checks = std::mem::take(&mut self.replicas[at].in_flight);
         for (check, content) in &checks {
-            let answer = if fails { Answer::Failed } else { Answer::Present(version(*content)) };
-            let Replica { table, listeners, .. } = &mut self.replicas[at];
+            let answer = if fails {
+                Answer::Failed
+            } else {
+                Answer::Present(version(*content))
+            };
+            let Replica {
+                table, listeners, ..
+            } = &mut self.replicas[at];
             if fails && table.state(&check.uri).is_none() {
                 // The first content after a failure is reported.
-                listeners.entry(number(&check.uri)).and_modify(|listener| listener.changes += 1);
+                listeners
+                    .entry(number(&check.uri))
+                    .and_modify(|listener| listener.changes += 1);
             }
             let notify = table.record_answer(check, answer);
             if let Some(state) = table.news(&check.uri, &others) {
-                self.replicas[at].outbox.push(ReplicaEvent::Updated { uri: check.uri.clone(), state });
+                self.replicas[at].outbox.push(ReplicaEvent::Updated {
+                    uri: check.uri.clone(),
+                    state,
+                });
             }
             if notify {
                 self.notify(at, number(&check.uri));
@@ -215,7 +261,9 @@ impl World {
         }
         let uris: Vec<_> = checks.into_iter().map(|(check, _)| check.uri).collect();
         if std::mem::take(&mut self.replicas[at].is_checking) {
-            self.replicas[at].table.finish_batch(None, &uris, Duration::ZERO, Instant::now());
+            self.replicas[at]
+                .table
+                .finish_batch(None, &uris, Duration::ZERO, Instant::now());
         }
         self.subscribed(at);
         self.share_offers(at);
@@ -223,8 +271,13 @@ impl World {
 
     /// Clients read as soon as they are told that they are subscribed.
     fn subscribed(&mut self, at: usize) {
-        let Replica { listeners, table, .. } = &self.replicas[at];
-        let new = listeners.iter().filter(|(_, listener)| listener.read.is_none()).map(|(number, _)| *number);
+        let Replica {
+            listeners, table, ..
+        } = &self.replicas[at];
+        let new = listeners
+            .iter()
+            .filter(|(_, listener)| listener.read.is_none())
+            .map(|(number, _)| *number);
         let new: Vec<_> = new.filter(|number| table.is_known(&uri(*number))).collect();
         new.into_iter().for_each(|number| self.read_one(at, number));
     }
@@ -242,7 +295,11 @@ impl World {
     }
 
     fn notify(&mut self, at: usize, number: usize) {
-        if let Some(listener) = self.replicas[at].listeners.get_mut(&number).filter(|it| it.read.is_some()) {
+        if let Some(listener) = self.replicas[at]
+            .listeners
+            .get_mut(&number)
+            .filter(|it| it.read.is_some())
+        {
             listener.is_notified = true;
             listener.notifications += 1;
             self.notified += 1;
@@ -250,16 +307,24 @@ impl World {
     }
 
     fn share_offers(&mut self, at: usize) {
-        let Some((begins, ceases)) = self.replicas[at].table.take_offers() else { return };
-        begins.iter().for_each(|uri| self.offers[at][number(uri)] = true);
-        ceases.iter().for_each(|uri| self.offers[at][number(uri)] = false);
+        let Some((begins, ceases)) = self.replicas[at].table.take_offers() else {
+            return;
+        };
+        begins
+            .iter()
+            .for_each(|uri| self.offers[at][number(uri)] = true);
+        ceases
+            .iter()
+            .for_each(|uri| self.offers[at][number(uri)] = false);
         self.replicas[at].known_offers[at] = self.offers[at];
     }
 
     fn send(&mut self, at: usize) {
         for event in std::mem::take(&mut self.replicas[at].outbox) {
             self.sent += 1;
-            (0..REPLICAS).filter(|to| *to != at).for_each(|to| self.replicas[to].inbox.push(event.clone()));
+            (0..REPLICAS)
+                .filter(|to| *to != at)
+                .for_each(|to| self.replicas[to].inbox.push(event.clone()));
         }
     }
 
@@ -286,20 +351,33 @@ impl World {
     }
 
     fn read(&mut self, at: usize) {
-        let notified = self.replicas[at].listeners.iter().filter(|(_, listener)| listener.is_notified);
+        let notified = self.replicas[at]
+            .listeners
+            .iter()
+            .filter(|(_, listener)| listener.is_notified);
         let notified: Vec<_> = notified.map(|(number, _)| *number).collect();
-        notified.into_iter().for_each(|number| self.read_one(at, number));
+        notified
+            .into_iter()
+            .for_each(|number| self.read_one(at, number));
     }
 
     fn crash(&mut self, at: usize) {
         let seen = self.replicas[at].seen;
-        self.replicas[at] = Replica { seen, ..Replica::default() };
+        self.replicas[at] = Replica {
+            seen,
+            ..Replica::default()
+        };
         self.offers[at] = [false; URIS];
-        (0..REPLICAS).filter(|other| *other != at).for_each(|other| self.replicas[other].has_gap = true);
+        (0..REPLICAS)
+            .filter(|other| *other != at)
+            .for_each(|other| self.replicas[other].has_gap = true);
     }
 
     fn others(&self, at: usize) -> Others {
-        Others { me: at, offers: self.replicas[at].known_offers }
+        Others {
+            me: at,
+            offers: self.replicas[at].known_offers,
+        }
     }
 
     pub(super) fn poller(&self, uri: usize) -> usize {
@@ -326,7 +404,12 @@ impl World {
                     self.replicas[at].table.start_comparison(Instant::now());
                 }
                 self.poll(at, Instant::now() + Duration::from_secs(3_600));
-                for step in [Step::End(at), Step::Begin(at), Step::End(at), Step::Send(at)] {
+                for step in [
+                    Step::End(at),
+                    Step::Begin(at),
+                    Step::End(at),
+                    Step::Send(at),
+                ] {
                     self.step(step);
                 }
             }
@@ -342,14 +425,21 @@ impl World {
     pub(super) fn check_listeners(&self) {
         for (at, replica) in self.replicas.iter().enumerate() {
             for (number, listener) in &replica.listeners {
-                assert_eq!(listener.read, Some(self.truth[*number]), "replica {at}, URI {number}");
+                assert_eq!(
+                    listener.read,
+                    Some(self.truth[*number]),
+                    "replica {at}, URI {number}"
+                );
                 let is_exact = self.mode != Some(Mode::Signalled);
                 assert!(
                     !is_exact || listener.notifications <= listener.changes,
                     "replica {at}, URI {number}"
                 );
             }
-            let states = replica.listeners.keys().map(|uri| (uri, replica.table.state(&self::uri(*uri))));
+            let states = replica
+                .listeners
+                .keys()
+                .map(|uri| (uri, replica.table.state(&self::uri(*uri))));
             for (number, state) in states {
                 assert_eq!(state, Some(present(self.truth[*number])));
             }
@@ -359,6 +449,10 @@ impl World {
     pub(super) fn check_that_nothing_happens_any_more(&mut self) {
         let before = (self.sent, self.notified);
         self.settle();
-        assert_eq!((self.sent, self.notified), before, "messages and notifications");
+        assert_eq!(
+            (self.sent, self.notified),
+            before,
+            "messages and notifications"
+        );
     }
 }
