@@ -58,19 +58,34 @@ pub(crate) fn compile(document: &Value, pattern_size: usize) -> Result<JsonSchem
         _ => None,
     };
     let draft = draft.unwrap_or(Draft::Draft2020);
-    let uri = Uri::parse(DEFAULT_URI.to_owned()).map_err(|_| InvalidSchema::MissingTarget(String::new()))?;
+    let uri = Uri::parse(DEFAULT_URI.to_owned())
+        .map_err(|_| InvalidSchema::MissingTarget(String::new()))?;
     let mut compiler = Compiler {
         pattern_size,
         nodes: vec![],
         ids: HashMap::new(),
-        resources: vec![Resource { uri, root: document, draft }],
+        resources: vec![Resource {
+            uri,
+            root: document,
+            draft,
+        }],
         anchors: Anchors::default(),
         references: HashMap::new(),
     };
-    let root = compiler.schema(document, Place { resource: ResourceId(0), draft, depth: 0 })?;
+    let root = compiler.schema(
+        document,
+        Place {
+            resource: ResourceId(0),
+            draft,
+            depth: 0,
+        },
+    )?;
     let reachable = compiler.resolve_from(root)?;
     chains::check(&mut compiler.nodes, &reachable)?;
-    Ok(JsonSchema { nodes: compiler.nodes, root })
+    Ok(JsonSchema {
+        nodes: compiler.nodes,
+        root,
+    })
 }
 
 impl<'d> Compiler<'d> {
@@ -112,9 +127,16 @@ impl<'d> Compiler<'d> {
                         postponed.push(reference);
                     }
                 }
-                nodes.extend(self.nodes[node.0 as usize].keywords.iter().flat_map(Keyword::nodes));
+                nodes.extend(
+                    self.nodes[node.0 as usize]
+                        .keywords
+                        .iter()
+                        .flat_map(Keyword::nodes),
+                );
             }
-            let Some(reference) = postponed.pop() else { return Ok(reachable.into_iter().collect()) };
+            let Some(reference) = postponed.pop() else {
+                return Ok(reachable.into_iter().collect());
+            };
             nodes.push(self.resolve(&reference)?);
         }
     }

@@ -17,9 +17,16 @@ pub(crate) enum Draft {
 impl Draft {
     /// The draft that a schema names. `None` if it names none.
     pub(crate) fn named_by(schema: &Map<String, Value>) -> Result<Option<Self>, InvalidSchema> {
-        let Some(name) = schema.get("$schema") else { return Ok(None) };
-        let name = name.as_str().ok_or(InvalidSchema::expected("$schema", "a URI"))?;
-        let path = name.strip_prefix("https://").or(name.strip_prefix("http://")).unwrap_or(name);
+        let Some(name) = schema.get("$schema") else {
+            return Ok(None);
+        };
+        let name = name
+            .as_str()
+            .ok_or(InvalidSchema::expected("$schema", "a URI"))?;
+        let path = name
+            .strip_prefix("https://")
+            .or(name.strip_prefix("http://"))
+            .unwrap_or(name);
         match path.strip_suffix('#').unwrap_or(path) {
             "json-schema.org/draft-04/schema" => Ok(Some(Self::Draft4)),
             "json-schema.org/draft-06/schema" => Ok(Some(Self::Draft6)),

@@ -25,12 +25,20 @@ pub struct Effort<'c> {
 impl<'c> Effort<'c> {
     /// So many units.
     pub fn new(units: u64) -> Self {
-        Self { until_check: units, rest: 0, must_stop: None }
+        Self {
+            until_check: units,
+            rest: 0,
+            must_stop: None,
+        }
     }
 
     /// So many units. A function is called every few thousand units, and stops the validation by returning `true`.
     pub fn with_check(units: u64, must_stop: &'c mut dyn FnMut() -> bool) -> Self {
-        Self { until_check: 0, rest: units, must_stop: Some(must_stop) }
+        Self {
+            until_check: 0,
+            rest: units,
+            must_stop: Some(must_stop),
+        }
     }
 
     /// Counts so many units. Fails if there are none left.
@@ -85,9 +93,15 @@ mod tests {
         let mut effort = Effort::with_check(u64::MAX, &mut must_stop);
         let spent = (0..).take_while(|_| effort.spend(1).is_ok()).count() as u64;
         assert_eq!(effort.spend(u64::MAX), Err(Exhausted::Effort));
-        assert!((2 * UNITS_PER_CHECK..=4 * UNITS_PER_CHECK).contains(&spent), "{spent}");
+        assert!(
+            (2 * UNITS_PER_CHECK..=4 * UNITS_PER_CHECK).contains(&spent),
+            "{spent}"
+        );
         let mut never = || false;
         let mut effort = Effort::with_check(UNITS_PER_CHECK * 3, &mut never);
-        assert_eq!((0..).take_while(|_| effort.spend(1).is_ok()).count() as u64, UNITS_PER_CHECK * 3);
+        assert_eq!(
+            (0..).take_while(|_| effort.spend(1).is_ok()).count() as u64,
+            UNITS_PER_CHECK * 3
+        );
     }
 }

@@ -30,16 +30,26 @@ impl ValueSet {
             hashes.push((hash(value, &mut effort)?, index));
         }
         hashes.sort_unstable();
-        Ok(Self { hashes, values: values.to_vec() })
+        Ok(Self {
+            hashes,
+            values: values.to_vec(),
+        })
     }
 
-    pub(crate) fn contains(&self, value: &Value, effort: &mut Effort<'_>) -> Result<bool, Exhausted> {
+    pub(crate) fn contains(
+        &self,
+        value: &Value,
+        effort: &mut Effort<'_>,
+    ) -> Result<bool, Exhausted> {
         if self.values.len() <= FEW {
             return self.has_equal(value, effort);
         }
         let hash = hash(value, effort)?;
         let start = self.hashes.partition_point(|(other, _)| *other < hash);
-        for (_, index) in self.hashes[start..].iter().take_while(|(other, _)| *other == hash) {
+        for (_, index) in self.hashes[start..]
+            .iter()
+            .take_while(|(other, _)| *other == hash)
+        {
             if are_equal(&self.values[*index], value, 0, effort)? {
                 return Ok(true);
             }

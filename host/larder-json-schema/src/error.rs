@@ -13,13 +13,20 @@ pub enum InvalidSchema {
         "more than {MAX_CHAIN} schemas apply to the same value through references or keywords such as `allOf`"
     )]
     LongChain,
-    #[error("a reference, or a keyword such as `allOf`, leads from a schema to itself for the same value")]
+    #[error(
+        "a reference, or a keyword such as `allOf`, leads from a schema to itself for the same value"
+    )]
     Endless,
     #[error("a schema must be an object or a boolean")]
     NoSchema,
     #[error("`{keyword}` must be {expected}")]
-    Keyword { keyword: String, expected: &'static str },
-    #[error("the regular expression {0} is invalid or too large, or has look-around or back references")]
+    Keyword {
+        keyword: String,
+        expected: &'static str,
+    },
+    #[error(
+        "the regular expression {0} is invalid or too large, or has look-around or back references"
+    )]
     Pattern(String),
     #[error("it refers to another document, which is not supported: `{0}`")]
     OtherDocument(String),
@@ -58,6 +65,9 @@ impl From<Exhausted> for SchemaError {
 
 impl InvalidSchema {
     pub(crate) fn expected(keyword: &str, expected: &'static str) -> Self {
-        Self::Keyword { keyword: keyword.to_owned(), expected }
+        Self::Keyword {
+            keyword: keyword.to_owned(),
+            expected,
+        }
     }
 }

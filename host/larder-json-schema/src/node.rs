@@ -148,21 +148,34 @@ impl TypeSet {
     }
 
     pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
-        Self::NAMES.into_iter().filter(move |(_, bit)| self.0 & bit != 0).map(|(name, _)| name)
+        Self::NAMES
+            .into_iter()
+            .filter(move |(_, bit)| self.0 & bit != 0)
+            .map(|(name, _)| name)
     }
 }
 
 fn is_integer(value: &Value) -> bool {
-    value.as_number().is_some_and(|number| ExactNumber::new(number).is_integer())
+    value
+        .as_number()
+        .is_some_and(|number| ExactNumber::new(number).is_integer())
 }
 
 impl Node {
     pub(crate) fn new(resource: ResourceId, keywords: Vec<Keyword>) -> Self {
         let is_unevaluated = |keyword: &Keyword| {
-            matches!(keyword, Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_))
+            matches!(
+                keyword,
+                Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_)
+            )
         };
         let has_unevaluated = keywords.iter().any(is_unevaluated);
-        Self { resource, keywords, alias: None, has_unevaluated }
+        Self {
+            resource,
+            keywords,
+            alias: None,
+            has_unevaluated,
+        }
     }
 }
 
@@ -173,9 +186,14 @@ impl Keyword {
             Self::Reference(node) | Self::Not(node) => vec![*node],
             Self::AllOf(nodes) | Self::AnyOf(nodes) | Self::OneOf(nodes) => nodes.clone(),
             Self::DependentSchemas(schemas) => schemas.iter().map(|(_, node)| *node).collect(),
-            Self::If(Condition { condition, then, otherwise }) => {
-                [Some(*condition), *then, *otherwise].into_iter().flatten().collect()
-            }
+            Self::If(Condition {
+                condition,
+                then,
+                otherwise,
+            }) => [Some(*condition), *then, *otherwise]
+                .into_iter()
+                .flatten()
+                .collect(),
             _ => vec![],
         }
     }
@@ -188,13 +206,23 @@ impl Keyword {
             | Self::PropertyNames(node)
             | Self::UnevaluatedItems(node)
             | Self::UnevaluatedProperties(node) => vec![*node],
-            Self::Properties(Properties { named, patterns, others }) => {
+            Self::Properties(Properties {
+                named,
+                patterns,
+                others,
+            }) => {
                 let named = named.iter().map(|(_, node)| node);
-                named.chain(patterns.iter().map(|(_, node)| node)).chain(others).copied().collect()
+                named
+                    .chain(patterns.iter().map(|(_, node)| node))
+                    .chain(others)
+                    .copied()
+                    .collect()
             }
-            Self::DynamicReference(DynamicReference { target, targets }) => {
-                targets.iter().map(|(_, node)| *node).chain([*target]).collect()
-            }
+            Self::DynamicReference(DynamicReference { target, targets }) => targets
+                .iter()
+                .map(|(_, node)| *node)
+                .chain([*target])
+                .collect(),
             _ => self.in_place(),
         }
     }

@@ -68,7 +68,9 @@ impl Decimal {
         let text = number.to_string();
         let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let mut mantissa: u128 = format!("{}{fraction}", whole.trim_start_matches('-')).parse().ok()?;
+        let mut mantissa: u128 = format!("{}{fraction}", whole.trim_start_matches('-'))
+            .parse()
+            .ok()?;
         let mut exponent = exponent.parse::<i64>().ok()? - i64::try_from(fraction.len()).ok()?;
         while mantissa != 0 && mantissa.is_multiple_of(10) {
             mantissa /= 10;
@@ -86,8 +88,12 @@ impl Decimal {
         let shift = self.exponent - divisor.exponent;
         let zeros = u32::try_from(shift.unsigned_abs()).unwrap_or(u32::MAX);
         if shift < 0 {
-            let divisor = 10_u128.checked_pow(zeros).and_then(|power| power.checked_mul(divisor.mantissa));
-            return divisor.map_or(self.is_zero(), |divisor| self.mantissa.is_multiple_of(divisor));
+            let divisor = 10_u128
+                .checked_pow(zeros)
+                .and_then(|power| power.checked_mul(divisor.mantissa));
+            return divisor.map_or(self.is_zero(), |divisor| {
+                self.mantissa.is_multiple_of(divisor)
+            });
         }
         let modulus = divisor.mantissa;
         (self.mantissa % modulus * power_of_ten(zeros, modulus)).is_multiple_of(modulus)
@@ -121,7 +127,11 @@ mod tests {
         for (a, b, expected) in [
             ("9007199254740993", "9007199254740992", Ordering::Greater),
             ("9007199254740993", "9007199254740992.0", Ordering::Greater),
-            ("18446744073709551615", "18446744073709551616", Ordering::Less),
+            (
+                "18446744073709551615",
+                "18446744073709551616",
+                Ordering::Less,
+            ),
             ("1", "1.0", Ordering::Equal),
             ("-0.0", "0", Ordering::Equal),
             ("1", "1.5", Ordering::Less),
@@ -131,7 +141,11 @@ mod tests {
         ] {
             let (a, b) = (ExactNumber::new(&number(a)), ExactNumber::new(&number(b)));
             assert_eq!(a.compare(b), expected, "{a:?} {b:?}");
-            assert_eq!(a.key() == b.key(), expected == Ordering::Equal, "{a:?} {b:?}");
+            assert_eq!(
+                a.key() == b.key(),
+                expected == Ordering::Equal,
+                "{a:?} {b:?}"
+            );
         }
     }
 
@@ -152,8 +166,13 @@ mod tests {
             ("18446744073709551615e10", "18446744073709551614", false),
             ("7", "2", false),
         ] {
-            let [value, divisor] = [value, divisor].map(|text| Decimal::new(&number(text)).unwrap());
-            assert_eq!(value.is_multiple_of(divisor), expected, "{value:?} {divisor:?}");
+            let [value, divisor] =
+                [value, divisor].map(|text| Decimal::new(&number(text)).unwrap());
+            assert_eq!(
+                value.is_multiple_of(divisor),
+                expected,
+                "{value:?} {divisor:?}"
+            );
         }
     }
 }

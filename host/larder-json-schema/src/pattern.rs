@@ -34,8 +34,16 @@ impl Pattern {
         let translated = translate(text);
         let hir = regex_syntax::parse(&translated).map_err(|_| invalid())?;
         let mut builder = RegexBuilder::new(&translated);
-        let regex = builder.size_limit(size).dfa_size_limit(size).build().map_err(|_| invalid())?;
-        Ok(Self { text: text.to_owned(), regex, states: states_of(&hir) })
+        let regex = builder
+            .size_limit(size)
+            .dfa_size_limit(size)
+            .build()
+            .map_err(|_| invalid())?;
+        Ok(Self {
+            text: text.to_owned(),
+            regex,
+            states: states_of(&hir),
+        })
     }
 
     pub(crate) fn is_match(&self, text: &str, effort: &mut Effort<'_>) -> Result<bool, Exhausted> {
@@ -89,10 +97,18 @@ mod tests {
 
     #[test]
     fn repetitions_have_many_states() {
-        for (pattern, expected) in
-            [("", 1), ("abc", 3), (r"\w+", 8), ("(a?){5000}", 5_000), ("a{1000}", 1_000)]
-        {
-            assert_eq!(Pattern::new(pattern, MAX_SIZE).unwrap().states, expected, "{pattern}");
+        for (pattern, expected) in [
+            ("", 1),
+            ("abc", 3),
+            (r"\w+", 8),
+            ("(a?){5000}", 5_000),
+            ("a{1000}", 1_000),
+        ] {
+            assert_eq!(
+                Pattern::new(pattern, MAX_SIZE).unwrap().states,
+                expected,
+                "{pattern}"
+            );
         }
     }
 
@@ -103,14 +119,31 @@ mod tests {
             "patternProperties": { "c": true, "d": { "not": { "pattern": "e" } } },
         });
         assert_eq!(count(&schema), 5);
-        assert_eq!((size_limit(0), size_limit(5), size_limit(1 << 20)), (MAX_SIZE, MAX_SIZE, 64));
+        assert_eq!(
+            (size_limit(0), size_limit(5), size_limit(1 << 20)),
+            (MAX_SIZE, MAX_SIZE, 64)
+        );
     }
 
     #[test]
     fn rejects_what_does_not_take_linear_time_or_is_too_large() {
-        for pattern in ["(", "(?=a)", "(?!a)b", "(?<=a)b", r"(a)\1", "a{1000}{1000}", r"\Z", r"\a"] {
-            let error = Pattern::new(pattern, MAX_SIZE).err().map(|error| error.to_string());
-            assert!(error.is_some_and(|error| error.contains("regular expression")), "{pattern}");
+        for pattern in [
+            "(",
+            "(?=a)",
+            "(?!a)b",
+            "(?<=a)b",
+            r"(a)\1",
+            "a{1000}{1000}",
+            r"\Z",
+            r"\a",
+        ] {
+            let error = Pattern::new(pattern, MAX_SIZE)
+                .err()
+                .map(|error| error.to_string());
+            assert!(
+                error.is_some_and(|error| error.contains("regular expression")),
+                "{pattern}"
+            );
         }
     }
 }

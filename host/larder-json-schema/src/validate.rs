@@ -40,8 +40,13 @@ pub(crate) fn validate(
     effort: &mut Effort<'_>,
 ) -> Result<(), SchemaError> {
     let root = Location::root(value);
-    let mut validation =
-        Validation { nodes: &schema.nodes, effort, depth: 0, resources: vec![], report: None };
+    let mut validation = Validation {
+        nodes: &schema.nodes,
+        effort,
+        depth: 0,
+        resources: vec![],
+        report: None,
+    };
     if validation.evaluate(schema.root, &root, None)? {
         return Ok(());
     }
@@ -131,7 +136,9 @@ impl<'s> Validation<'s, '_, '_> {
             Keyword::Properties(properties) => self.properties(properties, at, evaluated),
             Keyword::PropertyNames(node) => self.property_names(*node, at),
             Keyword::Reference(node) => self.evaluate(*node, at, evaluated),
-            Keyword::DynamicReference(reference) => self.dynamic_reference(reference, at, evaluated),
+            Keyword::DynamicReference(reference) => {
+                self.dynamic_reference(reference, at, evaluated)
+            }
             Keyword::AllOf(nodes) => self.all_of(nodes, at, evaluated),
             Keyword::AnyOf(nodes) => self.any_of(nodes, at, evaluated),
             Keyword::OneOf(nodes) => self.one_of(nodes, at, evaluated),
@@ -139,7 +146,9 @@ impl<'s> Validation<'s, '_, '_> {
             Keyword::If(condition) => self.condition(condition, at, evaluated),
             Keyword::DependentSchemas(schemas) => self.dependent_schemas(schemas, at, evaluated),
             Keyword::UnevaluatedItems(node) => self.unevaluated_items(*node, at, evaluated),
-            Keyword::UnevaluatedProperties(node) => self.unevaluated_properties(*node, at, evaluated),
+            Keyword::UnevaluatedProperties(node) => {
+                self.unevaluated_properties(*node, at, evaluated)
+            }
             assertion => self.assertion(assertion, at),
         }
     }

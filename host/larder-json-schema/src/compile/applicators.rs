@@ -104,7 +104,9 @@ impl<'d> Compiler<'d> {
         object: SchemaObject<'d>,
         keywords: &mut Vec<Keyword>,
     ) -> Result<(), InvalidSchema> {
-        let Some(node) = self.schema_since(Draft::Draft6, object, "contains")? else { return Ok(()) };
+        let Some(node) = self.schema_since(Draft::Draft6, object, "contains")? else {
+            return Ok(());
+        };
         let has_counts = object.place.draft >= Draft::Draft2019;
         let (mut min, mut max) = (None, None);
         if has_counts {
@@ -112,7 +114,12 @@ impl<'d> Compiler<'d> {
             max = object.count("maxContains")?;
         }
         let marks_items = object.place.draft >= Draft::Draft2020;
-        keywords.push(Keyword::Contains(Contains { node, min: min.unwrap_or(1), max, marks_items }));
+        keywords.push(Keyword::Contains(Contains {
+            node,
+            min: min.unwrap_or(1),
+            max,
+            marks_items,
+        }));
         Ok(())
     }
 
@@ -129,7 +136,11 @@ impl<'d> Compiler<'d> {
         }
         let others = self.schema_in(object, "additionalProperties")?;
         if !named.is_empty() || !patterns.is_empty() || others.is_some() {
-            keywords.push(Keyword::Properties(Properties { named, patterns, others }));
+            keywords.push(Keyword::Properties(Properties {
+                named,
+                patterns,
+                others,
+            }));
         }
         if let Some(node) = self.schema_since(Draft::Draft6, object, "propertyNames")? {
             keywords.push(Keyword::PropertyNames(node));
@@ -171,8 +182,11 @@ impl<'d> Compiler<'d> {
         object: SchemaObject<'d>,
         keywords: &mut Vec<Keyword>,
     ) -> Result<(), InvalidSchema> {
-        let lists: [(&str, Combine); 3] =
-            [("allOf", Keyword::AllOf), ("anyOf", Keyword::AnyOf), ("oneOf", Keyword::OneOf)];
+        let lists: [(&str, Combine); 3] = [
+            ("allOf", Keyword::AllOf),
+            ("anyOf", Keyword::AnyOf),
+            ("oneOf", Keyword::OneOf),
+        ];
         for (keyword, variant) in lists {
             let nodes = self.schemas(object, keyword)?;
             if !nodes.is_empty() {
@@ -186,7 +200,11 @@ impl<'d> Compiler<'d> {
         let then = self.schema_since(Draft::Draft7, object, "then")?;
         let otherwise = self.schema_since(Draft::Draft7, object, "else")?;
         if let Some(condition) = condition {
-            keywords.push(Keyword::If(Condition { condition, then, otherwise }));
+            keywords.push(Keyword::If(Condition {
+                condition,
+                then,
+                otherwise,
+            }));
         }
         Ok(())
     }
@@ -197,7 +215,9 @@ impl<'d> Compiler<'d> {
         object: SchemaObject<'d>,
         keyword: &str,
     ) -> Result<Option<NodeId>, InvalidSchema> {
-        let Some(schema) = object.get(keyword) else { return Ok(None) };
+        let Some(schema) = object.get(keyword) else {
+            return Ok(None);
+        };
         if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
             return Err(InvalidSchema::expected(keyword, "a schema"));
         }
@@ -217,13 +237,25 @@ impl<'d> Compiler<'d> {
     }
 
     /// The schemas of a keyword that is a list of some.
-    fn schemas(&mut self, object: SchemaObject<'d>, keyword: &str) -> Result<Vec<NodeId>, InvalidSchema> {
-        let Some(schemas) = object.array(keyword)? else { return Ok(vec![]) };
+    fn schemas(
+        &mut self,
+        object: SchemaObject<'d>,
+        keyword: &str,
+    ) -> Result<Vec<NodeId>, InvalidSchema> {
+        let Some(schemas) = object.array(keyword)? else {
+            return Ok(vec![]);
+        };
         if schemas.is_empty() {
-            return Err(InvalidSchema::expected(keyword, "an array of at least one schema"));
+            return Err(InvalidSchema::expected(
+                keyword,
+                "an array of at least one schema",
+            ));
         }
         let place = object.place.deeper(2);
-        schemas.iter().map(|schema| self.schema(schema, place)).collect()
+        schemas
+            .iter()
+            .map(|schema| self.schema(schema, place))
+            .collect()
     }
 
     fn schemas_by_name(
@@ -242,6 +274,9 @@ impl<'d> Compiler<'d> {
 
 impl Place {
     fn deeper(self, levels: usize) -> Self {
-        Self { depth: self.depth + levels, ..self }
+        Self {
+            depth: self.depth + levels,
+            ..self
+        }
     }
 }

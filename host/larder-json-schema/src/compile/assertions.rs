@@ -22,8 +22,18 @@ const SIZES: [(&str, SizeOf, bool); 6] = [
 
 /// The keywords for bounds, each with its exclusive form.
 const BOUNDS: [(&str, BoundKind, &str, BoundKind); 2] = [
-    ("minimum", BoundKind::Minimum, "exclusiveMinimum", BoundKind::ExclusiveMinimum),
-    ("maximum", BoundKind::Maximum, "exclusiveMaximum", BoundKind::ExclusiveMaximum),
+    (
+        "minimum",
+        BoundKind::Minimum,
+        "exclusiveMinimum",
+        BoundKind::ExclusiveMinimum,
+    ),
+    (
+        "maximum",
+        BoundKind::Maximum,
+        "exclusiveMaximum",
+        BoundKind::ExclusiveMaximum,
+    ),
 ];
 
 /// Adds the keywords that look at a value alone.
@@ -36,7 +46,11 @@ pub(super) fn add(
     add_bounds(object, keywords)?;
     for (keyword, of, is_minimum) in SIZES {
         if let Some(limit) = object.count(keyword)? {
-            keywords.push(Keyword::Size(Size { of, is_minimum, limit }));
+            keywords.push(Keyword::Size(Size {
+                of,
+                is_minimum,
+                limit,
+            }));
         }
     }
     if let Some(pattern) = object.text("pattern")? {
@@ -66,12 +80,19 @@ fn add_values(object: SchemaObject<'_>, keywords: &mut Vec<Keyword>) -> Result<(
 }
 
 fn type_set(types: &Value) -> Result<TypeSet, InvalidSchema> {
-    let invalid = || InvalidSchema::expected("type", "the name of a type, or an array of different names");
+    let invalid =
+        || InvalidSchema::expected("type", "the name of a type, or an array of different names");
     let bit = |name: &Value| {
         let is_name = |(known, _): &(&str, u8)| name.as_str() == Some(*known);
-        TypeSet::NAMES.into_iter().find(is_name).map(|(_, bit)| bit).ok_or_else(invalid)
+        TypeSet::NAMES
+            .into_iter()
+            .find(is_name)
+            .map(|(_, bit)| bit)
+            .ok_or_else(invalid)
     };
-    let Some(names) = types.as_array() else { return bit(types).map(TypeSet) };
+    let Some(names) = types.as_array() else {
+        return bit(types).map(TypeSet);
+    };
     let mut set = TypeSet::default();
     for name in names {
         let bit = bit(name)?;
@@ -97,8 +118,11 @@ fn add_bounds(object: SchemaObject<'_>, keywords: &mut Vec<Keyword>) -> Result<(
             add_bound(object, exclusive, exclusive_kind, keywords)?;
         }
     }
-    let Some(divisor) = object.number("multipleOf")? else { return Ok(()) };
-    let decimal = Decimal::new(divisor).filter(|decimal| !decimal.is_zero() && !is_negative(divisor));
+    let Some(divisor) = object.number("multipleOf")? else {
+        return Ok(());
+    };
+    let decimal =
+        Decimal::new(divisor).filter(|decimal| !decimal.is_zero() && !is_negative(divisor));
     let decimal = decimal.ok_or(InvalidSchema::expected("multipleOf", "a number above zero"))?;
     keywords.push(Keyword::MultipleOf(divisor.clone(), decimal));
     Ok(())
@@ -112,7 +136,11 @@ fn add_bound(
 ) -> Result<(), InvalidSchema> {
     if let Some(limit) = object.number(keyword)? {
         let exact = ExactNumber::new(limit);
-        keywords.push(Keyword::Bound(Bound { kind, limit: limit.clone(), exact }));
+        keywords.push(Keyword::Bound(Bound {
+            kind,
+            limit: limit.clone(),
+            exact,
+        }));
     }
     Ok(())
 }

@@ -21,7 +21,10 @@ struct Chains<'n> {
 
 /// Fails if a chain is too long, and makes shortcuts where a schema is nothing but a reference.
 pub(super) fn check(nodes: &mut [Node], reachable: &[NodeId]) -> Result<(), InvalidSchema> {
-    let mut chains = Chains { nodes, lengths: vec![Length::Unknown; nodes.len()] };
+    let mut chains = Chains {
+        nodes,
+        lengths: vec![Length::Unknown; nodes.len()],
+    };
     for node in reachable {
         chains.length(*node, 0)?;
     }
@@ -40,7 +43,9 @@ impl Chains<'_> {
         }
         let index = id.0 as usize;
         match self.lengths[index] {
-            Length::Known(length) if before + length > MAX_CHAIN => return Err(InvalidSchema::LongChain),
+            Length::Known(length) if before + length > MAX_CHAIN => {
+                return Err(InvalidSchema::LongChain);
+            }
             Length::Known(length) => return Ok(length),
             Length::InProgress => return Err(InvalidSchema::Endless),
             Length::Unknown => self.lengths[index] = Length::InProgress,

@@ -43,37 +43,63 @@ impl<'d> SchemaObject<'d> {
     }
 
     pub(super) fn text(self, keyword: &str) -> Result<Option<&'d str>, InvalidSchema> {
-        let text = |value: &'d Value| value.as_str().ok_or(InvalidSchema::expected(keyword, "a string"));
+        let text = |value: &'d Value| {
+            value
+                .as_str()
+                .ok_or(InvalidSchema::expected(keyword, "a string"))
+        };
         self.get(keyword).map(text).transpose()
     }
 
     pub(super) fn flag(self, keyword: &str) -> Result<bool, InvalidSchema> {
-        let Some(value) = self.get(keyword) else { return Ok(false) };
-        value.as_bool().ok_or(InvalidSchema::expected(keyword, "`true` or `false`"))
+        let Some(value) = self.get(keyword) else {
+            return Ok(false);
+        };
+        value
+            .as_bool()
+            .ok_or(InvalidSchema::expected(keyword, "`true` or `false`"))
     }
 
     pub(super) fn number(self, keyword: &str) -> Result<Option<&'d Number>, InvalidSchema> {
-        let number = |value: &'d Value| value.as_number().ok_or(InvalidSchema::expected(keyword, "a number"));
+        let number = |value: &'d Value| {
+            value
+                .as_number()
+                .ok_or(InvalidSchema::expected(keyword, "a number"))
+        };
         self.get(keyword).map(number).transpose()
     }
 
     /// A number of characters, items or members.
     pub(super) fn count(self, keyword: &str) -> Result<Option<u64>, InvalidSchema> {
         let invalid = || InvalidSchema::expected(keyword, "an integer that is not negative");
-        let Some(value) = self.get(keyword) else { return Ok(None) };
+        let Some(value) = self.get(keyword) else {
+            return Ok(None);
+        };
         let whole = |float: &f64| float.fract() == 0.0 && *float >= 0.0;
-        let count = value.as_u64().or_else(|| value.as_f64().filter(whole).map(|float| float as u64));
+        let count = value
+            .as_u64()
+            .or_else(|| value.as_f64().filter(whole).map(|float| float as u64));
         count.map(Some).ok_or_else(invalid)
     }
 
-    pub(super) fn object(self, keyword: &str) -> Result<Option<&'d Map<String, Value>>, InvalidSchema> {
-        let object =
-            |value: &'d Value| value.as_object().ok_or(InvalidSchema::expected(keyword, "an object"));
+    pub(super) fn object(
+        self,
+        keyword: &str,
+    ) -> Result<Option<&'d Map<String, Value>>, InvalidSchema> {
+        let object = |value: &'d Value| {
+            value
+                .as_object()
+                .ok_or(InvalidSchema::expected(keyword, "an object"))
+        };
         self.get(keyword).map(object).transpose()
     }
 
     pub(super) fn array(self, keyword: &str) -> Result<Option<&'d Vec<Value>>, InvalidSchema> {
-        let array = |value: &'d Value| value.as_array().ok_or(InvalidSchema::expected(keyword, "an array"));
+        let array = |value: &'d Value| {
+            value
+                .as_array()
+                .ok_or(InvalidSchema::expected(keyword, "an array"))
+        };
         self.get(keyword).map(array).transpose()
     }
 

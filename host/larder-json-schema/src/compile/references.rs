@@ -46,8 +46,11 @@ pub(super) enum ReferenceKind {
 }
 
 impl ReferenceKind {
-    pub(super) const KEYWORDS: [(&'static str, Self); 3] =
-        [("$ref", Self::Fixed), ("$recursiveRef", Self::Recursive), ("$dynamicRef", Self::Dynamic)];
+    pub(super) const KEYWORDS: [(&'static str, Self); 3] = [
+        ("$ref", Self::Fixed),
+        ("$recursiveRef", Self::Recursive),
+        ("$dynamicRef", Self::Dynamic),
+    ];
 
     pub(super) fn exists_in(self, draft: Draft) -> bool {
         match self {
@@ -67,10 +70,13 @@ impl<'d> Compiler<'d> {
         members: &'d Map<String, Value>,
         mut place: Place,
     ) -> Result<Place, InvalidSchema> {
-        let is_reference = place.draft.ignores_siblings_of_references() && members.contains_key("$ref");
+        let is_reference =
+            place.draft.ignores_siblings_of_references() && members.contains_key("$ref");
         let keyword = place.draft.id_keyword();
         if let Some(name) = members.get(keyword).filter(|_| !is_reference) {
-            let name = name.as_str().ok_or(InvalidSchema::expected(keyword, "a URI"))?;
+            let name = name
+                .as_str()
+                .ok_or(InvalidSchema::expected(keyword, "a URI"))?;
             let (uri, fragment) = name.split_once('#').unwrap_or((name, ""));
             if !uri.is_empty() {
                 place = self.add_resource(schema, members, uri, place)?;
@@ -94,15 +100,33 @@ impl<'d> Compiler<'d> {
         let uri = uri.ok_or(InvalidSchema::expected(place.draft.id_keyword(), "a URI"))?;
         let draft = Draft::named_by(members)?.unwrap_or(place.draft);
         let resource = ResourceId(self.resources.len() as u32);
-        self.resources.push(Resource { uri, root: schema, draft });
-        Ok(Place { resource, draft, ..place })
+        self.resources.push(Resource {
+            uri,
+            root: schema,
+            draft,
+        });
+        Ok(Place {
+            resource,
+            draft,
+            ..place
+        })
     }
 
-    fn add_anchor_in_id(&mut self, id: NodeId, name: &str, place: Place) -> Result<(), InvalidSchema> {
+    fn add_anchor_in_id(
+        &mut self,
+        id: NodeId,
+        name: &str,
+        place: Place,
+    ) -> Result<(), InvalidSchema> {
         if !place.draft.has_anchors_in_ids() {
-            return Err(InvalidSchema::expected(place.draft.id_keyword(), "a URI without a fragment"));
+            return Err(InvalidSchema::expected(
+                place.draft.id_keyword(),
+                "a URI without a fragment",
+            ));
         }
-        self.anchors.fixed.insert((place.resource, name.to_owned()), id);
+        self.anchors
+            .fixed
+            .insert((place.resource, name.to_owned()), id);
         Ok(())
     }
 
@@ -112,14 +136,27 @@ impl<'d> Compiler<'d> {
         members: &Map<String, Value>,
         place: Place,
     ) -> Result<(), InvalidSchema> {
-        if place.draft >= Draft::Draft2019 && members.get("$recursiveAnchor") == Some(&Value::Bool(true)) {
-            self.anchors.dynamic.insert((place.resource, RECURSIVE.to_owned()), id);
+        if place.draft >= Draft::Draft2019
+            && members.get("$recursiveAnchor") == Some(&Value::Bool(true))
+        {
+            self.anchors
+                .dynamic
+                .insert((place.resource, RECURSIVE.to_owned()), id);
         }
-        for (keyword, draft) in [("$anchor", Draft::Draft2019), ("$dynamicAnchor", Draft::Draft2020)] {
-            let Some(name) = members.get(keyword).filter(|_| place.draft >= draft) else { continue };
+        for (keyword, draft) in [
+            ("$anchor", Draft::Draft2019),
+            ("$dynamicAnchor", Draft::Draft2020),
+        ] {
+            let Some(name) = members.get(keyword).filter(|_| place.draft >= draft) else {
+                continue;
+            };
             let name = name.as_str().filter(|name| is_anchor(name));
-            let name = name.ok_or(InvalidSchema::expected(keyword, "a name"))?.to_owned();
-            self.anchors.fixed.insert((place.resource, name.clone()), id);
+            let name = name
+                .ok_or(InvalidSchema::expected(keyword, "a name"))?
+                .to_owned();
+            self.anchors
+                .fixed
+                .insert((place.resource, name.clone()), id);
             if draft == Draft::Draft2020 {
                 self.anchors.dynamic.insert((place.resource, name), id);
             }
@@ -130,7 +167,13 @@ impl<'d> Compiler<'d> {
     /// A relative reference, in relation to the URI of a resource.
     fn absolute(&self, uri: &str, resource: ResourceId) -> Option<Uri<String>> {
         let base = &self.resources[resource.0 as usize].uri;
-        Some(UriRef::parse(uri).ok()?.resolve_against(base).ok()?.normalize())
+        Some(
+            UriRef::parse(uri)
+                .ok()?
+                .resolve_against(base)
+                .ok()?
+                .normalize(),
+        )
     }
 
     pub(super) fn add_reference(
@@ -141,13 +184,25 @@ impl<'d> Compiler<'d> {
         target: &'d str,
         place: Place,
     ) {
-        let reference = PendingReference { node, position, kind, target, resource: place.resource };
+        let reference = PendingReference {
+            node,
+            position,
+            kind,
+            target,
+            resource: place.resource,
+        };
         self.references.entry(node).or_default().push(reference);
     }
 
     /// Finds the target of a reference.
-    pub(super) fn resolve(&mut self, reference: &PendingReference<'d>) -> Result<NodeId, InvalidSchema> {
-        let (uri, fragment) = reference.target.split_once('#').unwrap_or((reference.target, ""));
+    pub(super) fn resolve(
+        &mut self,
+        reference: &PendingReference<'d>,
+    ) -> Result<NodeId, InvalidSchema> {
+        let (uri, fragment) = reference
+            .target
+            .split_once('#')
+            .unwrap_or((reference.target, ""));
         let resource = self.find_resource(uri, reference)?;
         let fragment = percent_decode_str(fragment).decode_utf8_lossy();
         let target = self.find_target(resource, &fragment, reference)?;
@@ -169,8 +224,12 @@ impl<'d> Compiler<'d> {
             return Ok(reference.resource);
         }
         let absolute = self.absolute(uri, reference.resource);
-        let found = self.resources.iter().position(|resource| Some(&resource.uri) == absolute.as_ref());
-        let found = found.ok_or_else(|| InvalidSchema::OtherDocument(reference.target.to_owned()))?;
+        let found = self
+            .resources
+            .iter()
+            .position(|resource| Some(&resource.uri) == absolute.as_ref());
+        let found =
+            found.ok_or_else(|| InvalidSchema::OtherDocument(reference.target.to_owned()))?;
         Ok(ResourceId(found as u32))
     }
 
@@ -182,7 +241,12 @@ impl<'d> Compiler<'d> {
     ) -> Result<NodeId, InvalidSchema> {
         let missing = || InvalidSchema::MissingTarget(reference.target.to_owned());
         if !fragment.is_empty() && !fragment.starts_with('/') {
-            return self.anchors.fixed.get(&(resource, fragment.to_owned())).copied().ok_or_else(missing);
+            return self
+                .anchors
+                .fixed
+                .get(&(resource, fragment.to_owned()))
+                .copied()
+                .ok_or_else(missing);
         }
         let mut value = self.resources[resource.0 as usize].root;
         let mut resource = resource;
@@ -199,7 +263,14 @@ impl<'d> Compiler<'d> {
             }
         }
         let draft = self.resources[resource.0 as usize].draft;
-        self.schema(value, Place { resource, draft, depth: 0 })
+        self.schema(
+            value,
+            Place {
+                resource,
+                draft,
+                depth: 0,
+            },
+        )
     }
 
     /// A reference to the outermost resource with a dynamic anchor of this name, if its first target has one.

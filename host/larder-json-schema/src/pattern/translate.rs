@@ -5,7 +5,8 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 /// `\s`: spaces and line ends.
-const SPACES: &str = r"\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}";
+const SPACES: &str =
+    r"\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}";
 const DIGITS: &str = "0-9";
 const WORD: &str = "A-Za-z0-9_";
 
@@ -30,7 +31,10 @@ struct Translator<'p> {
 /// Translates an expression. What has no equivalent stays, and is rejected later.
 pub(super) fn translate(pattern: &str) -> String {
     let rest = pattern.chars().peekable();
-    let mut translator = Translator { rest, output: String::with_capacity(pattern.len()) };
+    let mut translator = Translator {
+        rest,
+        output: String::with_capacity(pattern.len()),
+    };
     while let Some(next) = translator.rest.next() {
         match next {
             '\\' => translator.escape(),
@@ -44,7 +48,9 @@ pub(super) fn translate(pattern: &str) -> String {
 
 impl Translator<'_> {
     fn escape(&mut self) {
-        let Some(next) = self.rest.next() else { return self.output.push('\\') };
+        let Some(next) = self.rest.next() else {
+            return self.output.push('\\');
+        };
         match next {
             'b' => self.output += r"(?-u:\b)",
             'd' | 'D' | 'w' | 'W' | 's' | 'S' => self.character_class(next),
@@ -85,9 +91,15 @@ impl Translator<'_> {
     /// Writes `\uXXXX`. Two surrogates are one character.
     fn unicode_escape(&mut self) {
         let ahead: String = self.rest.clone().take(10).collect();
-        let unit = |at: usize| ahead.get(at..at + 4).and_then(|digits| u16::from_str_radix(digits, 16).ok());
+        let unit = |at: usize| {
+            ahead
+                .get(at..at + 4)
+                .and_then(|digits| u16::from_str_radix(digits, 16).ok())
+        };
         let units = [unit(0), unit(6).filter(|_| ahead.get(4..6) == Some("\\u"))];
-        let [Some(high), Some(low)] = units else { return self.output += r"\u" };
+        let [Some(high), Some(low)] = units else {
+            return self.output += r"\u";
+        };
         match char::decode_utf16([high, low]).next() {
             Some(Ok(character)) if character.len_utf16() == 2 => {
                 self.output += &format!(r"\x{{{:x}}}", u32::from(character));
@@ -101,7 +113,11 @@ impl Translator<'_> {
     fn class(&mut self) {
         let is_negated = self.rest.next_if_eq(&'^').is_some();
         if self.rest.next_if_eq(&']').is_some() {
-            self.output += if is_negated { "(?s:.)" } else { r"[^\x{0}-\x{10ffff}]" };
+            self.output += if is_negated {
+                "(?s:.)"
+            } else {
+                r"[^\x{0}-\x{10ffff}]"
+            };
             return;
         }
         self.output += if is_negated { "[^" } else { "[" };
@@ -123,7 +139,9 @@ impl Translator<'_> {
     }
 
     fn class_escape(&mut self, state: ClassState) -> ClassState {
-        let Some(next) = self.rest.next() else { return state };
+        let Some(next) = self.rest.next() else {
+            return state;
+        };
         match next {
             'd' | 'D' | 'w' | 'W' | 's' | 'S' => {
                 self.character_class(next);

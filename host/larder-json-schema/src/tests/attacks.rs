@@ -22,7 +22,9 @@ fn nested_list(levels: usize) -> Value {
 /// value.
 fn chain(length: usize, link: impl Fn(Value) -> Value, last: Value) -> Value {
     let reference = |n: usize| json!({ "$ref": format!("#/$defs/a{n}") });
-    let mut definitions: Map<_, _> = (0..length).map(|n| (format!("a{n}"), link(reference(n + 1)))).collect();
+    let mut definitions: Map<_, _> = (0..length)
+        .map(|n| (format!("a{n}"), link(reference(n + 1))))
+        .collect();
     definitions.insert(format!("a{length}"), last);
     json!({ "type": "object", "$ref": "#/$defs/a0", "$defs": definitions })
 }
@@ -37,8 +39,14 @@ fn links() -> Vec<(&'static str, Link)> {
         ("not", |next| json!({ "not": next })),
         ("if", |next| json!({ "if": next })),
         ("then", |next| json!({ "if": true, "then": next })),
-        ("dependentSchemas", |next| json!({ "dependentSchemas": { "a": next } })),
-        ("unevaluatedProperties", |next| json!({ "allOf": [next], "unevaluatedProperties": true })),
+        (
+            "dependentSchemas",
+            |next| json!({ "dependentSchemas": { "a": next } }),
+        ),
+        (
+            "unevaluatedProperties",
+            |next| json!({ "allOf": [next], "unevaluatedProperties": true }),
+        ),
     ]
 }
 
@@ -50,15 +58,24 @@ fn long_chains_times_deep_values_need_little_stack() {
                 let last = json!({ "additionalProperties": { "$ref": "#/$defs/a0" } });
                 let compiled = compile(&chain(length, link, last));
                 if length >= 129 {
-                    assert_eq!(compiled.unwrap_err(), InvalidSchema::LongChain, "{name} {length}");
+                    assert_eq!(
+                        compiled.unwrap_err(),
+                        InvalidSchema::LongChain,
+                        "{name} {length}"
+                    );
                     continue;
                 }
                 let Ok(schema) = compiled else { continue };
                 let outcome = validate(&schema, &nested(110, "a"));
-                let is_expected = matches!(outcome, Ok(()) | Err(TooDeep | SchemaError::Mismatch(_)));
+                let is_expected =
+                    matches!(outcome, Ok(()) | Err(TooDeep | SchemaError::Mismatch(_)));
                 assert!(is_expected, "{name} {length}: {outcome:?}");
                 if name == "allOf" || name == "unevaluatedProperties" {
-                    assert_eq!(outcome == Err(TooDeep), length > 1, "{name} {length}: {outcome:?}");
+                    assert_eq!(
+                        outcome == Err(TooDeep),
+                        length > 1,
+                        "{name} {length}: {outcome:?}"
+                    );
                 }
             }
         }
@@ -81,9 +98,16 @@ fn keywords_for_parts_of_values_need_little_stack() {
             json!({ "uniqueItems": true, "const": nested(120, "b") }),
             json!({ "enum": [nested(120, "a"), nested_list(120)] }),
         ] {
-            for value in [nested(120, "a"), nested_list(120), json!([nested_list(120), nested_list(120)])] {
+            for value in [
+                nested(120, "a"),
+                nested_list(120),
+                json!([nested_list(120), nested_list(120)]),
+            ] {
                 let outcome = validate(&valid(&schema), &value);
-                assert!(matches!(outcome, Ok(()) | Err(SchemaError::Mismatch(_))), "{schema} {outcome:?}");
+                assert!(
+                    matches!(outcome, Ok(()) | Err(SchemaError::Mismatch(_))),
+                    "{schema} {outcome:?}"
+                );
             }
         }
     });
@@ -92,7 +116,15 @@ fn keywords_for_parts_of_values_need_little_stack() {
 #[test]
 fn a_schema_that_leads_to_itself_is_rejected() {
     with_small_stack(|| {
-        for keyword in ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas"] {
+        for keyword in [
+            "$ref",
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "not",
+            "if",
+            "dependentSchemas",
+        ] {
             let itself = json!({ "$ref": "#" });
             let schema = match keyword {
                 "$ref" => itself,
@@ -100,7 +132,11 @@ fn a_schema_that_leads_to_itself_is_rejected() {
                 "dependentSchemas" => json!({ keyword: { "a": itself } }),
                 _ => json!({ keyword: [itself] }),
             };
-            assert_eq!(compile(&schema).unwrap_err(), InvalidSchema::Endless, "{schema}");
+            assert_eq!(
+                compile(&schema).unwrap_err(),
+                InvalidSchema::Endless,
+                "{schema}"
+            );
         }
         // Dynamic references are only known in a validation.
         let dynamic = json!({
@@ -138,8 +174,12 @@ fn deep_schemas_need_little_stack() {
 fn the_effort_is_bounded() {
     // Each level of the value is validated twice as often as the level above it.
     let branch = json!({ "properties": { "a": { "$ref": "#" } } });
-    let schema = valid(&json!({ "anyOf": [branch, branch, { "const": 1 }], "not": { "const": 2 } }));
-    assert!(matches!(validate(&schema, &nested(3, "a")), Err(SchemaError::Mismatch(_))));
+    let schema =
+        valid(&json!({ "anyOf": [branch, branch, { "const": 1 }], "not": { "const": 2 } }));
+    assert!(matches!(
+        validate(&schema, &nested(3, "a")),
+        Err(SchemaError::Mismatch(_))
+    ));
     assert_eq!(validate(&schema, &nested(60, "a")), Err(TooMuchEffort));
 }
 
@@ -163,7 +203,11 @@ fn schemas_that_double_are_bounded_whether_they_hold_or_fail() {
         let schema = chain(60, |next| json!({ keyword: [next, next] }), leaf.clone());
         let mut schema = schema;
         schema["type"] = json!("string");
-        assert_eq!(validate(&valid(&schema), &json!("a")), Err(TooMuchEffort), "{keyword} {leaf}");
+        assert_eq!(
+            validate(&valid(&schema), &json!("a")),
+            Err(TooMuchEffort),
+            "{keyword} {leaf}"
+        );
     }
 }
 
@@ -176,13 +220,27 @@ fn regular_expressions_count() {
         if state >> 31 == 0 { 'a' } else { 'b' }
     });
     let text = json!(irregular.collect::<String>());
-    for (pattern, is_refused) in [("^[ab]*$", false), ("(a|b|aa)+$", false), ("[ab]*a[ab]{500}c", true)] {
+    for (pattern, is_refused) in [
+        ("^[ab]*$", false),
+        ("(a|b|aa)+$", false),
+        ("[ab]*a[ab]{500}c", true),
+    ] {
         let outcome = validate(&valid(&json!({ "pattern": pattern })), &text);
-        assert_eq!(outcome == Err(TooMuchEffort), is_refused, "{pattern} {outcome:?}");
+        assert_eq!(
+            outcome == Err(TooMuchEffort),
+            is_refused,
+            "{pattern} {outcome:?}"
+        );
     }
-    let names = json!({ "patternProperties": { "[0-9]*1[0-9]{50}c": true, "[0-9]*2[0-9]{50}c": true } });
-    let members: Map<_, _> = (0..10_000).map(|n| (format!("{n:0>60}"), json!(1))).collect();
-    assert_eq!(validate(&valid(&names), &Value::Object(members)), Err(TooMuchEffort));
+    let names =
+        json!({ "patternProperties": { "[0-9]*1[0-9]{50}c": true, "[0-9]*2[0-9]{50}c": true } });
+    let members: Map<_, _> = (0..10_000)
+        .map(|n| (format!("{n:0>60}"), json!(1)))
+        .collect();
+    assert_eq!(
+        validate(&valid(&names), &Value::Object(members)),
+        Err(TooMuchEffort)
+    );
 }
 
 #[test]
@@ -210,7 +268,10 @@ fn long_lists_of_values_are_found_by_hash() {
     let schema = valid(&json!({ "items": { "enum": values }, "uniqueItems": true }));
     assert_eq!(validate(&schema, &json!(values)), Ok(()));
     let items: Vec<_> = (0..100_000).map(|n| json!(n)).collect();
-    assert!(matches!(validate(&schema, &json!(items)), Err(SchemaError::Mismatch(_))));
+    assert!(matches!(
+        validate(&schema, &json!(items)),
+        Err(SchemaError::Mismatch(_))
+    ));
     let unique = valid(&json!({ "uniqueItems": true }));
     assert_eq!(validate(&unique, &json!(items)), Ok(()));
 }

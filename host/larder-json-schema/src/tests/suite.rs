@@ -10,8 +10,10 @@ use crate::InvalidSchema;
 const SUITE: &[u8] = include_bytes!("suite.json.zst");
 
 /// Files with groups that this crate rejects, and the reason.
-const EXCEPTIONS: [(&str, &str); 1] =
-    [("vocabulary", "a dialect of its own is described by another document, which is not read")];
+const EXCEPTIONS: [(&str, &str); 1] = [(
+    "vocabulary",
+    "a dialect of its own is described by another document, which is not read",
+)];
 
 /// How many tests pass.
 const PASSED: usize = 4_774;
@@ -41,7 +43,12 @@ fn passes_the_official_suite() {
     }
     assert!(outcome.failures.is_empty(), "{:#?}", outcome.failures);
     assert_eq!(outcome.passed, PASSED);
-    assert_eq!(outcome.other_documents.len(), OTHER_DOCUMENTS, "{:#?}", outcome.other_documents);
+    assert_eq!(
+        outcome.other_documents.len(),
+        OTHER_DOCUMENTS,
+        "{:#?}",
+        outcome.other_documents
+    );
 }
 
 fn run(draft: &str, file: &str, group: &Value, outcome: &mut Outcome) {
@@ -49,7 +56,11 @@ fn run(draft: &str, file: &str, group: &Value, outcome: &mut Outcome) {
     let schema = match compile(&with_draft(&group["schema"], draft)) {
         Ok(schema) => schema,
         Err(InvalidSchema::OtherDocument(_)) => return outcome.other_documents.push(name),
-        Err(InvalidSchema::UnknownDraft(_)) if EXCEPTIONS.iter().any(|(known, _)| *known == file) => return,
+        Err(InvalidSchema::UnknownDraft(_))
+            if EXCEPTIONS.iter().any(|(known, _)| *known == file) =>
+        {
+            return;
+        }
         Err(error) => return outcome.failures.push(format!("{name}: {error}")),
     };
     for test in group["tests"].as_array().unwrap() {
@@ -57,7 +68,9 @@ fn run(draft: &str, file: &str, group: &Value, outcome: &mut Outcome) {
         if is_valid == test["valid"] {
             outcome.passed += 1;
         } else {
-            outcome.failures.push(format!("{name}: {}: {is_valid}", test["description"]));
+            outcome
+                .failures
+                .push(format!("{name}: {}: {is_valid}", test["description"]));
         }
     }
 }

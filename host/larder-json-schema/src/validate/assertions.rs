@@ -44,7 +44,10 @@ impl Validation<'_, '_, '_> {
         }
         let names: Vec<_> = types.names().map(|name| format!("\"{name}\"")).collect();
         let word = if names.len() == 1 { "type" } else { "types" };
-        self.fail(at, format_args!("{} is not of {word} {}", Quote(at.value), names.join(", ")))
+        self.fail(
+            at,
+            format_args!("{} is not of {word} {}", Quote(at.value), names.join(", ")),
+        )
     }
 
     fn constant(&mut self, expected: &Value, at: &Location<'_>) -> Outcome {
@@ -58,16 +61,29 @@ impl Validation<'_, '_, '_> {
         if values.contains(at.value, self.effort)? {
             return Ok(true);
         }
-        self.fail(at, format_args!("{} is not one of {}", Quote(at.value), QuoteList(&values.values)))
+        self.fail(
+            at,
+            format_args!(
+                "{} is not one of {}",
+                Quote(at.value),
+                QuoteList(&values.values)
+            ),
+        )
     }
 
     fn bound(&mut self, bound: &Bound, number: &Number, at: &Location<'_>) -> Outcome {
         let order = ExactNumber::new(number).compare(bound.exact);
         let (is_valid, text) = match bound.kind {
             BoundKind::Minimum => (order != Ordering::Less, "less than the minimum"),
-            BoundKind::ExclusiveMinimum => (order == Ordering::Greater, "less than or equal to the minimum"),
+            BoundKind::ExclusiveMinimum => (
+                order == Ordering::Greater,
+                "less than or equal to the minimum",
+            ),
             BoundKind::Maximum => (order != Ordering::Greater, "greater than the maximum"),
-            BoundKind::ExclusiveMaximum => (order == Ordering::Less, "greater than or equal to the maximum"),
+            BoundKind::ExclusiveMaximum => (
+                order == Ordering::Less,
+                "greater than or equal to the maximum",
+            ),
         };
         if is_valid {
             return Ok(true);
@@ -91,7 +107,9 @@ impl Validation<'_, '_, '_> {
     fn size(&mut self, size: &Size, value: &Value, at: &Location<'_>) -> Outcome {
         let (count, one, many) = match (size.of, value) {
             // A character has at least one byte.
-            (SizeOf::Text, Value::String(text)) if !size.is_minimum && text.len() as u64 <= size.limit => {
+            (SizeOf::Text, Value::String(text))
+                if !size.is_minimum && text.len() as u64 <= size.limit =>
+            {
                 return Ok(true);
             }
             (SizeOf::Text, Value::String(text)) => {
@@ -99,24 +117,36 @@ impl Validation<'_, '_, '_> {
                 (text.chars().count(), "character", "characters")
             }
             (SizeOf::Items, Value::Array(items)) => (items.len(), "item", "items"),
-            (SizeOf::Properties, Value::Object(members)) => (members.len(), "property", "properties"),
+            (SizeOf::Properties, Value::Object(members)) => {
+                (members.len(), "property", "properties")
+            }
             _ => return Ok(true),
         };
         let limit = size.limit;
-        let is_valid = if size.is_minimum { count as u64 >= limit } else { count as u64 <= limit };
+        let is_valid = if size.is_minimum {
+            count as u64 >= limit
+        } else {
+            count as u64 <= limit
+        };
         if is_valid {
             return Ok(true);
         }
         let word = if size.is_minimum { "less" } else { "more" };
         let unit = if limit == 1 { one } else { many };
-        self.fail(at, format_args!("{} has {word} than {limit} {unit}", Quote(value)))
+        self.fail(
+            at,
+            format_args!("{} has {word} than {limit} {unit}", Quote(value)),
+        )
     }
 
     fn pattern(&mut self, pattern: &Pattern, text: &str, at: &Location<'_>) -> Outcome {
         if pattern.is_match(text, self.effort)? {
             return Ok(true);
         }
-        self.fail(at, format_args!("{} does not match \"{}\"", Quote(at.value), pattern.text))
+        self.fail(
+            at,
+            format_args!("{} does not match \"{}\"", Quote(at.value), pattern.text),
+        )
     }
 
     fn unique_items(&mut self, items: &[Value], at: &Location<'_>) -> Outcome {
@@ -127,7 +157,9 @@ impl Validation<'_, '_, '_> {
     }
 
     fn required(&mut self, names: &[String], at: &Location<'_>) -> Outcome {
-        let Value::Object(members) = at.value else { return Ok(true) };
+        let Value::Object(members) = at.value else {
+            return Ok(true);
+        };
         self.effort.spend(names.len() as u64)?;
         let mut is_valid = true;
         for name in names {

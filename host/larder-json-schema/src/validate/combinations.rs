@@ -14,11 +14,20 @@ impl Validation<'_, '_, '_> {
         at: &Location<'v>,
         evaluated: Option<&mut Evaluated<'v>>,
     ) -> Outcome {
-        self.effort.spend((self.resources.len() * reference.targets.len()) as u64)?;
+        self.effort
+            .spend((self.resources.len() * reference.targets.len()) as u64)?;
         let target_in = |resource| {
-            reference.targets.iter().find(|(other, _)| other == resource).map(|(_, target)| *target)
+            reference
+                .targets
+                .iter()
+                .find(|(other, _)| other == resource)
+                .map(|(_, target)| *target)
         };
-        let target = self.resources.iter().find_map(target_in).unwrap_or(reference.target);
+        let target = self
+            .resources
+            .iter()
+            .find_map(target_in)
+            .unwrap_or(reference.target);
         self.evaluate(target, at, evaluated)
     }
 
@@ -54,7 +63,13 @@ impl Validation<'_, '_, '_> {
         if is_valid {
             return Ok(true);
         }
-        self.fail(at, format_args!("{} is not valid under any of the schemas in `anyOf`", Quote(at.value)))
+        self.fail(
+            at,
+            format_args!(
+                "{} is not valid under any of the schemas in `anyOf`",
+                Quote(at.value)
+            ),
+        )
     }
 
     pub(super) fn one_of<'v>(
@@ -75,14 +90,20 @@ impl Validation<'_, '_, '_> {
             0 => "not valid under any",
             _ => "valid under more than one",
         };
-        self.fail(at, format_args!("{} is {problem} of the schemas in `oneOf`", Quote(at.value)))
+        self.fail(
+            at,
+            format_args!("{} is {problem} of the schemas in `oneOf`", Quote(at.value)),
+        )
     }
 
     pub(super) fn not(&mut self, node: NodeId, at: &Location<'_>) -> Outcome {
         if !self.is_valid(node, at, None)? {
             return Ok(true);
         }
-        self.fail(at, format_args!("{} is valid under the schema in `not`", Quote(at.value)))
+        self.fail(
+            at,
+            format_args!("{} is valid under the schema in `not`", Quote(at.value)),
+        )
     }
 
     pub(super) fn condition<'v>(
@@ -107,7 +128,9 @@ impl Validation<'_, '_, '_> {
         at: &Location<'v>,
         mut evaluated: Option<&mut Evaluated<'v>>,
     ) -> Outcome {
-        let Value::Object(members) = at.value else { return Ok(true) };
+        let Value::Object(members) = at.value else {
+            return Ok(true);
+        };
         let mut is_valid = true;
         for (name, node) in schemas {
             self.effort.spend(1)?;
@@ -125,7 +148,9 @@ impl Validation<'_, '_, '_> {
         at: &Location<'v>,
         evaluated: Option<&mut Evaluated<'v>>,
     ) -> Outcome {
-        let Some(evaluated) = evaluated else { return self.is_valid(node, at, None) };
+        let Some(evaluated) = evaluated else {
+            return self.is_valid(node, at, None);
+        };
         let mut own = Evaluated::default();
         let is_valid = self.is_valid(node, at, Some(&mut own))?;
         if is_valid {

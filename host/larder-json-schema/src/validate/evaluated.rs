@@ -37,7 +37,11 @@ impl<'v> Evaluated<'v> {
     }
 
     /// Adds what another schema evaluated of the same value.
-    pub(super) fn add_all(&mut self, other: Self, effort: &mut Effort<'_>) -> Result<(), Exhausted> {
+    pub(super) fn add_all(
+        &mut self,
+        other: Self,
+        effort: &mut Effort<'_>,
+    ) -> Result<(), Exhausted> {
         effort.spend((other.names.len() + other.items.len()) as u64)?;
         self.names.extend(other.names);
         self.items.extend(other.items);

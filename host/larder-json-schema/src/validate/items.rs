@@ -14,13 +14,21 @@ impl Validation<'_, '_, '_> {
         at: &Location<'_>,
         evaluated: Option<&mut Evaluated<'_>>,
     ) -> Outcome {
-        let Value::Array(items) = at.value else { return Ok(true) };
+        let Value::Array(items) = at.value else {
+            return Ok(true);
+        };
         if let Some(evaluated) = evaluated {
-            evaluated.add_first_items(if keyword.rest.is_some() { items.len() } else { keyword.first.len() });
+            evaluated.add_first_items(if keyword.rest.is_some() {
+                items.len()
+            } else {
+                keyword.first.len()
+            });
         }
         let mut is_valid = true;
         for (index, item) in items.iter().enumerate() {
-            let Some(node) = keyword.first.get(index).copied().or(keyword.rest) else { break };
+            let Some(node) = keyword.first.get(index).copied().or(keyword.rest) else {
+                break;
+            };
             is_valid &= self.evaluate(node, &at.part(Step::Index(index), item), None)?;
             if !is_valid && self.report.is_none() {
                 break;
@@ -35,7 +43,9 @@ impl Validation<'_, '_, '_> {
         at: &Location<'_>,
         mut evaluated: Option<&mut Evaluated<'_>>,
     ) -> Outcome {
-        let Value::Array(items) = at.value else { return Ok(true) };
+        let Value::Array(items) = at.value else {
+            return Ok(true);
+        };
         let mut found = 0;
         for (index, item) in items.iter().enumerate() {
             if !self.is_valid(keyword.node, &at.part(Step::Index(index), item), None)? {
@@ -51,11 +61,17 @@ impl Validation<'_, '_, '_> {
             None if found >= keyword.min => Ok(true),
             None => {
                 let (quote, min) = (Quote(at.value), keyword.min);
-                self.fail(at, format_args!("{quote} has less than {min} items that match `contains`"))
+                self.fail(
+                    at,
+                    format_args!("{quote} has less than {min} items that match `contains`"),
+                )
             }
             Some(max) => {
                 let quote = Quote(at.value);
-                self.fail(at, format_args!("{quote} has more than {max} items that match `contains`"))
+                self.fail(
+                    at,
+                    format_args!("{quote} has more than {max} items that match `contains`"),
+                )
             }
         }
     }
@@ -66,8 +82,12 @@ impl Validation<'_, '_, '_> {
         at: &Location<'_>,
         evaluated: Option<&mut Evaluated<'_>>,
     ) -> Outcome {
-        let Value::Array(items) = at.value else { return Ok(true) };
-        let Some(evaluated) = evaluated else { return Ok(true) };
+        let Value::Array(items) = at.value else {
+            return Ok(true);
+        };
+        let Some(evaluated) = evaluated else {
+            return Ok(true);
+        };
         let mut is_valid = true;
         for (index, item) in items.iter().enumerate() {
             self.effort.spend(1)?;

@@ -17,7 +17,9 @@ impl<'s> Validation<'s, '_, '_> {
         at: &Location<'v>,
         mut evaluated: Option<&mut Evaluated<'v>>,
     ) -> Outcome {
-        let Value::Object(members) = at.value else { return Ok(true) };
+        let Value::Object(members) = at.value else {
+            return Ok(true);
+        };
         let mut unexpected = vec![];
         let mut is_valid = true;
         for (name, value) in members {
@@ -32,7 +34,10 @@ impl<'s> Validation<'s, '_, '_> {
                 }
                 None => {}
             }
-            if let Some(evaluated) = evaluated.as_deref_mut().filter(|_| is_known || others.is_some()) {
+            if let Some(evaluated) = evaluated
+                .as_deref_mut()
+                .filter(|_| is_known || others.is_some())
+            {
                 self.effort.spend(1)?;
                 evaluated.add_name(name);
             }
@@ -43,7 +48,13 @@ impl<'s> Validation<'s, '_, '_> {
         if unexpected.is_empty() {
             return Ok(is_valid);
         }
-        self.fail(at, format_args!("Additional properties are not allowed ({})", Unexpected(&unexpected)))
+        self.fail(
+            at,
+            format_args!(
+                "Additional properties are not allowed ({})",
+                Unexpected(&unexpected)
+            ),
+        )
     }
 
     /// Evaluates a member for the schemas of its name. Returns whether there is any.
@@ -57,7 +68,10 @@ impl<'s> Validation<'s, '_, '_> {
     ) -> Outcome {
         let mut is_known = false;
         let part = at.part(Step::Name(name), value);
-        if let Ok(found) = keyword.named.binary_search_by(|(other, _)| other.as_str().cmp(name)) {
+        if let Ok(found) = keyword
+            .named
+            .binary_search_by(|(other, _)| other.as_str().cmp(name))
+        {
             is_known = true;
             *is_valid &= self.evaluate(keyword.named[found].1, &part, None)?;
         }
@@ -75,7 +89,9 @@ impl<'s> Validation<'s, '_, '_> {
     }
 
     pub(super) fn property_names(&mut self, node: NodeId, at: &Location<'_>) -> Outcome {
-        let Value::Object(members) = at.value else { return Ok(true) };
+        let Value::Object(members) = at.value else {
+            return Ok(true);
+        };
         let mut is_valid = true;
         for name in members.keys() {
             self.effort.spend_bytes(name.len())?;
@@ -94,8 +110,12 @@ impl<'s> Validation<'s, '_, '_> {
         at: &Location<'v>,
         evaluated: Option<&mut Evaluated<'v>>,
     ) -> Outcome {
-        let Value::Object(members) = at.value else { return Ok(true) };
-        let Some(evaluated) = evaluated else { return Ok(true) };
+        let Value::Object(members) = at.value else {
+            return Ok(true);
+        };
+        let Some(evaluated) = evaluated else {
+            return Ok(true);
+        };
         let mut unexpected = vec![];
         let mut is_valid = true;
         for (name, value) in members {
@@ -114,7 +134,13 @@ impl<'s> Validation<'s, '_, '_> {
         if unexpected.is_empty() {
             return Ok(is_valid);
         }
-        self.fail(at, format_args!("Unevaluated properties are not allowed ({})", Unexpected(&unexpected)))
+        self.fail(
+            at,
+            format_args!(
+                "Unevaluated properties are not allowed ({})",
+                Unexpected(&unexpected)
+            ),
+        )
     }
 }
 

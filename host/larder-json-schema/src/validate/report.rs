@@ -53,7 +53,10 @@ impl<'v> Location<'v> {
 
     /// A part of the value here.
     pub(super) fn part(&'v self, step: Step<'v>, value: &'v Value) -> Self {
-        Self { value, step: Some((self, step)) }
+        Self {
+            value,
+            step: Some((self, step)),
+        }
     }
 }
 
@@ -93,7 +96,11 @@ impl Report {
         // Writing to a string cannot fail.
         _ = match place.as_str() {
             "" => write_shortened(&mut self.text, MAX_ERROR, message),
-            place => write_shortened(&mut self.text, MAX_ERROR, format_args!("`{place}`: {message}")),
+            place => write_shortened(
+                &mut self.text,
+                MAX_ERROR,
+                format_args!("`{place}`: {message}"),
+            ),
         };
     }
 }
@@ -109,7 +116,10 @@ fn write_shortened(output: &mut dyn Write, max: usize, text: fmt::Arguments<'_>)
 
 impl Write for Shortening<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = text.char_indices().nth(self.left).map_or(text.len(), |(end, _)| end);
+        let end = text
+            .char_indices()
+            .nth(self.left)
+            .map_or(text.len(), |(end, _)| end);
         self.output.write_str(&text[..end])?;
         if end < text.len() {
             self.left = 0;
@@ -162,10 +172,16 @@ mod tests {
         assert_eq!(Quote(&exact).to_string(), exact.to_string());
         let mut report = Report::default();
         for _ in 0..10 {
-            report.add(&Location::root(&long), format_args!("{}", "x".repeat(MAX_ERROR + 1)));
+            report.add(
+                &Location::root(&long),
+                format_args!("{}", "x".repeat(MAX_ERROR + 1)),
+            );
         }
         assert!(report.is_full());
-        assert_eq!(report.text.chars().count(), MAX_ERRORS * (MAX_ERROR + 1) + 2 * (MAX_ERRORS - 1));
+        assert_eq!(
+            report.text.chars().count(),
+            MAX_ERRORS * (MAX_ERROR + 1) + 2 * (MAX_ERRORS - 1)
+        );
     }
 
     #[test]
@@ -173,7 +189,10 @@ mod tests {
         let value = json!(1);
         let root = Location::root(&value);
         let member = root.part(Step::Name("a/b~c"), &value);
-        assert_eq!(member.part(Step::Index(2), &value).to_string(), "/a~1b~0c/2");
+        assert_eq!(
+            member.part(Step::Index(2), &value).to_string(),
+            "/a~1b~0c/2"
+        );
         assert_eq!(root.to_string(), "");
     }
 }
