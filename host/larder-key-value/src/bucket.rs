@@ -18,7 +18,10 @@ pub struct BucketName {
 impl BucketName {
     /// The bucket that all callers of a provider share.
     pub fn shared(provider: &ProviderName) -> Self {
-        Self { provider: provider.clone(), caller: None }
+        Self {
+            provider: provider.clone(),
+            caller: None,
+        }
     }
 
     /// The bucket of a caller: the same issuer, subject and team have the same bucket, whatever the credential. None if
@@ -33,7 +36,10 @@ impl BucketName {
             name.extend((part.len() as u64).to_be_bytes());
             name.extend(part.as_bytes());
         }
-        Some(Self { provider: provider.clone(), caller: Some(Digest::of(&name)) })
+        Some(Self {
+            provider: provider.clone(),
+            caller: Some(Digest::of(&name)),
+        })
     }
 
     /// Whether it belongs to one caller.
@@ -43,7 +49,10 @@ impl BucketName {
 
     /// Its key in the table of buckets.
     pub(crate) fn row(&self) -> (&str, &[u8]) {
-        (self.provider.as_str(), self.caller.as_ref().map_or(&[], |caller| caller.bytes()))
+        (
+            self.provider.as_str(),
+            self.caller.as_ref().map_or(&[], |caller| caller.bytes()),
+        )
     }
 }
 
@@ -62,7 +71,8 @@ mod tests {
             teams: Teams::default_team(),
             scopes: vec![],
         };
-        let bucket = |team: &TeamName, caller: &Caller| BucketName::of_caller(&provider, team, caller);
+        let bucket =
+            |team: &TeamName, caller: &Caller| BucketName::of_caller(&provider, team, caller);
         let (a, b) = (team("a"), team("b"));
         let names = [
             bucket(&a, &caller(None, Some("ann"))),
@@ -77,7 +87,10 @@ mod tests {
             assert!(name.is_some() && !names[..at].contains(name), "{name:?}");
         }
         assert_eq!(bucket(&a, &caller(Some("x"), None)), None);
-        let other_scopes = Caller { scopes: vec!["write".into()], ..caller(None, Some("ann")) };
+        let other_scopes = Caller {
+            scopes: vec!["write".into()],
+            ..caller(None, Some("ann"))
+        };
         assert_eq!(bucket(&a, &other_scopes), names[0]);
     }
 }

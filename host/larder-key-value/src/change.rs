@@ -29,7 +29,11 @@ pub struct Write {
 impl Write {
     /// Checks what is known without the database.
     pub(crate) fn check(&self) -> Result<(), KeyValueError> {
-        let expected = self.expected.as_ref().and_then(Option::as_ref).map_or(0, Vec::len);
+        let expected = self
+            .expected
+            .as_ref()
+            .and_then(Option::as_ref)
+            .map_or(0, Vec::len);
         let value = self.value.as_ref().map_or(0, Vec::len);
         match self.key.len() <= MAX_KEY && value.max(expected) <= MAX_VALUE {
             true => Ok(()),
@@ -39,7 +43,9 @@ impl Write {
 
     /// The bytes that it may write.
     pub(crate) fn size(&self) -> u64 {
-        self.key.len() as u64 + self.value.as_ref().map_or(0, |value| value.len() as u64) + ENTRY_OVERHEAD
+        self.key.len() as u64
+            + self.value.as_ref().map_or(0, |value| value.len() as u64)
+            + ENTRY_OVERHEAD
     }
 
     /// Makes the change. Returns false if the value is not the expected one.
@@ -63,8 +69,14 @@ impl Write {
     fn compare(&self, tables: &Tables<'_>, bucket: u64) -> Result<(bool, Option<u64>), Failed> {
         let current = tables.values.get((bucket, self.key.as_str()))?;
         let current = current.as_ref().map(|value| value.value());
-        let is_expected = self.expected.as_ref().is_none_or(|expected| expected.as_deref() == current);
-        Ok((is_expected, current.map(|value| entry_size(&self.key, value))))
+        let is_expected = self
+            .expected
+            .as_ref()
+            .is_none_or(|expected| expected.as_deref() == current);
+        Ok((
+            is_expected,
+            current.map(|value| entry_size(&self.key, value)),
+        ))
     }
 
     fn put(
@@ -81,7 +93,12 @@ impl Write {
         if is_new_caller && usage.callers >= limits.callers {
             usage = expire(tables, provider, limits, now)?;
         }
-        let mut bucket = found.unwrap_or(Bucket { id: 0, keys: 0, bytes: 0, last_used: now });
+        let mut bucket = found.unwrap_or(Bucket {
+            id: 0,
+            keys: 0,
+            bytes: 0,
+            last_used: now,
+        });
         let (new, old) = (entry_size(&self.key, value), old_size.unwrap_or(0));
         let new_key = u64::from(old_size.is_none());
         let full = |bytes: u64, limit: u64| new > old && bytes - old + new > limit;
@@ -101,7 +118,9 @@ impl Write {
         (bucket.keys, bucket.bytes, bucket.last_used) =
             (bucket.keys + new_key, bucket.bytes - old + new, now);
         (usage.keys, usage.bytes) = (usage.keys + new_key, usage.bytes - old + new);
-        tables.values.insert((bucket.id, self.key.as_str()), value)?;
+        tables
+            .values
+            .insert((bucket.id, self.key.as_str()), value)?;
         tables.put_bucket(&self.bucket, &bucket)?;
         tables.put_usage(provider, usage)
     }
@@ -113,7 +132,9 @@ impl Write {
         old_size: Option<u64>,
         now: u64,
     ) -> Result<(), Failed> {
-        let (Some(mut bucket), Some(old)) = (found, old_size) else { return Ok(()) };
+        let (Some(mut bucket), Some(old)) = (found, old_size) else {
+            return Ok(());
+        };
         tables.values.remove((bucket.id, self.key.as_str()))?;
         (bucket.keys, bucket.bytes, bucket.last_used) = (bucket.keys - 1, bucket.bytes - old, now);
         let provider = self.bucket.provider.as_str();
@@ -128,7 +149,13 @@ impl Write {
 /// Records that a bucket was used.
 pub(crate) fn touch(tables: &mut Tables<'_>, name: &BucketName, now: u64) -> Result<(), Failed> {
     match tables.bucket(name)? {
-        Some(bucket) => tables.put_bucket(name, &Bucket { last_used: now, ..bucket }),
+        Some(bucket) => tables.put_bucket(
+            name,
+            &Bucket {
+                last_used: now,
+                ..bucket
+            },
+        ),
         None => Ok(()),
     }
 }
@@ -141,7 +168,9 @@ pub(crate) fn expire(
     now: u64,
 ) -> Result<Usage, Failed> {
     let oldest = now.saturating_sub(limits.expiry.as_secs());
-    remove_buckets(tables, provider, |caller, bucket| !caller.is_empty() && bucket.last_used < oldest)
+    remove_buckets(tables, provider, |caller, bucket| {
+        !caller.is_empty() && bucket.last_used < oldest
+    })
 }
 
 /// Removes everything that a provider stores. Returns what it was.
@@ -170,7 +199,9 @@ fn remove_buckets(
     }
     let mut usage = tables.usage(provider)?;
     for (caller, bucket) in removed {
-        tables.values.retain_in((bucket.id, "")..(bucket.id + 1, ""), |_, _| false)?;
+        tables
+            .values
+            .retain_in((bucket.id, "")..(bucket.id + 1, ""), |_, _| false)?;
         tables.buckets.remove((provider, &*caller))?;
         (usage.keys, usage.bytes) = (usage.keys - bucket.keys, usage.bytes - bucket.bytes);
         usage.callers -= u64::from(!caller.is_empty());

@@ -50,7 +50,12 @@ enum OpenError {
 
 impl DatabaseFile {
     pub(crate) fn new(path: PathBuf, team: &TeamName, health: Health) -> Self {
-        Self { path, team: team.clone(), health, state: Mutex::default() }
+        Self {
+            path,
+            team: team.clone(),
+            health,
+            state: Mutex::default(),
+        }
     }
 
     /// Works on the database, which is created if it does not exist.
@@ -80,8 +85,9 @@ impl DatabaseFile {
             return Ok(());
         }
         let (path, team) = (self.path.display(), &self.team);
-        let message =
-            format!("the stored values of team {team} cannot be changed: the disk of {path} is full");
+        let message = format!(
+            "the stored values of team {team} cannot be changed: the disk of {path} is full"
+        );
         self.health.report(&part, message, Impact::OperatorOnly);
         Err(KeyValueError::Unavailable("the disk is full".into()))
     }
@@ -104,13 +110,20 @@ impl DatabaseFile {
         if let Some(database) = &state.open {
             return Ok(database.clone());
         }
-        if let Some((_, error)) = state.failed.as_ref().filter(|(until, _)| *until > Instant::now()) {
+        if let Some((_, error)) = state
+            .failed
+            .as_ref()
+            .filter(|(until, _)| *until > Instant::now())
+        {
             return Err(error.clone());
         }
         match open(&self.path) {
             Ok(database) => {
                 let database = Arc::new(database);
-                *state = State { open: Some(database.clone()), failed: None };
+                *state = State {
+                    open: Some(database.clone()),
+                    failed: None,
+                };
                 self.health.resolve(&self.part());
                 Ok(database)
             }
@@ -125,10 +138,17 @@ impl DatabaseFile {
     /// Closes the database after an error. It is checked when it is opened again.
     fn close(&self, database: &Arc<Database>, why: &str) -> KeyValueError {
         let mut state = self.lock();
-        if state.open.as_ref().is_some_and(|open| Arc::ptr_eq(open, database)) {
+        if state
+            .open
+            .as_ref()
+            .is_some_and(|open| Arc::ptr_eq(open, database))
+        {
             tracing::error!(path = %self.path.display(), why, "the key-value store failed, and is opened again");
             let error = KeyValueError::Unavailable("its file could not be read or written".into());
-            *state = State { open: None, failed: Some((Instant::now() + RETRY_DELAY, error)) };
+            *state = State {
+                open: None,
+                failed: Some((Instant::now() + RETRY_DELAY, error)),
+            };
         }
         KeyValueError::Unavailable("its file could not be read or written".into())
     }
@@ -138,25 +158,36 @@ impl DatabaseFile {
         let (path, team) = (self.path.display(), &self.team);
         let (part, message) = match error {
             OpenError::InUse => {
-                let message = format!("another process uses the stored values of team {team} ({path})");
-                self.health.report(&self.part(), message, Impact::OperatorOnly);
+                let message =
+                    format!("another process uses the stored values of team {team} ({path})");
+                self.health
+                    .report(&self.part(), message, Impact::OperatorOnly);
                 return KeyValueError::InUse;
             }
-            OpenError::Other(why) => {
-                (self.part(), format!("the stored values of team {team} cannot be opened: {path} {why}"))
-            }
+            OpenError::Other(why) => (
+                self.part(),
+                format!("the stored values of team {team} cannot be opened: {path} {why}"),
+            ),
             OpenError::Damaged(why) => {
                 let aside = self.path.with_extension("redb.damaged");
                 let moved = std::fs::rename(&self.path, &aside);
                 let what = match moved {
                     Ok(()) => {
-                        format!("it was moved to {}, and providers begin without values", aside.display())
+                        format!(
+                            "it was moved to {}, and providers begin without values",
+                            aside.display()
+                        )
                     }
                     Err(error) => format!("it cannot be moved aside: {error}"),
                 };
                 // It stays until the server is restarted, because the values are gone.
                 let part = format!("damaged values of {team}");
-                (part, format!("the stored values of team {team} were damaged ({path}: {why}): {what}"))
+                (
+                    part,
+                    format!(
+                        "the stored values of team {team} were damaged ({path}: {why}): {what}"
+                    ),
+                )
             }
         };
         tracing::error!("{message}");
@@ -206,13 +237,20 @@ fn open(path: &Path) -> Result<Database, OpenError> {
     let backend = FileBackend::new(file).map_err(|error| database_error(error.into()))?;
     let opened = catch_unwind(AssertUnwindSafe(|| {
         let mut builder = Builder::new();
-        builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
-        builder.create_with_backend(backend).map_err(redb::Error::from).and_then(|database| {
-            super::tables::create(&database)?;
-            Ok(database)
-        })
+        builder
+            .set_cache_size(CACHE_BYTES)
+            .set_check_integrity_on_open(true);
+        builder
+            .create_with_backend(backend)
+            .map_err(redb::Error::from)
+            .and_then(|database| {
+                super::tables::create(&database)?;
+                Ok(database)
+            })
     }));
-    opened.unwrap_or_else(|_| Err(redb::Error::Corrupted("it cannot be read".into()))).map_err(database_error)
+    opened
+        .unwrap_or_else(|_| Err(redb::Error::Corrupted("it cannot be read".into())))
+        .map_err(database_error)
 }
 
 fn untrusted(why: Untrusted) -> OpenError {
@@ -225,9 +263,9 @@ fn database_error(error: redb::Error) -> OpenError {
         redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => {
             OpenError::Other(error.to_string())
         }
-        error @ (redb::Error::LockProtocolMismatch | redb::Error::PreviousIo | redb::Error::Backend(_)) => {
-            OpenError::Other(error.to_string())
-        }
+        error @ (redb::Error::LockProtocolMismatch
+        | redb::Error::PreviousIo
+        | redb::Error::Backend(_)) => OpenError::Other(error.to_string()),
         error => OpenError::Damaged(error.to_string()),
     }
 }

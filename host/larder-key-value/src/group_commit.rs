@@ -81,7 +81,9 @@ impl Queue {
         let mut waiting = self.lock();
         let bytes = job.change.size();
         if waiting.jobs.len() >= MAX_WAITING || waiting.bytes + bytes > MAX_WAITING_BYTES {
-            return Err(KeyValueError::Unavailable("too many values wait to be written".into()));
+            return Err(KeyValueError::Unavailable(
+                "too many values wait to be written".into(),
+            ));
         }
         waiting.bytes += bytes;
         waiting.jobs.push_back(job);
@@ -141,7 +143,9 @@ impl Change {
 impl Job {
     /// Whether somebody waits for the answer, or nobody ever did. What a call that ended did not begin is not done.
     fn is_wanted(&self) -> bool {
-        self.answer.as_ref().is_none_or(|answer| !answer.is_closed())
+        self.answer
+            .as_ref()
+            .is_none_or(|answer| !answer.is_closed())
     }
 }
 
@@ -154,8 +158,9 @@ pub(crate) fn commit(
 ) {
     let batch: Vec<_> = batch.into_iter().filter(Job::is_wanted).collect();
     let bytes = batch.iter().map(|job| job.change.size()).sum();
-    let committed =
-        file.check_space(bytes).and_then(|()| file.run(|database| commit_in(database, &batch, now)));
+    let committed = file
+        .check_space(bytes)
+        .and_then(|()| file.run(|database| commit_in(database, &batch, now)));
     let answers = match committed {
         Ok(Committed { answers, usage }) => {
             record(usage);
@@ -166,7 +171,9 @@ pub(crate) fn commit(
     for (job, (answer, cpu_time)) in batch.into_iter().zip(answers) {
         job.charge.into_iter().for_each(|charge| charge(cpu_time));
         // Nobody receives it if the call ended.
-        job.answer.into_iter().for_each(|sender| _ = sender.send(answer.clone()));
+        job.answer
+            .into_iter()
+            .for_each(|sender| _ = sender.send(answer.clone()));
     }
 }
 
@@ -192,13 +199,18 @@ fn commit_in(database: &Database, batch: &[Job], now: u64) -> Result<Committed, 
         }
     }
     let start = thread_cpu_time();
-    match answers.iter().any(|(answer, _)| !matches!(answer, Err(_) | Ok(Done::Written(false)))) {
+    match answers
+        .iter()
+        .any(|(answer, _)| !matches!(answer, Err(_) | Ok(Done::Written(false))))
+    {
         true => transaction.commit()?,
         // Nothing was changed, so the disk has nothing to do.
         false => transaction.abort()?,
     }
-    let share =
-        thread_cpu_time().saturating_sub(start) / u32::try_from(batch.len().max(1)).unwrap_or(u32::MAX);
-    answers.iter_mut().for_each(|(_, cpu_time)| *cpu_time += share);
+    let share = thread_cpu_time().saturating_sub(start)
+        / u32::try_from(batch.len().max(1)).unwrap_or(u32::MAX);
+    answers
+        .iter_mut()
+        .for_each(|(_, cpu_time)| *cpu_time += share);
     Ok(Committed { answers, usage })
 }

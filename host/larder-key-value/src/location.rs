@@ -14,7 +14,10 @@ const FOLDER: &str = "key-value";
 
 /// Returns the path of the database of a team.
 pub fn database_path(state: &Path, key: impl Into<StateKey>, team: &TeamName) -> PathBuf {
-    state.join(FOLDER).join(key.into().file_name()).join(format!("{team}.redb"))
+    state
+        .join(FOLDER)
+        .join(key.into().file_name())
+        .join(format!("{team}.redb"))
 }
 
 /// Returns the paths of all databases in a state folder.
@@ -24,8 +27,12 @@ pub fn all_databases(state: &Path) -> Vec<PathBuf> {
         entries.filter_map(|entry| Some(entry.ok()?.path()))
     };
     let files = paths(state.join(FOLDER)).flat_map(paths);
-    let mut databases: Vec<_> =
-        files.filter(|path| path.extension().is_some_and(|extension| extension == "redb")).collect();
+    let mut databases: Vec<_> = files
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "redb")
+        })
+        .collect();
     databases.sort_unstable();
     databases
 }
@@ -36,7 +43,9 @@ pub fn copy_database(from: &Path, to: &Path) -> io::Result<bool> {
     if to.exists() {
         return Ok(false);
     }
-    let Some(mut source) = lock_unused(from)? else { return Ok(false) };
+    let Some(mut source) = lock_unused(from)? else {
+        return Ok(false);
+    };
     let folder = private_folder_of(to)?;
     let mut copy = tempfile::NamedTempFile::new_in(folder)?;
     io::copy(&mut source, &mut copy)?;
@@ -48,7 +57,9 @@ pub fn copy_database(from: &Path, to: &Path) -> io::Result<bool> {
 /// Moves a database that no server uses. Returns whether there was one. It is an error if there is one at the other path.
 /// Blocks the calling thread.
 pub fn move_database(from: &Path, to: &Path) -> io::Result<bool> {
-    let Some(_lock) = lock_unused(from)? else { return Ok(false) };
+    let Some(_lock) = lock_unused(from)? else {
+        return Ok(false);
+    };
     private_folder_of(to)?;
     // Unlike a rename, this does not replace a file.
     std::fs::hard_link(from, to)?;
@@ -64,9 +75,10 @@ fn lock_unused(path: &Path) -> io::Result<Option<File>> {
     };
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => {
-            Err(io::Error::new(ErrorKind::ResourceBusy, "a server uses it: stop that server first"))
-        }
+        Err(TryLockError::WouldBlock) => Err(io::Error::new(
+            ErrorKind::ResourceBusy,
+            "a server uses it: stop that server first",
+        )),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }
@@ -74,6 +86,9 @@ fn lock_unused(path: &Path) -> io::Result<Option<File>> {
 /// Creates the folder of a database, to which only this user has access.
 fn private_folder_of(path: &Path) -> io::Result<&Path> {
     let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
     Ok(folder)
 }

@@ -33,8 +33,13 @@ pub(crate) fn get(
     key: &str,
 ) -> Result<(Option<Vec<u8>>, Option<u64>), Failed> {
     let transaction = database.begin_read()?;
-    let Some(bucket) = bucket(&transaction, name)? else { return Ok((None, None)) };
-    let value = transaction.open_table(VALUES)?.get((bucket.id, key))?.map(|value| value.value().to_vec());
+    let Some(bucket) = bucket(&transaction, name)? else {
+        return Ok((None, None));
+    };
+    let value = transaction
+        .open_table(VALUES)?
+        .get((bucket.id, key))?
+        .map(|value| value.value().to_vec());
     Ok((value, Some(bucket.last_used)))
 }
 
@@ -45,11 +50,16 @@ pub(crate) fn list(
     query: &ListQuery,
 ) -> Result<(KeyPage, Option<u64>), Failed> {
     let transaction = database.begin_read()?;
-    let Some(bucket) = bucket(&transaction, name)? else { return Ok((KeyPage::default(), None)) };
+    let Some(bucket) = bucket(&transaction, name)? else {
+        return Ok((KeyPage::default(), None));
+    };
     let limit = query.limit.clamp(1, MAX_PAGE) as usize;
     let cursor = query.cursor.as_deref().unwrap_or_default();
     let (start, mut page) = (query.prefix.as_str().max(cursor), KeyPage::default());
-    for row in transaction.open_table(VALUES)?.range((bucket.id, start)..(bucket.id + 1, ""))? {
+    for row in transaction
+        .open_table(VALUES)?
+        .range((bucket.id, start)..(bucket.id + 1, ""))?
+    {
         let (key, _) = row?;
         let (_, key) = key.value();
         if !key.starts_with(&query.prefix) {
@@ -70,12 +80,15 @@ pub(crate) fn list(
 
 impl ListQuery {
     pub(crate) fn check(&self) -> Result<(), KeyValueError> {
-        let is_short =
-            self.prefix.len() <= MAX_KEY && self.cursor.as_ref().is_none_or(|key| key.len() <= MAX_KEY);
+        let is_short = self.prefix.len() <= MAX_KEY
+            && self.cursor.as_ref().is_none_or(|key| key.len() <= MAX_KEY);
         is_short.then_some(()).ok_or(KeyValueError::TooLarge)
     }
 }
 
 fn bucket(transaction: &ReadTransaction, name: &BucketName) -> Result<Option<Bucket>, Failed> {
-    Ok(transaction.open_table(BUCKETS)?.get(name.row())?.map(|row| Bucket::of_row(row.value())))
+    Ok(transaction
+        .open_table(BUCKETS)?
+        .get(name.row())?
+        .map(|row| Bucket::of_row(row.value())))
 }

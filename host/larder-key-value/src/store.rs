@@ -79,7 +79,9 @@ impl KeyValueStore {
             }
             Ok(())
         });
-        loaded.await.unwrap_or_else(|error| Err(KeyValueError::Unavailable(error.to_string())))
+        loaded
+            .await
+            .unwrap_or_else(|error| Err(KeyValueError::Unavailable(error.to_string())))
     }
 
     /// Returns what each provider stores, also those without a component.
@@ -99,8 +101,11 @@ impl KeyValueStore {
             return Err(KeyValueError::TooLarge);
         }
         let name = bucket.clone();
-        let (value, last_used) =
-            self.read(bucket, charge, move |database| read::get(database, &name, &key)).await?;
+        let (value, last_used) = self
+            .read(bucket, charge, move |database| {
+                read::get(database, &name, &key)
+            })
+            .await?;
         self.was_read(bucket, last_used, limits);
         Ok(value)
     }
@@ -113,10 +118,20 @@ impl KeyValueStore {
         limits: &KeyValueLimits,
         charge: ChargeCpu,
     ) -> Result<KeyPage, KeyValueError> {
-        let (name, query) = (bucket.clone(), ListQuery { prefix, cursor, limit });
+        let (name, query) = (
+            bucket.clone(),
+            ListQuery {
+                prefix,
+                cursor,
+                limit,
+            },
+        );
         query.check()?;
-        let (page, last_used) =
-            self.read(bucket, charge, move |database| read::list(database, &name, &query)).await?;
+        let (page, last_used) = self
+            .read(bucket, charge, move |database| {
+                read::list(database, &name, &query)
+            })
+            .await?;
         self.was_read(bucket, last_used, limits);
         Ok(page)
     }
@@ -156,7 +171,8 @@ impl KeyValueStore {
             charge(thread_cpu_time().saturating_sub(start));
             result
         });
-        read.await.unwrap_or_else(|error| Err(KeyValueError::Unavailable(error.to_string())))
+        read.await
+            .unwrap_or_else(|error| Err(KeyValueError::Unavailable(error.to_string())))
     }
 
     /// Records that a bucket was used, if that was not recorded for long.
@@ -168,7 +184,12 @@ impl KeyValueStore {
         }
     }
 
-    fn expire_sometimes(&self, share: &ProviderShare, provider: &ProviderName, limits: &KeyValueLimits) {
+    fn expire_sometimes(
+        &self,
+        share: &ProviderShare,
+        provider: &ProviderName,
+        limits: &KeyValueLimits,
+    ) {
         let now = Instant::now();
         let mut next = lock(&share.next_expiry);
         if next.is_none_or(|next| next <= now) {
@@ -180,15 +201,25 @@ impl KeyValueStore {
 
     /// Makes a change that nobody waits for. It is omitted if too much waits already, and made at another time.
     fn change_later(&self, change: Change) {
-        if let Err(error) = self.submit(Job { change, charge: None, answer: None }) {
+        if let Err(error) = self.submit(Job {
+            change,
+            charge: None,
+            answer: None,
+        }) {
             tracing::debug!(%error, "a change of the key-value store was omitted");
         }
     }
 
     async fn change(&self, change: Change, charge: Option<ChargeCpu>) -> Answer {
         let (answer, answered) = oneshot::channel();
-        self.submit(Job { change, charge, answer: Some(answer) })?;
-        answered.await.unwrap_or_else(|_| Err(KeyValueError::Unavailable("the server is stopping".into())))
+        self.submit(Job {
+            change,
+            charge,
+            answer: Some(answer),
+        })?;
+        answered
+            .await
+            .unwrap_or_else(|_| Err(KeyValueError::Unavailable("the server is stopping".into())))
     }
 
     fn submit(&self, job: Job) -> Result<(), KeyValueError> {
@@ -197,7 +228,10 @@ impl KeyValueStore {
             // A task of its own: the call whose change is the first of a batch may end before it.
             self.0.drain.spawn(async move {
                 let writer = inner.clone();
-                let ended = inner.write_thread.run(move || writer.commit_waiting()).await;
+                let ended = inner
+                    .write_thread
+                    .run(move || writer.commit_waiting())
+                    .await;
                 ended.inspect_err(|error| tracing::error!(%error, "the writer of values failed"))
             });
         }
@@ -206,7 +240,10 @@ impl KeyValueStore {
 
     fn share(&self, provider: &ProviderName) -> Arc<ProviderShare> {
         let mut providers = lock(&self.0.providers);
-        providers.entry(provider.clone()).or_insert_with(|| Arc::new(ProviderShare::new())).clone()
+        providers
+            .entry(provider.clone())
+            .or_insert_with(|| Arc::new(ProviderShare::new()))
+            .clone()
     }
 }
 
@@ -251,7 +288,9 @@ impl std::fmt::Debug for KeyValueStore {
 
 /// Seconds since 1970.
 fn now() -> u64 {
-    SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs())
+    SystemTime::UNIX_EPOCH
+        .elapsed()
+        .map_or(0, |time| time.as_secs())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use redb::{Database, ReadableDatabase as _, ReadableTable as _, Table, TableDefinition, WriteTransaction};
+use redb::{
+    Database, ReadableDatabase as _, ReadableTable as _, Table, TableDefinition, WriteTransaction,
+};
 
 use super::bucket::BucketName;
 use super::error::Failed;
@@ -10,7 +12,8 @@ use super::error::Failed;
 /// The values, by the number of the bucket and the key.
 pub(crate) const VALUES: TableDefinition<'_, (u64, &str), &[u8]> = TableDefinition::new("values");
 /// The buckets, by the provider and the digest of the caller, which is empty for the shared bucket.
-pub(crate) const BUCKETS: TableDefinition<'_, (&str, &[u8]), BucketRow> = TableDefinition::new("buckets");
+pub(crate) const BUCKETS: TableDefinition<'_, (&str, &[u8]), BucketRow> =
+    TableDefinition::new("buckets");
 /// What each provider stores.
 pub(crate) const PROVIDERS: TableDefinition<'_, &str, UsageRow> = TableDefinition::new("providers");
 /// The number of the next bucket.
@@ -45,13 +48,22 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     pub(crate) fn of_row((id, keys, bytes, last_used): BucketRow) -> Self {
-        Self { id, keys, bytes, last_used }
+        Self {
+            id,
+            keys,
+            bytes,
+            last_used,
+        }
     }
 }
 
 impl Usage {
     pub(crate) fn of_row((keys, bytes, callers): UsageRow) -> Self {
-        Self { keys, bytes, callers }
+        Self {
+            keys,
+            bytes,
+            callers,
+        }
     }
 }
 
@@ -75,7 +87,10 @@ impl<'t> Tables<'t> {
     }
 
     pub(crate) fn bucket(&self, name: &BucketName) -> Result<Option<Bucket>, Failed> {
-        Ok(self.buckets.get(name.row())?.map(|row| Bucket::of_row(row.value())))
+        Ok(self
+            .buckets
+            .get(name.row())?
+            .map(|row| Bucket::of_row(row.value())))
     }
 
     /// Stores a bucket, or removes it if it has no keys.
@@ -91,14 +106,22 @@ impl<'t> Tables<'t> {
     }
 
     pub(crate) fn usage(&self, provider: &str) -> Result<Usage, Failed> {
-        Ok(self.providers.get(provider)?.map(|row| Usage::of_row(row.value())).unwrap_or_default())
+        Ok(self
+            .providers
+            .get(provider)?
+            .map(|row| Usage::of_row(row.value()))
+            .unwrap_or_default())
     }
 
     /// Stores what a provider uses, or removes its row if it has no keys.
     pub(crate) fn put_usage(&mut self, provider: &str, usage: Usage) -> Result<(), Failed> {
         match usage.keys {
             0 => _ = self.providers.remove(provider)?,
-            _ => _ = self.providers.insert(provider, (usage.keys, usage.bytes, usage.callers))?,
+            _ => {
+                _ = self
+                    .providers
+                    .insert(provider, (usage.keys, usage.bytes, usage.callers))?
+            }
         }
         Ok(())
     }
@@ -127,7 +150,8 @@ pub(crate) fn usage(database: &Database) -> Result<BTreeMap<String, Usage>, Fail
     let providers = transaction.open_table(PROVIDERS)?;
     let rows = providers.range::<&str>(..)?;
     rows.map(|row| {
-        row.map(|(name, row)| (name.value().to_owned(), Usage::of_row(row.value()))).map_err(Failed::from)
+        row.map(|(name, row)| (name.value().to_owned(), Usage::of_row(row.value())))
+            .map_err(Failed::from)
     })
     .collect()
 }
