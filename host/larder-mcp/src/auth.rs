@@ -106,7 +106,13 @@ enum CredentialSource {
 impl Identity {
     fn anonymous(caller: Caller) -> Self {
         let source = CredentialSource::Anonymous;
-        Self { caller, token: None, expires: None, source, volume: OnceLock::new() }
+        Self {
+            caller,
+            token: None,
+            expires: None,
+            source,
+            volume: OnceLock::new(),
+        }
     }
 
     /// Whether it belongs to all requests, because no credential is required.
@@ -153,7 +159,10 @@ impl Authenticator {
         if before.config == config {
             return;
         }
-        let anonymous = before.anonymous.clone().filter(|_| before.config.is_empty());
+        let anonymous = before
+            .anonymous
+            .clone()
+            .filter(|_| before.config.is_empty());
         if anonymous.is_none() && config.is_empty() {
             tracing::warn!(
                 "no credentials are configured: requests are rejected until some are added or the server restarts"
@@ -165,8 +174,16 @@ impl Authenticator {
                 "credentials reloaded"
             );
         }
-        let reused = before.issuer.clone().filter(|issuer| Some(&issuer.config) == config.oauth.as_ref());
-        self.0.state.store(Arc::new(State::new(config, anonymous, reused, &self.0.changed)));
+        let reused = before
+            .issuer
+            .clone()
+            .filter(|issuer| Some(&issuer.config) == config.oauth.as_ref());
+        self.0.state.store(Arc::new(State::new(
+            config,
+            anonymous,
+            reused,
+            &self.0.changed,
+        )));
         self.0.changed.send_replace(());
     }
 
@@ -175,11 +192,20 @@ impl Authenticator {
     pub fn set_anonymous_caller(&self, caller: Caller) {
         let _replacing = self.0.replacing.lock();
         let before = self.0.state.load();
-        if before.anonymous.as_ref().is_none_or(|anonymous| anonymous.caller == caller) {
+        if before
+            .anonymous
+            .as_ref()
+            .is_none_or(|anonymous| anonymous.caller == caller)
+        {
             return;
         }
         let anonymous = Some(Arc::new(Identity::anonymous(caller)));
-        let state = State::new(before.config.clone(), anonymous, before.issuer.clone(), &self.0.changed);
+        let state = State::new(
+            before.config.clone(),
+            anonymous,
+            before.issuer.clone(),
+            &self.0.changed,
+        );
         self.0.state.store(Arc::new(state));
         self.0.changed.send_replace(());
     }
@@ -195,13 +221,18 @@ impl Authenticator {
             return Err(AuthError::NoCredentials);
         }
         let token = token.ok_or(AuthError::Missing)?;
-        match (state.tokens.get(&Digest::of(token.as_bytes())), &state.issuer) {
+        match (
+            state.tokens.get(&Digest::of(token.as_bytes())),
+            &state.issuer,
+        ) {
             (Some(identity), _) if identity.is_current(SystemTime::now()) => Ok(identity.clone()),
             (Some(_), _) => Err(AuthError::invalid("the token has expired")),
-            (None, _) if token::has_bad_checksum(token) => {
-                Err(AuthError::invalid("the token is mistyped: some of its characters are missing or wrong"))
+            (None, _) if token::has_bad_checksum(token) => Err(AuthError::invalid(
+                "the token is mistyped: some of its characters are missing or wrong",
+            )),
+            (None, Some(issuer)) if token.contains('.') => {
+                issuer.identify(token, &self.0.drain).await
             }
-            (None, Some(issuer)) if token.contains('.') => issuer.identify(token, &self.0.drain).await,
             (None, _) => Err(AuthError::invalid("the token is unknown to this server")),
         }
     }
@@ -221,9 +252,10 @@ impl Authenticator {
     fn is_valid(&self, identity: &Identity) -> bool {
         let state = self.0.state.load();
         let is_accepted = match &identity.source {
-            CredentialSource::Anonymous => {
-                state.anonymous.as_ref().is_some_and(|anonymous| anonymous.caller == identity.caller)
-            }
+            CredentialSource::Anonymous => state
+                .anonymous
+                .as_ref()
+                .is_some_and(|anonymous| anonymous.caller == identity.caller),
             CredentialSource::ConfiguredToken(digest) => {
                 let is_same = |token: &Arc<Identity>| {
                     token.caller == identity.caller && token.expires == identity.expires
@@ -231,7 +263,10 @@ impl Authenticator {
                 state.tokens.get(digest).is_some_and(is_same)
             }
             CredentialSource::IssuedToken { issuer, key } => {
-                state.issuer.as_ref().is_some_and(|current| Arc::ptr_eq(current, issuer))
+                state
+                    .issuer
+                    .as_ref()
+                    .is_some_and(|current| Arc::ptr_eq(current, issuer))
                     && issuer.has_key(key)
             }
         };
@@ -242,7 +277,11 @@ impl Authenticator {
     pub(super) fn accepts_caller(&self, caller: &Caller) -> bool {
         let state = self.0.state.load();
         match &caller.issuer {
-            Some(own) => state.config.oauth.as_ref().is_some_and(|oauth| oauth.issuer.as_str() == &**own),
+            Some(own) => state
+                .config
+                .oauth
+                .as_ref()
+                .is_some_and(|oauth| oauth.issuer.as_str() == &**own),
             None => {
                 let mut identities = state.tokens.values().chain(&state.anonymous);
                 identities.any(|identity| identity.caller.is_same_principal(caller))
@@ -259,7 +298,9 @@ impl Authenticator {
         loop {
             let issuer = self.0.state.load().issuer.clone();
             let refresh = async {
-                let Some(issuer) = issuer else { return std::future::pending().await };
+                let Some(issuer) = issuer else {
+                    return std::future::pending().await;
+                };
                 issuer.refresh(&self.0.drain).await;
                 tokio::time::sleep(issuer.next_refresh()).await;
             };
@@ -276,7 +317,12 @@ impl Authenticator {
 
     /// Returns the caller of requests without a credential; `None` if a credential is required.
     pub fn anonymous_caller(&self) -> Option<Caller> {
-        self.0.state.load().anonymous.as_ref().map(|anonymous| anonymous.caller.clone())
+        self.0
+            .state
+            .load()
+            .anonymous
+            .as_ref()
+            .map(|anonymous| anonymous.caller.clone())
     }
 
     /// Whether requests are accepted without a credential.
@@ -311,7 +357,13 @@ impl State {
             let name = caller.subject.as_deref().map(Arc::from);
             (
                 token.digest,
-                Arc::new(Identity { caller, token: name, expires, source, volume: OnceLock::new() }),
+                Arc::new(Identity {
+                    caller,
+                    token: name,
+                    expires,
+                    source,
+                    volume: OnceLock::new(),
+                }),
             )
         });
         let tokens = listed.collect();
@@ -319,7 +371,12 @@ impl State {
             .oauth
             .clone()
             .map(|oauth| reused.unwrap_or_else(|| Arc::new(Issuer::new(oauth, changed.clone()))));
-        Self { anonymous: anonymous.filter(|_| config.is_empty()), tokens, issuer, config }
+        Self {
+            anonymous: anonymous.filter(|_| config.is_empty()),
+            tokens,
+            issuer,
+            config,
+        }
     }
 }
 
@@ -337,19 +394,28 @@ async fn sleep_until(moment: Option<SystemTime>) {
 /// Returns the bearer token of a request. It is accepted in the Authorization header only.
 fn bearer_token(head: &Parts) -> Result<Option<&str>, AuthError> {
     let query = head.uri.query().unwrap_or_default();
-    if query.split('&').any(|pair| pair.split('=').next() == Some("access_token")) {
+    if query
+        .split('&')
+        .any(|pair| pair.split('=').next() == Some("access_token"))
+    {
         return Err(AuthError::Malformed(
             "send the token in the Authorization header: a URL may be logged on the way, so replace this token",
         ));
     }
     let mut values = head.headers.get_all(header::AUTHORIZATION).iter();
-    let Some(value) = values.next() else { return Ok(None) };
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
     if values.next().is_some() {
         return Err(AuthError::Malformed("the Authorization header is repeated"));
     }
-    let malformed = AuthError::Malformed("the Authorization header must be `Bearer`, a space and a token");
-    let (scheme, token) =
-        value.to_str().ok().and_then(|text| text.split_once(' ')).ok_or_else(|| malformed.clone())?;
+    let malformed =
+        AuthError::Malformed("the Authorization header must be `Bearer`, a space and a token");
+    let (scheme, token) = value
+        .to_str()
+        .ok()
+        .and_then(|text| text.split_once(' '))
+        .ok_or_else(|| malformed.clone())?;
     let token = token.trim_matches(' ');
     let is_valid = !token.is_empty() && token.bytes().all(|byte| matches!(byte, 0x21..=0x7e));
     match scheme.eq_ignore_ascii_case("bearer") && is_valid {

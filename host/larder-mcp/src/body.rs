@@ -56,12 +56,19 @@ impl Body {
 
     /// Attaches the guard of the request that this body responds to.
     pub(super) fn with_guard(self, guard: RequestGuard) -> Self {
-        Self { _guard: Some(guard), ..self }
+        Self {
+            _guard: Some(guard),
+            ..self
+        }
     }
 
     /// A body that sends each frame as soon as it is available.
     pub(super) fn frames(frames: impl Stream<Item = StreamFrame> + Send + 'static) -> Self {
-        Kind::Stream(Box::new(FrameStream { frames: frames.boxed(), rest: UnsentParts::new([]) })).into()
+        Kind::Stream(Box::new(FrameStream {
+            frames: frames.boxed(),
+            rest: UnsentParts::new([]),
+        }))
+        .into()
     }
 }
 

@@ -41,8 +41,16 @@ pub(super) struct CallStream {
 
 impl CallStream {
     /// The future resolves to `None` if the call is cancelled.
-    pub(super) fn new(messages: CallMessages, response: BoxFuture<'static, Option<ChargedResponse>>) -> Self {
-        Self { response: Some(response), ready: None, messages, pending: VecDeque::new() }
+    pub(super) fn new(
+        messages: CallMessages,
+        response: BoxFuture<'static, Option<ChargedResponse>>,
+    ) -> Self {
+        Self {
+            response: Some(response),
+            ready: None,
+            messages,
+            pending: VecDeque::new(),
+        }
     }
 
     /// Returns the next message: those of the call, the response, and then `None`. Cancel-safe.
@@ -56,7 +64,11 @@ impl CallStream {
             self.response = None;
             // A cancelled call sends nothing more.
             self.ready = ready;
-            self.pending = if self.ready.is_some() { self.messages.drain() } else { VecDeque::new() };
+            self.pending = if self.ready.is_some() {
+                self.messages.drain()
+            } else {
+                VecDeque::new()
+            };
         }
         let message = self.pending.pop_front().map(StreamItem::Message);
         message.or_else(|| self.ready.take().map(StreamItem::Response))
@@ -84,13 +96,19 @@ mod tests {
     use larder_model::resource::Progress;
 
     fn progress_at(done: f64) -> Progress {
-        Progress { done, total: Some(2.0), message: None }
+        Progress {
+            done,
+            total: Some(2.0),
+            message: None,
+        }
     }
 
     async fn all(mut call: CallStream) -> Vec<String> {
         let mut items = vec![];
         while let Some(item) = call.next().await {
-            let UnsentMessage::Small(bytes) = item.into_message() else { panic!("it is small") };
+            let UnsentMessage::Small(bytes) = item.into_message() else {
+                panic!("it is small")
+            };
             items.push(String::from_utf8(bytes).unwrap());
         }
         items
@@ -126,14 +144,30 @@ mod tests {
             sender.unwrap().send(progress_at(1.0)).await.unwrap();
             None
         };
-        assert!(all(CallStream::new(progress, Box::pin(response))).await.is_empty());
+        assert!(
+            all(CallStream::new(progress, Box::pin(response)))
+                .await
+                .is_empty()
+        );
     }
 
     #[test]
     fn rejects_a_token_that_is_no_string_or_integer() {
-        for bad in ["{\"progressToken\":1.5}", "{\"progressToken\":{}}", "{\"progressToken\":true}"] {
-            assert!(CallMessages::new(&Fields::parse(bad).unwrap()).is_err(), "{bad}");
+        for bad in [
+            "{\"progressToken\":1.5}",
+            "{\"progressToken\":{}}",
+            "{\"progressToken\":true}",
+        ] {
+            assert!(
+                CallMessages::new(&Fields::parse(bad).unwrap()).is_err(),
+                "{bad}"
+            );
         }
-        assert!(!CallMessages::new(&Fields::default()).unwrap().0.are_requested());
+        assert!(
+            !CallMessages::new(&Fields::default())
+                .unwrap()
+                .0
+                .are_requested()
+        );
     }
 }

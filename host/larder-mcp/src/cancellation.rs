@@ -30,7 +30,11 @@ pub(super) struct CancellableRequest {
 impl CancellableRequests {
     /// Creates a table for up to `max_requests` requests.
     pub(super) fn new(max_requests: usize) -> Arc<Self> {
-        Arc::new(Self { tokens: Mutex::default(), max_requests, elsewhere: OnceLock::new() })
+        Arc::new(Self {
+            tokens: Mutex::default(),
+            max_requests,
+            elsewhere: OnceLock::new(),
+        })
     }
 
     /// Registers a request. Fails if its id is in use, or if there are too many requests.
@@ -47,14 +51,23 @@ impl CancellableRequests {
         }
         let token = CancellationToken::new();
         requests.insert(id.clone(), token.clone());
-        Ok(CancellableRequest { requests: self.clone(), id: id.clone(), token })
+        Ok(CancellableRequest {
+            requests: self.clone(),
+            id: id.clone(),
+            token,
+        })
     }
 
     /// Cancels the request that a `notifications/cancelled` names. An unknown id is no error.
     pub(super) fn cancel(&self, params: &Params<'_>) {
-        let Some(id) = params.fields.get("requestId").and_then(Id::read) else { return };
+        let Some(id) = params.fields.get("requestId").and_then(Id::read) else {
+            return;
+        };
         if !self.cancel_here(&id) {
-            self.elsewhere.get().into_iter().for_each(|elsewhere| elsewhere.cancel(&id));
+            self.elsewhere
+                .get()
+                .into_iter()
+                .for_each(|elsewhere| elsewhere.cancel(&id));
         }
     }
 
@@ -117,17 +130,35 @@ mod tests {
     #[tokio::test]
     async fn cancels_only_the_named_request() {
         let requests = CancellableRequests::new(2);
-        let (one, other) = (requests.register(&id("1")).unwrap(), requests.register(&id("\"1\"")).unwrap());
+        let (one, other) = (
+            requests.register(&id("1")).unwrap(),
+            requests.register(&id("\"1\"")).unwrap(),
+        );
         assert!(requests.register(&id("3")).is_err(), "the table is full");
-        for text in [r#"{"requestId":1}"#, r#"{"requestId":2}"#, r#"{"requestId":{}}"#, "{}"] {
-            let params = Params { fields: Fields::parse(text).unwrap(), ..Params::default() };
+        for text in [
+            r#"{"requestId":1}"#,
+            r#"{"requestId":2}"#,
+            r#"{"requestId":{}}"#,
+            "{}",
+        ] {
+            let params = Params {
+                fields: Fields::parse(text).unwrap(),
+                ..Params::default()
+            };
             requests.cancel(&params);
         }
-        assert_eq!(one.until_cancelled(std::pin::pin!(std::future::pending::<()>())).await, None);
+        assert_eq!(
+            one.until_cancelled(std::pin::pin!(std::future::pending::<()>()))
+                .await,
+            None
+        );
         assert!(!other.is_cancelled());
         drop((one, other));
         assert_eq!(requests.len(), 0);
         let _one = requests.register(&id("1")).unwrap();
-        assert_eq!(requests.register(&id("1")).unwrap_err(), RpcError::duplicate_id());
+        assert_eq!(
+            requests.register(&id("1")).unwrap_err(),
+            RpcError::duplicate_id()
+        );
     }
 }

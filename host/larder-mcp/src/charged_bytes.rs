@@ -8,14 +8,20 @@ use larder_runtime::memory_budget::MemoryCharge;
 /// Returns bytes with the charge for them, if there is one.
 pub(super) fn charged(bytes: Vec<u8>, charge: Option<Box<MemoryCharge>>) -> Bytes {
     match charge {
-        Some(charge) => Bytes::from_owner(Charged { bytes, _charge: charge }),
+        Some(charge) => Bytes::from_owner(Charged {
+            bytes,
+            _charge: charge,
+        }),
         None => bytes.into(),
     }
 }
 
 /// Returns bytes that are a part of what is charged.
 pub(super) fn sharing_charge(bytes: Vec<u8>, charge: &Arc<MemoryCharge>) -> Bytes {
-    Bytes::from_owner(Charged { bytes, _charge: charge.clone() })
+    Bytes::from_owner(Charged {
+        bytes,
+        _charge: charge.clone(),
+    })
 }
 
 struct Charged<C> {

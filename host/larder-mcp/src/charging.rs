@@ -23,22 +23,38 @@ impl Endpoint {
             return Ok(Output::with_capacity(size));
         }
         let caller = call.caller.as_ref().unwrap_or(&self.0.fixed.caller);
-        let charge = self.0.waiting_bytes.charge(caller, size).map_err(rpc_error)?;
+        let charge = self
+            .0
+            .waiting_bytes
+            .charge(caller, size)
+            .map_err(rpc_error)?;
         Ok(Output::charged(Box::new(charge)))
     }
 
     /// Holds contents until their response was sent. The charge for them as an answer is released, unless others hold
     /// them too, or many of them are small: the charge for the response contains only the large ones.
-    pub(super) fn hold(&self, call: &Call, reading: &mut ReadResult) -> Result<Arc<HeldContents>, RpcError> {
+    pub(super) fn hold(
+        &self,
+        call: &Call,
+        reading: &mut ReadResult,
+    ) -> Result<Arc<HeldContents>, RpcError> {
         let caller = call.caller.as_ref().unwrap_or(&self.0.fixed.caller);
         let bytes = HeldContents::large_bytes(&reading.contents) + MAX_ENCODED;
-        let mut charge = self.0.waiting_bytes.charge(caller, bytes).map_err(rpc_error)?;
+        let mut charge = self
+            .0
+            .waiting_bytes
+            .charge(caller, bytes)
+            .map_err(rpc_error)?;
         let pieces = charge.split(MAX_ENCODED as u64);
         let is_charged = HeldContents::small_bytes(&reading.contents) <= FREE_BYTES;
         if let Some(contents) = Arc::get_mut(&mut reading.contents).filter(|_| is_charged) {
             contents.release();
         }
-        Ok(Arc::new(HeldContents::new(reading.contents.clone(), charge, pieces)))
+        Ok(Arc::new(HeldContents::new(
+            reading.contents.clone(),
+            charge,
+            pieces,
+        )))
     }
 
     /// Like [`Self::output`], for what is kept for other responses.
@@ -47,15 +63,28 @@ impl Endpoint {
             return Ok(Output::with_capacity(size));
         }
         let caller = call.caller.as_ref().unwrap_or(&self.0.fixed.caller);
-        let charge = self.0.waiting_bytes.charge_kept(caller, size).map_err(rpc_error)?;
+        let charge = self
+            .0
+            .waiting_bytes
+            .charge_kept(caller, size)
+            .map_err(rpc_error)?;
         Ok(Output::charged(Box::new(charge)))
     }
 
     /// Charges a call that waits for the answers of its client, of any size: it can wait for long.
-    pub(super) fn charge_question(&self, call: &Call, size: usize) -> Result<MemoryCharge, RpcError> {
+    pub(super) fn charge_question(
+        &self,
+        call: &Call,
+        size: usize,
+    ) -> Result<MemoryCharge, RpcError> {
         let caller = call.caller.as_ref().unwrap_or(&self.0.fixed.caller);
-        let charge = self.0.waiting_bytes.charge_question(caller, ENVELOPE + size);
-        charge.map_err(|_| RpcError::overloaded("too many large calls wait for the answers of their clients"))
+        let charge = self
+            .0
+            .waiting_bytes
+            .charge_question(caller, ENVELOPE + size);
+        charge.map_err(|_| {
+            RpcError::overloaded("too many large calls wait for the answers of their clients")
+        })
     }
 
     /// Returns what was written, or an error if there was no room for it.
@@ -65,9 +94,16 @@ impl Endpoint {
 
     /// Returns what was written as a response.
     pub(super) fn finished(&self, out: Output) -> Result<ChargedResponse, RpcError> {
-        let Written { bytes, charge, places } = self.written(out)?;
+        let Written {
+            bytes,
+            charge,
+            places,
+        } = self.written(out)?;
         Ok(match places {
-            None => ChargedResponse { charge, ..bytes.into() },
+            None => ChargedResponse {
+                charge,
+                ..bytes.into()
+            },
             Some(places) => {
                 let threads = self.0.low_priority_threads.clone();
                 DeferredResponse::new(charged(bytes, charge), *places, threads).into()
@@ -77,7 +113,12 @@ impl Endpoint {
 
     /// Charges a large response to its caller, unless it was charged while it was written. If there is no room for
     /// it, it is replaced by an error.
-    pub(super) fn charged(&self, caller: &Caller, id: &Id, response: ChargedResponse) -> ChargedResponse {
+    pub(super) fn charged(
+        &self,
+        caller: &Caller,
+        id: &Id,
+        response: ChargedResponse,
+    ) -> ChargedResponse {
         if response.is_large() || response.bytes.len() <= FREE_BYTES {
             return response;
         }
@@ -94,12 +135,22 @@ impl Endpoint {
         if response.is_large() {
             return response;
         }
-        match self.0.waiting_bytes.charge(caller, response.bytes.capacity()) {
-            Ok(charge) => ChargedResponse { charge: Some(Box::new(charge)), ..response },
+        match self
+            .0
+            .waiting_bytes
+            .charge(caller, response.bytes.capacity())
+        {
+            Ok(charge) => ChargedResponse {
+                charge: Some(Box::new(charge)),
+                ..response
+            },
             Err(refused) => {
                 let rpc_error = rpc_error(refused);
                 let bytes = error(Some(id), &rpc_error);
-                ChargedResponse { refused: Some(Box::new(rpc_error)), ..bytes.into() }
+                ChargedResponse {
+                    refused: Some(Box::new(rpc_error)),
+                    ..bytes.into()
+                }
             }
         }
     }
@@ -107,9 +158,9 @@ impl Endpoint {
 
 fn rpc_error(refused: Refused) -> RpcError {
     match refused {
-        Refused::Full => {
-            RpcError::overloaded("too many large responses wait for slow clients, or the batch is too large")
-        }
+        Refused::Full => RpcError::overloaded(
+            "too many large responses wait for slow clients, or the batch is too large",
+        ),
         Refused::AboveLimit(limit) => RpcError::new(
             INTERNAL_ERROR,
             format!(

@@ -48,17 +48,25 @@ impl LegacyClientSide {
 
     /// Sets the lowest severity of log messages.
     pub(super) fn set_log_level(&self, level: Severity) {
-        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+        *self
+            .log_level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(level);
     }
 
     /// Sets the lowest severity of log messages by its name. Another one than those of the protocol is ignored.
     pub(super) fn set_log_level_name(&self, name: &str) {
-        parse_level(name).into_iter().for_each(|level| self.set_log_level(level));
+        parse_level(name)
+            .into_iter()
+            .for_each(|level| self.set_log_level(level));
     }
 
     /// The name of the severity that the client chose.
     pub(super) fn log_level_name(&self) -> Option<&'static str> {
-        let level = *self.log_level.lock().unwrap_or_else(PoisonError::into_inner);
+        let level = *self
+            .log_level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         level.and_then(level_name)
     }
 
@@ -69,17 +77,33 @@ impl LegacyClientSide {
 
     /// Passes the answer to a request of the server on.
     pub(super) fn resolve(&self, response: &Response<'_>) -> Result<(), Undelivered> {
-        let Some(id) = &response.id else { return Ok(()) };
+        let Some(id) = &response.id else {
+            return Ok(());
+        };
         let text = |json: RawJson<'_>| json.get().to_owned();
-        self.requests.resolve(id.json(), response.outcome.map(text).map_err(text))
+        self.requests
+            .resolve(id.json(), response.outcome.map(text).map_err(text))
     }
 
     /// Returns the client's side of a call, and its log messages.
     pub(super) fn interaction(&self) -> (Interaction, mpsc::Receiver<LogMessage>) {
         let (sender, receiver) = mpsc::channel(LOG_QUEUE);
-        let level = *self.log_level.lock().unwrap_or_else(PoisonError::into_inner);
-        let (capabilities, log_level) = (self.capabilities.clone(), Some(level.unwrap_or(DEFAULT_LEVEL)));
-        (Interaction { capabilities, log_level, log: Some(sender) }, receiver)
+        let level = *self
+            .log_level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (capabilities, log_level) = (
+            self.capabilities.clone(),
+            Some(level.unwrap_or(DEFAULT_LEVEL)),
+        );
+        (
+            Interaction {
+                capabilities,
+                log_level,
+                log: Some(sender),
+            },
+            receiver,
+        )
     }
 }
 
@@ -87,14 +111,26 @@ impl LegacyClientSide {
 pub(super) fn modern_interaction(
     meta: &Fields<'_>,
 ) -> Result<(Interaction, Option<mpsc::Receiver<LogMessage>>), RpcError> {
-    let capabilities = meta.get(CAPABILITIES_KEY).and_then(|json| serde_json::from_str(json.get()).ok());
-    let level = meta.text(LOG_LEVEL_KEY)?.map(|name| parse_level(&name)).transpose()?;
+    let capabilities = meta
+        .get(CAPABILITIES_KEY)
+        .and_then(|json| serde_json::from_str(json.get()).ok());
+    let level = meta
+        .text(LOG_LEVEL_KEY)?
+        .map(|name| parse_level(&name))
+        .transpose()?;
     let (sender, receiver) = match level {
         Some(_) => Some(mpsc::channel(LOG_QUEUE)).unzip(),
         None => (None, None),
     };
     let capabilities = normalized(capabilities.unwrap_or_default());
-    Ok((Interaction { capabilities, log_level: level, log: sender }, receiver))
+    Ok((
+        Interaction {
+            capabilities,
+            log_level: level,
+            log: sender,
+        },
+        receiver,
+    ))
 }
 
 /// Parses the name of a severity.
@@ -102,7 +138,10 @@ pub(super) fn parse_level(name: &str) -> Result<Severity, RpcError> {
     let found = LEVELS.into_iter().find(|(_, known)| *known == name);
     found.map(|(severity, _)| severity).ok_or_else(|| {
         let names: Vec<_> = LEVELS.into_iter().map(|(_, name)| name).collect();
-        RpcError::new(INVALID_PARAMS, format!("the log level is not one of {}", names.join(", ")))
+        RpcError::new(
+            INVALID_PARAMS,
+            format!("the log level is not one of {}", names.join(", ")),
+        )
     })
 }
 
@@ -118,7 +157,10 @@ const LEVELS: [(Severity, &str); 8] = [
 ];
 
 fn level_name(level: Severity) -> Option<&'static str> {
-    LEVELS.into_iter().find(|(severity, _)| *severity == level).map(|(_, name)| name)
+    LEVELS
+        .into_iter()
+        .find(|(severity, _)| *severity == level)
+        .map(|(_, name)| name)
 }
 
 /// Encodes a log message as a notification.
@@ -135,7 +177,10 @@ pub(super) fn log_notification(message: &LogMessage) -> Vec<u8> {
 }
 
 /// Returns the capabilities that requests to a client need and that it does not have. Empty if it has all of them.
-pub(super) fn missing_capabilities(interaction: Option<&Interaction>, requests: &[InputRequest]) -> Value {
+pub(super) fn missing_capabilities(
+    interaction: Option<&Interaction>,
+    requests: &[InputRequest],
+) -> Value {
     let mut missing = json!({});
     for request in requests {
         for (pointer, capability) in needed(request) {
@@ -154,12 +199,17 @@ fn needed(request: &InputRequest) -> Vec<(&'static str, Value)> {
         InputMethod::Elicitation if params["mode"] == "url" => {
             vec![("/elicitation/url", json!({ "elicitation": { "url": {} } }))]
         }
-        InputMethod::Elicitation => vec![("/elicitation/form", json!({ "elicitation": { "form": {} } }))],
+        InputMethod::Elicitation => vec![(
+            "/elicitation/form",
+            json!({ "elicitation": { "form": {} } }),
+        )],
         InputMethod::Sampling => {
             let with_tools = params.get("tools").is_some() || params.get("toolChoice").is_some();
             let plain = ("/sampling", json!({ "sampling": {} }));
             let tools = ("/sampling/tools", json!({ "sampling": { "tools": {} } }));
-            std::iter::once(plain).chain(with_tools.then_some(tools)).collect()
+            std::iter::once(plain)
+                .chain(with_tools.then_some(tools))
+                .collect()
         }
         InputMethod::Roots => vec![("/roots", json!({ "roots": {} }))],
     }
@@ -196,7 +246,11 @@ mod tests {
     use super::*;
 
     fn request(method: InputMethod, params: &str) -> InputRequest {
-        InputRequest { key: "a".into(), method, params: RawValue::from_string(params.into()).unwrap() }
+        InputRequest {
+            key: "a".into(),
+            method,
+            params: RawValue::from_string(params.into()).unwrap(),
+        }
     }
 
     #[test]
@@ -206,21 +260,34 @@ mod tests {
         let sampling = request(InputMethod::Sampling, "{}");
         let tools = request(InputMethod::Sampling, r#"{"tools":[]}"#);
         let missing = |capabilities: &str, requests: &[InputRequest]| {
-            let side = LegacyClientSide::new(Some(&RawValue::from_string(capabilities.into()).unwrap()));
+            let side =
+                LegacyClientSide::new(Some(&RawValue::from_string(capabilities.into()).unwrap()));
             missing_capabilities(Some(&side.interaction().0), requests)
         };
-        assert_eq!(missing(r#"{"elicitation":{}}"#, std::slice::from_ref(&forms)), json!({}));
+        assert_eq!(
+            missing(r#"{"elicitation":{}}"#, std::slice::from_ref(&forms)),
+            json!({})
+        );
         assert_eq!(
             missing(r#"{"elicitation":{}}"#, &[forms.clone(), url.clone()]),
             json!({ "elicitation": { "url": {} } })
         );
         assert_eq!(
-            missing(r#"{"elicitation":{"url":{}},"sampling":{"tools":{}}}"#, &[url, tools.clone()]),
+            missing(
+                r#"{"elicitation":{"url":{}},"sampling":{"tools":{}}}"#,
+                &[url, tools.clone()]
+            ),
             json!({})
         );
         assert_eq!(missing("{}", &[sampling]), json!({ "sampling": {} }));
-        assert_eq!(missing(r#"{"sampling":{}}"#, &[tools]), json!({ "sampling": { "tools": {} } }));
-        assert_eq!(missing_capabilities(None, &[forms]), json!({ "elicitation": { "form": {} } }));
+        assert_eq!(
+            missing(r#"{"sampling":{}}"#, &[tools]),
+            json!({ "sampling": { "tools": {} } })
+        );
+        assert_eq!(
+            missing_capabilities(None, &[forms]),
+            json!({ "elicitation": { "form": {} } })
+        );
     }
 
     #[test]
@@ -230,9 +297,12 @@ mod tests {
         let (interaction, log) = modern_interaction(&meta(text)).unwrap();
         assert!(interaction.supports("/roots") && log.is_some());
         assert!(
-            interaction.log_for(Severity::Info).is_none() && interaction.log_for(Severity::Error).is_some()
+            interaction.log_for(Severity::Info).is_none()
+                && interaction.log_for(Severity::Error).is_some()
         );
         assert!(modern_interaction(&meta("{}")).unwrap().1.is_none());
-        assert!(modern_interaction(&meta(r#"{"io.modelcontextprotocol/logLevel":"loud"}"#)).is_err());
+        assert!(
+            modern_interaction(&meta(r#"{"io.modelcontextprotocol/logLevel":"loud"}"#)).is_err()
+        );
     }
 }

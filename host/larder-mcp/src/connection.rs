@@ -30,8 +30,10 @@ use larder_runtime::metrics::GaugeGuard;
 use larder_runtime::yield_batch;
 
 /// Maximum time until a request head is complete, including the idle time before it.
-const HEAD_TIMEOUTS: HeadTimeouts =
-    HeadTimeouts { unproven: Duration::from_secs(5), proven: Duration::from_secs(30) };
+const HEAD_TIMEOUTS: HeadTimeouts = HeadTimeouts {
+    unproven: Duration::from_secs(5),
+    proven: Duration::from_secs(30),
+};
 /// Maximum size of a request head. The longest URI in a header takes a third of it.
 const MAX_HEAD: usize = 32 << 10;
 /// Maximum number of surplus connections that are rejected with a response at the same time.
@@ -70,7 +72,10 @@ impl Endpoint {
         let endpoint = self.clone();
         drain.spawn(async move {
             let inner = &endpoint.0;
-            inner.authenticator.maintain(|may_call| inner.sessions.retain_callers(may_call)).await;
+            inner
+                .authenticator
+                .maintain(|may_call| inner.sessions.retain_callers(may_call))
+                .await;
         });
         loop {
             let accepted = tokio::select! {
@@ -91,7 +96,9 @@ impl Endpoint {
         let _ = tokio::time::timeout(time, acceptor.accept_all(&listener)).await;
         // The connections that wait would be reset when the listener is dropped.
         for _ in 0..MAX_LAST_CONNECTIONS {
-            let Some(Ok((stream, client))) = listener.accept().now_or_never() else { break };
+            let Some(Ok((stream, client))) = listener.accept().now_or_never() else {
+                break;
+            };
             acceptor.serve_or_reject(stream, client);
         }
         Ok(())
@@ -114,7 +121,11 @@ impl Acceptor {
     fn new(endpoint: Endpoint) -> Self {
         let replaced = endpoint.0.metrics.server().connections_replaced.clone();
         let slots = ConnectionSlots::new(endpoint.0.fixed.connections, replaced);
-        Self { endpoint, slots, rejection_permits: Arc::new(Semaphore::new(MAX_REJECTIONS)) }
+        Self {
+            endpoint,
+            slots,
+            rejection_permits: Arc::new(Semaphore::new(MAX_REJECTIONS)),
+        }
     }
 
     /// Accepts connections until it is dropped.
@@ -167,10 +178,17 @@ async fn reject(mut stream: impl ClientStream) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) async fn serve(stream: impl ClientStream, connection: ConnectionState, endpoint: Endpoint) {
+pub(super) async fn serve(
+    stream: impl ClientStream,
+    connection: ConnectionState,
+    endpoint: Endpoint,
+) {
     let drain = endpoint.0.drain.clone();
     stream.tune();
-    let timeouts = Timeouts { stall: endpoint.0.settings.load().stall_timeout, head: HEAD_TIMEOUTS };
+    let timeouts = Timeouts {
+        stall: endpoint.0.settings.load().stall_timeout,
+        head: HEAD_TIMEOUTS,
+    };
     let timeout_stream = TimeoutStream::new(stream, timeouts, connection.clone());
     let service = service_fn(|request| {
         let (endpoint, guard) = (endpoint.clone(), connection.begin());
@@ -179,7 +197,9 @@ pub(super) async fn serve(stream: impl ClientStream, connection: ConnectionState
             yield_batch::yield_once().await;
             if endpoint.0.drain.is_stopping() {
                 // hyper closes the connection after this response.
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                response
+                    .headers_mut()
+                    .insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok::<_, Infallible>(response.map(|body| body.with_guard(guard)))
         }
@@ -193,13 +213,15 @@ pub(super) async fn serve(stream: impl ClientStream, connection: ConnectionState
     let mut serving = std::pin::pin!(serving);
     let ended = match drain.run_until_stopping(serving.as_mut()).await {
         Some(ended) => ended,
-        None => match serve_until_unused(serving.as_mut(), &connection, endpoint.closing_time()).await {
-            Some(ended) => ended,
-            None => {
-                serving.as_mut().graceful_shutdown();
-                serving.await
+        None => {
+            match serve_until_unused(serving.as_mut(), &connection, endpoint.closing_time()).await {
+                Some(ended) => ended,
+                None => {
+                    serving.as_mut().graceful_shutdown();
+                    serving.await
+                }
             }
-        },
+        }
     };
     if let Err(error) = ended {
         tracing::debug!(client = %connection.client(), %error, "connection failed");
@@ -235,7 +257,11 @@ mod tests {
     #[test]
     fn rejection_has_its_content_length() {
         let (head, body) = REJECTION.split_once("\r\n\r\n").unwrap();
-        assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
+        assert!(
+            head.contains(&format!("content-length: {}", body.len())),
+            "{}",
+            body.len()
+        );
         serde_json::from_str::<serde_json::Value>(body).unwrap();
     }
 }

@@ -25,27 +25,42 @@ pub(super) fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
 
 /// Adds the CORS headers of the response to a preflight request with these headers.
 pub(super) fn allow_request(headers: &mut HeaderMap, request: &HeaderMap) {
-    headers
-        .insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed_headers(request));
-    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("3600"));
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("GET, POST, DELETE, OPTIONS"),
+    );
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_HEADERS,
+        allowed_headers(request),
+    );
+    headers.insert(
+        header::ACCESS_CONTROL_MAX_AGE,
+        HeaderValue::from_static("3600"),
+    );
 }
 
 /// The headers that a page may send. Those of arguments are allowed as they are requested: a preflight request has no
 /// credential, so it is not known which tools its caller has. What the headers say is checked when a tool is called.
 fn allowed_headers(request: &HeaderMap) -> HeaderValue {
-    let requested = request.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS).iter();
-    let names = requested.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    let requested = request
+        .get_all(header::ACCESS_CONTROL_REQUEST_HEADERS)
+        .iter();
+    let names = requested
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
     let parameters: Vec<_> = names.filter_map(parameter).take(MAX_PARAMETERS).collect();
-    let all: Vec<_> =
-        std::iter::once(ALLOWED_HEADERS).chain(parameters.iter().map(HeaderName::as_str)).collect();
+    let all: Vec<_> = std::iter::once(ALLOWED_HEADERS)
+        .chain(parameters.iter().map(HeaderName::as_str))
+        .collect();
     // The names of headers are always valid in a value.
     HeaderValue::from_str(&all.join(", ")).unwrap_or(HeaderValue::from_static(ALLOWED_HEADERS))
 }
 
 fn parameter(name: &str) -> Option<HeaderName> {
     let name = name.trim();
-    let name = HeaderName::from_bytes(name.as_bytes()).ok().filter(|_| name.len() <= MAX_PARAMETER_LENGTH)?;
+    let name = HeaderName::from_bytes(name.as_bytes())
+        .ok()
+        .filter(|_| name.len() <= MAX_PARAMETER_LENGTH)?;
     name.as_str().starts_with(PARAMETER_PREFIX).then_some(name)
 }
 
@@ -55,9 +70,17 @@ mod tests {
 
     fn allowed(requested: &str) -> String {
         let mut request = HeaderMap::new();
-        request.insert(header::ACCESS_CONTROL_REQUEST_HEADERS, HeaderValue::from_str(requested).unwrap());
+        request.insert(
+            header::ACCESS_CONTROL_REQUEST_HEADERS,
+            HeaderValue::from_str(requested).unwrap(),
+        );
         let value = allowed_headers(&request);
-        value.to_str().unwrap().strip_prefix(ALLOWED_HEADERS).unwrap().to_owned()
+        value
+            .to_str()
+            .unwrap()
+            .strip_prefix(ALLOWED_HEADERS)
+            .unwrap()
+            .to_owned()
     }
 
     #[test]
@@ -66,13 +89,22 @@ mod tests {
             allowed("content-type,Mcp-Param-Region, mcp-param-limit"),
             ", mcp-param-region, mcp-param-limit"
         );
-        assert_eq!(allowed("x-mcp-param-a,cookie,mcp-param-a b,mcp-param-("), "");
+        assert_eq!(
+            allowed("x-mcp-param-a,cookie,mcp-param-a b,mcp-param-("),
+            ""
+        );
     }
 
     #[test]
     fn their_number_and_length_are_limited() {
         let many: Vec<_> = (0..1_000).map(|n| format!("mcp-param-{n}")).collect();
-        assert_eq!(allowed(&many.join(",")).matches("mcp-param-").count(), MAX_PARAMETERS);
-        assert_eq!(allowed(&format!("mcp-param-{}", "x".repeat(MAX_PARAMETER_LENGTH))), "");
+        assert_eq!(
+            allowed(&many.join(",")).matches("mcp-param-").count(),
+            MAX_PARAMETERS
+        );
+        assert_eq!(
+            allowed(&format!("mcp-param-{}", "x".repeat(MAX_PARAMETER_LENGTH))),
+            ""
+        );
     }
 }

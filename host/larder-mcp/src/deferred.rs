@@ -45,7 +45,13 @@ impl DeferredResponse {
         let Places { held, places } = places;
         let parts = parts(json, places);
         let len = parts.iter().map(Part::encoded_len).sum();
-        Self { parts, len, held: Arc::downgrade(&held), pieces: held.pieces().clone(), threads }
+        Self {
+            parts,
+            len,
+            held: Arc::downgrade(&held),
+            pieces: held.pieces().clone(),
+            threads,
+        }
     }
 
     /// The number of bytes that are sent.
@@ -99,9 +105,25 @@ impl UnsentContents {
     }
 
     fn with(response: DeferredResponse, allocation: Option<Allocation>) -> Self {
-        let DeferredResponse { parts, len, pieces, threads, .. } = response;
-        let encoder = Some(Box::new(Encoder { parts, pieces, allocation }));
-        Self { len, ready: VecDeque::new(), encoder, encoding: None, threads }
+        let DeferredResponse {
+            parts,
+            len,
+            pieces,
+            threads,
+            ..
+        } = response;
+        let encoder = Some(Box::new(Encoder {
+            parts,
+            pieces,
+            allocation,
+        }));
+        Self {
+            len,
+            ready: VecDeque::new(),
+            encoder,
+            encoding: None,
+            threads,
+        }
     }
 
     /// The number of bytes that were not taken yet.
@@ -114,7 +136,9 @@ impl UnsentContents {
         if self.ready.is_empty() && self.len > 0 {
             self.ready = ready!(self.poll_encoded(context));
         }
-        let Some(ready) = self.ready.front_mut() else { return Poll::Ready(Bytes::new()) };
+        let Some(ready) = self.ready.front_mut() else {
+            return Poll::Ready(Bytes::new());
+        };
         let piece = ready.split_to(ready.len().min(max));
         if ready.is_empty() {
             self.ready.pop_front();
@@ -128,12 +152,16 @@ impl UnsentContents {
             let threads = self.threads.clone();
             let work = move || {
                 encoder.free_sent_half();
-                let pieces = std::iter::from_fn(|| encoder.next_piece()).take(PIECES_AT_ONCE).collect();
+                let pieces = std::iter::from_fn(|| encoder.next_piece())
+                    .take(PIECES_AT_ONCE)
+                    .collect();
                 (encoder, pieces)
             };
             self.encoding = Some(async move { threads.run(work).await }.boxed());
         }
-        let Some(encoding) = &mut self.encoding else { return Poll::Ready(VecDeque::new()) };
+        let Some(encoding) = &mut self.encoding else {
+            return Poll::Ready(VecDeque::new());
+        };
         let (encoder, pieces) = ready!(encoding.poll_unpin(context));
         (self.encoder, self.encoding) = (Some(encoder), None);
         Poll::Ready(pieces)
@@ -143,7 +171,11 @@ impl UnsentContents {
 impl Drop for UnsentContents {
     /// Contents that were not sent to the end are dropped on another thread, as those that were.
     fn drop(&mut self) {
-        if let Some(encoder) = self.encoder.take().filter(|encoder| !encoder.parts.is_empty()) {
+        if let Some(encoder) = self
+            .encoder
+            .take()
+            .filter(|encoder| !encoder.parts.is_empty())
+        {
             self.threads.drop_there(encoder);
         }
     }
@@ -168,14 +200,19 @@ impl Encoder {
     /// Moves the rest to an allocation of its own if that frees half of the memory. The copies are together no larger
     /// than the contents. If both do not fit into the budget, the old one stays.
     fn free_sent_half(&mut self) {
-        let Some(allocation) = &mut self.allocation else { return };
+        let Some(allocation) = &mut self.allocation else {
+            return;
+        };
         let rest: usize = self.parts.iter().map(|part| part.raw.len()).sum();
         let is_worth_it = allocation.bytes >= LARGE && rest <= allocation.bytes / 2;
         if !is_worth_it || allocation.began.elapsed() < SLOW {
             return;
         }
         let mut charge = Box::new(allocation.empty_charge.begin_another());
-        let is_shared = allocation.held.upgrade().is_some_and(|held| held.is_shared());
+        let is_shared = allocation
+            .held
+            .upgrade()
+            .is_some_and(|held| held.is_shared());
         if is_shared || charge.grow_again(rest as u64).is_err() {
             return;
         }

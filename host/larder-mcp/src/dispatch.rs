@@ -25,7 +25,8 @@ use super::peer::Peer;
 use super::render;
 use super::request_slot::RequestSlot;
 use super::rpc_error::{
-    DispatchError, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, RpcError,
+    DispatchError, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY,
+    RpcError,
 };
 use super::subscriptions::Subscriptions;
 use super::waiting_bytes::ChargedResponse;
@@ -69,20 +70,30 @@ impl Endpoint {
         let _cancel_on_drop = CancelOnDrop(call.clone());
         self.0.metrics.server().request(
             operation.method().metric_label(),
-            if modern { ProtocolEra::Modern } else { ProtocolEra::Legacy },
+            if modern {
+                ProtocolEra::Modern
+            } else {
+                ProtocolEra::Legacy
+            },
         );
         // A panic fails this request only.
-        let outcome = AssertUnwindSafe(self.run(id, operation, call, (peer, slot))).catch_unwind().await;
+        let outcome = AssertUnwindSafe(self.run(id, operation, call, (peer, slot)))
+            .catch_unwind()
+            .await;
         let (rpc_error, is_server_failure) = match outcome {
             Ok(Ok(response)) => {
                 span.into_iter().for_each(|span| span.end(None));
                 return self.charged(self.caller(call), id, response);
             }
             Ok(Err(DispatchError::Rpc(rpc_error))) => (rpc_error, false),
-            Ok(Err(DispatchError::Gateway(error))) => {
-                (RpcError::from_gateway(&error, modern), error.is_server_failure())
-            }
-            Err(_) => (RpcError::new(INTERNAL_ERROR, "internal error: see the server's log"), true),
+            Ok(Err(DispatchError::Gateway(error))) => (
+                RpcError::from_gateway(&error, modern),
+                error.is_server_failure(),
+            ),
+            Err(_) => (
+                RpcError::new(INTERNAL_ERROR, "internal error: see the server's log"),
+                true,
+            ),
         };
         if let Some(mut span) = span {
             let code = rpc_error.code.to_string();
@@ -92,9 +103,12 @@ impl Endpoint {
         }
         let bytes = error(Some(id), &rpc_error);
         // A modern client must learn from the status that it lacks a capability.
-        let is_refused =
-            rpc_error.refusal == Some(Refusal::Overloaded) || rpc_error.code == MISSING_CLIENT_CAPABILITY;
-        ChargedResponse { refused: is_refused.then(|| Box::new(rpc_error)), ..bytes.into() }
+        let is_refused = rpc_error.refusal == Some(Refusal::Overloaded)
+            || rpc_error.code == MISSING_CLIENT_CAPABILITY;
+        ChargedResponse {
+            refused: is_refused.then(|| Box::new(rpc_error)),
+            ..bytes.into()
+        }
     }
 
     /// The caller of a request.
@@ -104,21 +118,35 @@ impl Endpoint {
 
     /// Starts the span of a request, if tracing is on, with the attributes of OpenTelemetry's conventions for
     /// MCP.
-    fn span(&self, operation: &Operation, call: &mut Arc<Call>, modern: bool) -> Option<ActiveSpan> {
+    fn span(
+        &self,
+        operation: &Operation,
+        call: &mut Arc<Call>,
+        modern: bool,
+    ) -> Option<ActiveSpan> {
         // The `Arc` has not been cloned yet, so this succeeds.
-        let mut span = self.0.telemetry.start_request(Arc::get_mut(call)?, operation.method().name())?;
+        let mut span = self
+            .0
+            .telemetry
+            .start_request(Arc::get_mut(call)?, operation.method().name())?;
         if modern {
             span.set_attribute("mcp.protocol.version", MODERN);
         }
-        operation.uri().into_iter().for_each(|uri| span.set_attribute("mcp.resource.uri", uri));
+        operation
+            .uri()
+            .into_iter()
+            .for_each(|uri| span.set_attribute("mcp.resource.uri", uri));
         Some(span)
     }
 
     /// Counts a request with an unknown method.
     pub(super) fn count_unknown_method(&self, request: &Request<'_>, rpc_error: &RpcError) {
         if rpc_error.code == METHOD_NOT_FOUND {
-            let era =
-                if declares_version(&request.params) { ProtocolEra::Modern } else { ProtocolEra::Legacy };
+            let era = if declares_version(&request.params) {
+                ProtocolEra::Modern
+            } else {
+                ProtocolEra::Legacy
+            };
             self.0.metrics.server().request("other", era);
         }
     }
@@ -137,12 +165,20 @@ impl Endpoint {
             Operation::Ping => self.result(id, modern, ResultMetadata::default(), |_| {}),
             Operation::List { cursor, filter } => {
                 let page = gateway.list(call, cursor.as_deref(), filter).await?;
-                let items: Vec<_> = page.items.iter().map(|entry| render::entry_json(entry)).collect();
+                let items: Vec<_> = page
+                    .items
+                    .iter()
+                    .map(|entry| render::entry_json(entry))
+                    .collect();
                 self.page((id, modern), call, &page, "resources", &items)?
             }
             Operation::Templates { cursor, filter } => {
                 let page = gateway.templates(call, cursor.as_deref(), filter).await?;
-                let items: Vec<_> = page.items.iter().map(|item| render::template_json(item)).collect();
+                let items: Vec<_> = page
+                    .items
+                    .iter()
+                    .map(|item| render::template_json(item))
+                    .collect();
                 self.page((id, modern), call, &page, "resourceTemplates", &items)?
             }
             Operation::Read { uri, known_version } => {
@@ -157,21 +193,41 @@ impl Endpoint {
                 self.completion(id, modern, &completion.boxed().await?)
             }
             // Boxed: the futures of all requests would have room for them, and most requests are reads.
-            Operation::Tools { cursor } => self.tools(id, modern, call, cursor.as_deref()).boxed().await?,
-            Operation::CallTool(request) => self.call_tool(id, call, request, (peer, slot)).boxed().await?,
+            Operation::Tools { cursor } => {
+                self.tools(id, modern, call, cursor.as_deref())
+                    .boxed()
+                    .await?
+            }
+            Operation::CallTool(request) => {
+                self.call_tool(id, call, request, (peer, slot))
+                    .boxed()
+                    .await?
+            }
             Operation::CallResourceTool(request) => {
-                self.call_resource_tool((id, modern), call, request).boxed().await?
+                self.call_resource_tool((id, modern), call, request)
+                    .boxed()
+                    .await?
             }
             Operation::Search { query, cursor } => {
-                let page = gateway.search(call, query, cursor.as_deref()).boxed().await?;
+                let page = gateway
+                    .search(call, query, cursor.as_deref())
+                    .boxed()
+                    .await?;
                 self.search_result((id, modern), call, &page)?
             }
             Operation::Prompts { cursor } => {
-                self.prompts(id, modern, call, cursor.as_deref()).boxed().await?
+                self.prompts(id, modern, call, cursor.as_deref())
+                    .boxed()
+                    .await?
             }
-            Operation::GetPrompt(request) => self.get_prompt(id, call, request, (peer, slot)).boxed().await?,
+            Operation::GetPrompt(request) => {
+                self.get_prompt(id, call, request, (peer, slot))
+                    .boxed()
+                    .await?
+            }
             Operation::Subscribe { uri } => {
-                self.subscribe(subscriptions(peer)?, call, uri.clone()).await?;
+                self.subscribe(subscriptions(peer)?, call, uri.clone())
+                    .await?;
                 self.result(id, modern, ResultMetadata::default(), |_| {})
             }
             Operation::SetLogLevel(level) => {
@@ -188,7 +244,9 @@ impl Endpoint {
             }
             Operation::Get { uri, known_version } => {
                 let reading = gateway.read(call, uri, known_version.as_deref()).await?;
-                self.get_result((id, modern), call, uri, reading).boxed().await?
+                self.get_result((id, modern), call, uri, reading)
+                    .boxed()
+                    .await?
             }
             Operation::SubscribeAll { uris } => {
                 self.subscribe_all(subscriptions(peer)?, call, uris).await?;
@@ -212,7 +270,10 @@ impl Endpoint {
         self.result(
             id,
             true,
-            ResultMetadata { freshness: Some(server.freshness), ..ResultMetadata::default() },
+            ResultMetadata {
+                freshness: Some(server.freshness),
+                ..ResultMetadata::default()
+            },
             |o| {
                 o.texts("supportedVersions", std::iter::once(MODERN).chain(LEGACY));
                 write_capabilities(o);
@@ -231,8 +292,11 @@ impl Endpoint {
     ) -> Result<ChargedResponse, RpcError> {
         let size = items.iter().map(|item| item.len() + 1).sum::<usize>();
         let incomplete = &page.incomplete[..];
-        let metadata =
-            ResultMetadata { freshness: Some(page.freshness), incomplete, ..ResultMetadata::default() };
+        let metadata = ResultMetadata {
+            freshness: Some(page.freshness),
+            incomplete,
+            ..ResultMetadata::default()
+        };
         self.result_in(self.output(call, size)?, id, modern, metadata, |o| {
             o.json_array(key, items.iter().copied());
             o.optional_text("nextCursor", page.next.as_deref());
@@ -242,9 +306,18 @@ impl Endpoint {
     fn completion(&self, id: &Id, modern: bool, completion: &Completion) -> ChargedResponse {
         self.result(id, modern, ResultMetadata::default(), |o| {
             o.object("completion", |o| {
-                o.texts("values", completion.values.iter().take(100).map(String::as_str));
-                completion.total.into_iter().for_each(|total| o.integer("total", total));
-                o.flag("hasMore", completion.has_more || completion.values.len() > 100);
+                o.texts(
+                    "values",
+                    completion.values.iter().take(100).map(String::as_str),
+                );
+                completion
+                    .total
+                    .into_iter()
+                    .for_each(|total| o.integer("total", total));
+                o.flag(
+                    "hasMore",
+                    completion.has_more || completion.values.len() > 100,
+                );
             });
         })
     }
@@ -283,7 +356,11 @@ impl Endpoint {
         fill: impl FnOnce(&mut Object<'_>),
     ) {
         // Responses that require a credential must not be stored in a shared cache.
-        let metadata = if self.0.authenticator.allows_anonymous() { metadata } else { metadata.private() };
+        let metadata = if self.0.authenticator.allows_anonymous() {
+            metadata
+        } else {
+            metadata.private()
+        };
         super::json_writer::write_object(out, |o| {
             o.text("jsonrpc", "2.0");
             o.json("id", id.json());
@@ -307,14 +384,19 @@ fn subscriptions(peer: &Peer) -> Result<&Subscriptions, RpcError> {
 
 /// Takes the parameters of an operation, which runs once.
 fn taken<T>(parameters: &mut Option<T>) -> Result<T, RpcError> {
-    parameters.take().ok_or_else(|| RpcError::new(INTERNAL_ERROR, "the request has run already"))
+    parameters
+        .take()
+        .ok_or_else(|| RpcError::new(INTERNAL_ERROR, "the request has run already"))
 }
 
 /// Writes the capabilities of the server. Tools and prompts are among them although there may be none: agent
 /// frameworks list both in any case, and fail on an error.
 pub(super) fn write_capabilities(o: &mut Object<'_>) {
     let lists = r#""resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},"prompts":{"listChanged":true}"#;
-    o.json("capabilities", &format!(r#"{{{lists},"completions":{{}},"logging":{{}}}}"#));
+    o.json(
+        "capabilities",
+        &format!(r#"{{{lists},"completions":{{}},"logging":{{}}}}"#),
+    );
 }
 
 /// Metadata of a result: how long it may be cached, and the version of the resource.
@@ -331,7 +413,11 @@ struct ResultMetadata<'a> {
 impl<'a> ResultMetadata<'a> {
     fn of(reading: &'a ReadResult) -> Self {
         let version = reading.version.as_deref();
-        Self { freshness: Some(reading.freshness), version, ..Self::default() }
+        Self {
+            freshness: Some(reading.freshness),
+            version,
+            ..Self::default()
+        }
     }
 }
 
@@ -354,7 +440,11 @@ impl ResultMetadata<'_> {
                 },
             );
         }
-        if !modern && self.version.is_none() && self.incomplete.is_empty() && self.of_provider.is_empty() {
+        if !modern
+            && self.version.is_none()
+            && self.incomplete.is_empty()
+            && self.of_provider.is_empty()
+        {
             return;
         }
         o.object("_meta", |o| {
@@ -364,7 +454,10 @@ impl ResultMetadata<'_> {
             o.optional_text(render::VERSION_KEY, self.version);
             render::write_provider_metadata(o, self.of_provider);
             if !self.incomplete.is_empty() {
-                o.texts(render::INCOMPLETE_KEY, self.incomplete.iter().map(String::as_str));
+                o.texts(
+                    render::INCOMPLETE_KEY,
+                    self.incomplete.iter().map(String::as_str),
+                );
             }
         });
     }

@@ -43,7 +43,9 @@ impl LegacyVersion {
         if let Some(error) = &request.params.error {
             return Err(error.clone().into());
         }
-        Ok(Self::negotiate(&request.params.fields.required_text("protocolVersion")?))
+        Ok(Self::negotiate(
+            &request.params.fields.required_text("protocolVersion")?,
+        ))
     }
 
     pub(super) fn as_str(self) -> &'static str {
@@ -77,7 +79,10 @@ pub(super) fn declares_version(params: &Params<'_>) -> bool {
 }
 
 /// Returns how to handle a request. On stdio there are no headers to check.
-pub(super) fn classify(request: &Request<'_>, headers: Option<&HeaderMap>) -> Result<RequestKind, RpcError> {
+pub(super) fn classify(
+    request: &Request<'_>,
+    headers: Option<&HeaderMap>,
+) -> Result<RequestKind, RpcError> {
     match request.params.meta.get(VERSION_KEY) {
         Some(version) => classify_modern(request, version, headers),
         None => classify_without_version(request, headers),
@@ -90,17 +95,28 @@ fn classify_modern(
     headers: Option<&HeaderMap>,
 ) -> Result<RequestKind, RpcError> {
     let Some(version) = version.string() else {
-        return Err(RpcError::bad_request(INVALID_PARAMS, format!("`_meta.{VERSION_KEY}` must be a string")));
+        return Err(RpcError::bad_request(
+            INVALID_PARAMS,
+            format!("`_meta.{VERSION_KEY}` must be a string"),
+        ));
     };
-    if !request.params.meta.get(CAPABILITIES_KEY).is_some_and(|raw| raw.get().starts_with('{')) {
+    if !request
+        .params
+        .meta
+        .get(CAPABILITIES_KEY)
+        .is_some_and(|raw| raw.get().starts_with('{'))
+    {
         return Err(RpcError::bad_request(
             INVALID_PARAMS,
             format!("`_meta.{CAPABILITIES_KEY}` is missing or not an object"),
         ));
     }
     let routing_headers = headers.map(RoutingHeaders::read);
-    let header =
-        routing_headers.as_ref().map(|headers| headers.version.text(&VERSION_HEADER)).transpose()?.flatten();
+    let header = routing_headers
+        .as_ref()
+        .map(|headers| headers.version.text(&VERSION_HEADER))
+        .transpose()?
+        .flatten();
     if header.is_some_and(|header| header != version) {
         return Err(mismatch("MCP-Protocol-Version", header, &version));
     }
@@ -181,33 +197,52 @@ impl<'h> SingleHeader<'h> {
     }
 
     pub(super) fn text(&self, name: &HeaderName) -> Result<Option<&'h str>, RpcError> {
-        let Some(value) = self.value else { return Ok(None) };
-        let text = value.to_str().ok().filter(|_| !self.is_repeated).ok_or_else(|| {
-            RpcError::bad_request(
-                HEADER_MISMATCH,
-                format!("header mismatch: `{name}` is repeated or not plain ASCII"),
-            )
-        })?;
+        let Some(value) = self.value else {
+            return Ok(None);
+        };
+        let text = value
+            .to_str()
+            .ok()
+            .filter(|_| !self.is_repeated)
+            .ok_or_else(|| {
+                RpcError::bad_request(
+                    HEADER_MISMATCH,
+                    format!("header mismatch: `{name}` is repeated or not plain ASCII"),
+                )
+            })?;
         Ok(Some(text.trim()))
     }
 }
 
 /// Decodes `=?base64?…?=`, the form for values that a header cannot carry as they are.
 pub(super) fn decode<'a>(value: &'a str, header: &str) -> Result<Cow<'a, str>, RpcError> {
-    let Some(encoded) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
+    let Some(encoded) = value
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="))
+    else {
         return Ok(value.into());
     };
     let bytes = base64_simd::STANDARD.decode_to_vec(encoded.as_bytes()).ok();
-    bytes.and_then(|bytes| String::from_utf8(bytes).ok()).map(Cow::Owned).ok_or_else(|| {
-        RpcError::bad_request(HEADER_MISMATCH, format!("header mismatch: {header} is not base64 of UTF-8"))
-    })
+    bytes
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .map(Cow::Owned)
+        .ok_or_else(|| {
+            RpcError::bad_request(
+                HEADER_MISMATCH,
+                format!("header mismatch: {header} is not base64 of UTF-8"),
+            )
+        })
 }
 
 fn classify_without_version(
     request: &Request<'_>,
     headers: Option<&HeaderMap>,
 ) -> Result<RequestKind, RpcError> {
-    let modern = headers.map(header_version).transpose()?.flatten().is_some_and(is_modern);
+    let modern = headers
+        .map(header_version)
+        .transpose()?
+        .flatten()
+        .is_some_and(is_modern);
     if request.method == "initialize" {
         return if modern {
             Err(RpcError::bad_request(
@@ -219,9 +254,17 @@ fn classify_without_version(
         };
     }
     if modern || request.method == "server/discover" {
-        let why = request.params.error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+        let why = request
+            .params
+            .error
+            .as_ref()
+            .map(|error| format!(" ({error})"))
+            .unwrap_or_default();
         let keys = format!("`{VERSION_KEY}` and `{CAPABILITIES_KEY}`");
-        return Err(RpcError::bad_request(INVALID_PARAMS, format!("`params._meta` must have {keys}{why}")));
+        return Err(RpcError::bad_request(
+            INVALID_PARAMS,
+            format!("`params._meta` must have {keys}{why}"),
+        ));
     }
     Ok(RequestKind::Legacy)
 }
@@ -229,10 +272,13 @@ fn classify_without_version(
 /// Whether this is the modern version or a later one.
 fn is_modern(version: &str) -> bool {
     let is_date = version.len() == 10
-        && version
-            .bytes()
-            .enumerate()
-            .all(|(n, byte)| if matches!(n, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() });
+        && version.bytes().enumerate().all(|(n, byte)| {
+            if matches!(n, 4 | 7) {
+                byte == b'-'
+            } else {
+                byte.is_ascii_digit()
+            }
+        });
     is_date && version >= MODERN
 }
 
@@ -274,7 +320,10 @@ pub(super) fn mismatch(header: &str, value: Option<&str>, body: &str) -> RpcErro
         HEADER_MISMATCH,
         match value {
             Some(value) => {
-                format!("header mismatch: {header} is `{}`, but the body has `{body}`", clip(value, 200))
+                format!(
+                    "header mismatch: {header} is `{}`, but the body has `{body}`",
+                    clip(value, 200)
+                )
             }
             None => format!("header mismatch: {header} is missing, but the body has `{body}`"),
         },

@@ -60,7 +60,9 @@ fn windows<'t>(out: &mut Output, text: &'t [u8]) -> &'t [u8] {
                 break;
             }
         }
-        let Some(target) = out.get_mut(end..).and_then(|free| free.first_chunk_mut::<WINDOW_CAPACITY>())
+        let Some(target) = out
+            .get_mut(end..)
+            .and_then(|free| free.first_chunk_mut::<WINDOW_CAPACITY>())
         else {
             break;
         };
@@ -73,7 +75,9 @@ fn windows<'t>(out: &mut Output, text: &'t [u8]) -> &'t [u8] {
 
 /// Returns the length of a text with escapes.
 pub(super) fn escaped_len(text: &[u8]) -> usize {
-    len_with(text, |byte| usize::from(ESCAPES[usize::from(byte)].0.max(1)))
+    len_with(text, |byte| {
+        usize::from(ESCAPES[usize::from(byte)].0.max(1))
+    })
 }
 
 /// Returns the length of a text with escapes, after it was escaped once more.
@@ -82,7 +86,10 @@ pub(super) fn escaped_twice_len(text: &[u8]) -> usize {
         (0, _) => 1,
         (length, escape) => {
             let escape = &escape[..usize::from(*length)];
-            escape.iter().map(|byte| usize::from(ESCAPES[usize::from(*byte)].0.max(1))).sum()
+            escape
+                .iter()
+                .map(|byte| usize::from(ESCAPES[usize::from(*byte)].0.max(1)))
+                .sum()
         }
     })
 }
@@ -93,7 +100,13 @@ fn len_with(text: &[u8], len: impl Fn(u8) -> usize) -> usize {
     let of_piece = |piece: &[u8]| {
         low_priority_threads::pause();
         let (blocks, rest) = piece.as_chunks::<LANES>();
-        let of_blocks = blocks.iter().map(|block| if specials(block) == 0 { LANES } else { of_bytes(block) });
+        let of_blocks = blocks.iter().map(|block| {
+            if specials(block) == 0 {
+                LANES
+            } else {
+                of_bytes(block)
+            }
+        });
         of_blocks.sum::<usize>() + of_bytes(rest)
     };
     text.chunks(PAUSE_INTERVAL).map(of_piece).sum()
@@ -142,7 +155,17 @@ const ESCAPES: [(u8, [u8; MAX_ESCAPE]); 256] = {
     let digits = b"0123456789abcdef";
     let mut byte = 0;
     while byte < 0x20 {
-        all[byte] = (6, [b'\\', b'u', b'0', b'0', digits[byte >> 4], digits[byte & 0xf]]);
+        all[byte] = (
+            6,
+            [
+                b'\\',
+                b'u',
+                b'0',
+                b'0',
+                digits[byte >> 4],
+                digits[byte & 0xf],
+            ],
+        );
         byte += 1;
     }
     let short = [b"\"\"", b"\\\\", b"\x08b", b"\x0cf", b"\nn", b"\rr", b"\tt"];
@@ -176,11 +199,28 @@ mod tests {
 
     #[test]
     fn escapes_special_characters_at_every_position() {
-        for special in ['"', '\\', '\n', '\u{1}', '\u{1f}', '\u{7f}', 'ü', '\u{10ffff}'] {
+        for special in [
+            '"',
+            '\\',
+            '\n',
+            '\u{1}',
+            '\u{1f}',
+            '\u{7f}',
+            'ü',
+            '\u{10ffff}',
+        ] {
             for before in 0..=2 * WINDOW {
                 for after in [0, 1, LANES, WINDOW + LANES] {
-                    check(&format!("{}{special}{}", "a".repeat(before), "b".repeat(after)));
-                    check(&format!("{}{special}{special}{}", "a".repeat(before), "\"".repeat(after)));
+                    check(&format!(
+                        "{}{special}{}",
+                        "a".repeat(before),
+                        "b".repeat(after)
+                    ));
+                    check(&format!(
+                        "{}{special}{special}{}",
+                        "a".repeat(before),
+                        "\"".repeat(after)
+                    ));
                 }
             }
         }

@@ -18,21 +18,35 @@ use larder_model::uri::Uri;
 
 impl Endpoint {
     fn has_resources_get(&self) -> bool {
-        self.0.settings.load().extensions.contains(&Extension::ResourcesGet)
+        self.0
+            .settings
+            .load()
+            .extensions
+            .contains(&Extension::ResourcesGet)
     }
 
     /// Checks that the method of a modern request is not one of an extension that is off.
-    pub(super) fn supported_method(&self, method: Method, request: &Request<'_>) -> Result<Method, RpcError> {
+    pub(super) fn supported_method(
+        &self,
+        method: Method,
+        request: &Request<'_>,
+    ) -> Result<Method, RpcError> {
         let is_supported = method != Method::Get || self.has_resources_get();
-        is_supported.then_some(method).ok_or_else(|| RpcError::unknown_method(&request.method))
+        is_supported
+            .then_some(method)
+            .ok_or_else(|| RpcError::unknown_method(&request.method))
     }
 
     /// Returns the method of a legacy request.
     pub(super) fn legacy_method(&self, request: &Request<'_>) -> Result<Method, RpcError> {
         let unknown = || RpcError::unknown_method(&request.method);
-        let method = self.supported_method(Method::legacy(&request.method).ok_or_else(unknown)?, request)?;
+        let method = self.supported_method(
+            Method::legacy(&request.method).ok_or_else(unknown)?,
+            request,
+        )?;
         let fields = &request.params.fields;
-        let several = self.has_resources_get() && fields.get("uri").is_none() && fields.get("uris").is_some();
+        let several =
+            self.has_resources_get() && fields.get("uri").is_none() && fields.get("uris").is_some();
         Ok(match method {
             Method::Subscribe if several => Method::SubscribeAll,
             Method::Unsubscribe if several => Method::UnsubscribeAll,
@@ -46,7 +60,10 @@ impl Endpoint {
         let call = Arc::new(Call::from_caller(subscriptions.caller().clone()));
         let reading = self.0.gateway.read(&call, uri, None).await;
         let entry = self.0.gateway.listed_entry(&call, uri);
-        let version = reading.as_ref().ok().and_then(|reading| reading.version.as_deref());
+        let version = reading
+            .as_ref()
+            .ok()
+            .and_then(|reading| reading.version.as_deref());
         object(|o| {
             o.text("jsonrpc", "2.0");
             o.text("method", "notifications/resources/content_changed");
@@ -58,8 +75,15 @@ impl Endpoint {
 }
 
 /// Writes the result of `resources/get`.
-pub(super) fn write_get_result(o: &mut Object<'_>, uri: &Uri, entry: Option<&Entry>, reading: &ReadResult) {
-    o.object("resource", |o| resource(o, uri, entry, reading.version.as_deref()));
+pub(super) fn write_get_result(
+    o: &mut Object<'_>,
+    uri: &Uri,
+    entry: Option<&Entry>,
+    reading: &ReadResult,
+) {
+    o.object("resource", |o| {
+        resource(o, uri, entry, reading.version.as_deref())
+    });
     match &**reading.contents {
         [one] => o.object("contents", |o| content(o, one)),
         // The extension defines a single content; if there are several, all of them are sent.
@@ -83,7 +107,13 @@ fn resource(o: &mut Object<'_>, uri: &Uri, entry: Option<&Entry>, version: Optio
     o.optional_text("description", entry.description.as_deref());
     o.optional_text("version", version.or(entry.version.as_deref()));
     if !entry.details.metadata.is_empty() {
-        o.object("metadata", |o| entry.details.metadata.iter().for_each(|(key, json)| o.raw(key, json)));
+        o.object("metadata", |o| {
+            entry
+                .details
+                .metadata
+                .iter()
+                .for_each(|(key, json)| o.raw(key, json))
+        });
     }
 }
 

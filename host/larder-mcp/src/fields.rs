@@ -27,7 +27,10 @@ pub(super) enum BadFields {
     #[error("a value is nested too deeply")]
     TooDeep,
     #[error("`{key}` must be {expected}")]
-    WrongType { key: &'static str, expected: &'static str },
+    WrongType {
+        key: &'static str,
+        expected: &'static str,
+    },
     #[error("`{0}` is missing")]
     Missing(&'static str),
 }
@@ -56,7 +59,9 @@ impl<'a> Fields<'a> {
     pub(super) fn nested(text: &'a str, inner: &str, innermost: &str) -> Option<[Self; 3]> {
         let mut found = [None, None];
         let outer = Self::read(text, &[inner, innermost], &mut found).ok()?;
-        let all = [outer].into_iter().chain(found.map(Option::unwrap_or_default));
+        let all = [outer]
+            .into_iter()
+            .chain(found.map(Option::unwrap_or_default));
         let mut all = all.filter(|fields| fields.error.is_none());
         Some([all.next()?, all.next()?, all.next()?])
     }
@@ -80,7 +85,8 @@ impl<'a> Fields<'a> {
     }
 
     fn set_duplicate(&mut self, key: &str) {
-        self.error.get_or_insert_with(|| BadFields::Duplicate(key.chars().take(80).collect()));
+        self.error
+            .get_or_insert_with(|| BadFields::Duplicate(key.chars().take(80).collect()));
     }
 
     pub(super) fn error(&self) -> Option<&BadFields> {
@@ -89,7 +95,10 @@ impl<'a> Fields<'a> {
 
     /// The value of a member, null included.
     pub(super) fn raw(&self, key: &str) -> Option<RawJson<'a>> {
-        self.items.iter().find(|(k, _)| k == key).map(|(_, value)| *value)
+        self.items
+            .iter()
+            .find(|(k, _)| k == key)
+            .map(|(_, value)| *value)
     }
 
     /// The value of a member. Null counts as missing: some clients write null for omitted members.
@@ -98,8 +107,13 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn text(&self, key: &'static str) -> Result<Option<Cow<'a, str>>, BadFields> {
-        let error = BadFields::WrongType { key, expected: "a string" };
-        self.get(key).map(|json| json.string().ok_or(error)).transpose()
+        let error = BadFields::WrongType {
+            key,
+            expected: "a string",
+        };
+        self.get(key)
+            .map(|json| json.string().ok_or(error))
+            .transpose()
     }
 
     pub(super) fn required_text(&self, key: &'static str) -> Result<Cow<'a, str>, BadFields> {
@@ -118,16 +132,26 @@ impl<'a> Fields<'a> {
         match self.get(key).map(RawJson::get) {
             None | Some("false") => Ok(false),
             Some("true") => Ok(true),
-            Some(_) => Err(BadFields::WrongType { key, expected: "true or false" }),
+            Some(_) => Err(BadFields::WrongType {
+                key,
+                expected: "true or false",
+            }),
         }
     }
 
     /// The texts of an array, at most `max + 1`: the extra one shows the caller that there are too many.
     pub(super) fn texts(&self, key: &'static str, max: usize) -> Result<Vec<String>, BadFields> {
-        let error = BadFields::WrongType { key, expected: "an array of strings" };
-        let Some(json) = self.get(key) else { return Ok(vec![]) };
+        let error = BadFields::WrongType {
+            key,
+            expected: "an array of strings",
+        };
+        let Some(json) = self.get(key) else {
+            return Ok(vec![]);
+        };
         let items = RawJson::items(json.get(), max).map_err(|_| error.clone())?;
-        let texts = items.into_iter().map(|item| item.string().map(Cow::into_owned));
+        let texts = items
+            .into_iter()
+            .map(|item| item.string().map(Cow::into_owned));
         texts.collect::<Option<_>>().ok_or(error)
     }
 
@@ -158,7 +182,10 @@ impl<'de> Visitor<'de> for ObjectSeed<'_, 'de> {
     }
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Fields<'de>, M::Error> {
-        let mut fields = Fields { items: Vec::with_capacity(4), error: None };
+        let mut fields = Fields {
+            items: Vec::with_capacity(4),
+            error: None,
+        };
         let mut members = 0;
         while let Some(key) = map.next_key::<&RawValue>()? {
             members += 1;
@@ -174,7 +201,10 @@ impl<'de> Visitor<'de> for ObjectSeed<'_, 'de> {
             };
             match (self.path, &mut *self.inner) {
                 ([first, path @ ..], [slot, inner @ ..]) if key == *first => {
-                    if slot.replace(map.next_value_seed(ObjectSeed { path, inner })?).is_some() {
+                    if slot
+                        .replace(map.next_value_seed(ObjectSeed { path, inner })?)
+                        .is_some()
+                    {
                         fields.set_duplicate(&key);
                     }
                 }
@@ -195,15 +225,30 @@ mod tests {
 
     #[test]
     fn reads_members_of_an_object() {
-        let fields =
-            Fields::of(raw(r#"{"uri":"x:1","n":null,"\u0061":true,"o":{"p":["q"]}}"#), "params").unwrap();
+        let fields = Fields::of(
+            raw(r#"{"uri":"x:1","n":null,"\u0061":true,"o":{"p":["q"]}}"#),
+            "params",
+        )
+        .unwrap();
         assert_eq!(fields.text("uri").unwrap().as_deref(), Some("x:1"));
         assert!(matches!(fields.text("uri"), Ok(Some(Cow::Borrowed(_)))));
         assert!(fields.get("n").is_none() && fields.raw("n").is_some());
         assert_eq!(fields.flag("a"), Ok(true));
-        assert_eq!(fields.object("o").unwrap().unwrap().texts("p", 1), Ok(vec!["q".into()]));
-        assert_eq!(fields.required_text("none"), Err(BadFields::Missing("none")));
-        assert_eq!(fields.text("o"), Err(BadFields::WrongType { key: "o", expected: "a string" }));
+        assert_eq!(
+            fields.object("o").unwrap().unwrap().texts("p", 1),
+            Ok(vec!["q".into()])
+        );
+        assert_eq!(
+            fields.required_text("none"),
+            Err(BadFields::Missing("none"))
+        );
+        assert_eq!(
+            fields.text("o"),
+            Err(BadFields::WrongType {
+                key: "o",
+                expected: "a string"
+            })
+        );
     }
 
     #[test]
@@ -212,8 +257,14 @@ mod tests {
         let half = r#"{"a":1,"\ud800":2}"#.to_owned();
         for (bad, expected) in [
             ("[1]".to_owned(), BadFields::NotObject("params")),
-            (r#"{"a":1,"\u0061":2}"#.to_owned(), BadFields::Duplicate("a".into())),
-            (format!("{{{}}}", many.trim_end_matches(',')), BadFields::TooMany),
+            (
+                r#"{"a":1,"\u0061":2}"#.to_owned(),
+                BadFields::Duplicate("a".into()),
+            ),
+            (
+                format!("{{{}}}", many.trim_end_matches(',')),
+                BadFields::TooMany,
+            ),
             (half, BadFields::NotUnicode),
         ] {
             assert_eq!(Fields::of(raw(&bad), "params").unwrap_err(), expected);
@@ -223,14 +274,22 @@ mod tests {
 
     #[test]
     fn limits_the_number_of_texts() {
-        let fields = Fields::parse(r#"{"a":["b","\u0063","d","e"],"f":["g",1],"h":null,"i":"j"}"#).unwrap();
+        let fields =
+            Fields::parse(r#"{"a":["b","\u0063","d","e"],"f":["g",1],"h":null,"i":"j"}"#).unwrap();
         assert_eq!(fields.texts("a", 4).unwrap(), ["b", "c", "d", "e"]);
-        assert_eq!(fields.texts("a", 2).unwrap(), ["b", "c", "d"], "one more than the limit");
+        assert_eq!(
+            fields.texts("a", 2).unwrap(),
+            ["b", "c", "d"],
+            "one more than the limit"
+        );
         assert_eq!(fields.texts("h", 4).unwrap(), [""; 0]);
         for key in ["f", "i"] {
             assert_eq!(
                 fields.texts(key, 4),
-                Err(BadFields::WrongType { key, expected: "an array of strings" })
+                Err(BadFields::WrongType {
+                    key,
+                    expected: "an array of strings"
+                })
             );
         }
     }

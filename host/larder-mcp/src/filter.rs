@@ -28,7 +28,10 @@ const KEYS: [(&str, FilterField); 6] = [
 /// for a filtered one.
 pub(super) fn read(meta: &Fields<'_>) -> Result<Filter, RpcError> {
     let is_known = |key: &str| KEYS.iter().any(|(known, _)| *known == key);
-    if let Some((key, _)) = meta.iter().find(|(key, _)| key.starts_with(PREFIX) && !is_known(key)) {
+    if let Some((key, _)) = meta
+        .iter()
+        .find(|(key, _)| key.starts_with(PREFIX) && !is_known(key))
+    {
         let supported: Vec<_> = KEYS.iter().map(|(supported, _)| *supported).collect();
         let (key, supported) = (clip(key, 100), supported.join("`, `"));
         return Err(RpcError::new(
@@ -65,7 +68,10 @@ mod tests {
 
     #[test]
     fn reads_filter_keys() {
-        check(r#"{"progressToken":1,"com.example/kind":"x"}"#, expect!["{}"]);
+        check(
+            r#"{"progressToken":1,"com.example/kind":"x"}"#,
+            expect!["{}"],
+        );
         check(
             r#"{"dev.larder/uriPrefix":"file:///","dev.larder/kind":"file","dev.larder/mimeType":"text/*","dev.larder/team":"default","dev.larder/provider":"wiki","dev.larder/text":"é"}"#,
             expect![[
@@ -78,8 +84,14 @@ mod tests {
                 "-32602 a list has no filter `dev.larder/colour`: use `dev.larder/uriPrefix`, `dev.larder/kind`, `dev.larder/mimeType`, `dev.larder/team`, `dev.larder/provider`, `dev.larder/text`"
             ],
         );
-        check(r#"{"dev.larder/kind":["file"]}"#, expect!["-32602 `dev.larder/kind` must be a string"]);
+        check(
+            r#"{"dev.larder/kind":["file"]}"#,
+            expect!["-32602 `dev.larder/kind` must be a string"],
+        );
         let long = format!(r#"{{"dev.larder/text":"{}"}}"#, "x".repeat(MAX_VALUE + 1));
-        check(&long, expect!["-32602 `dev.larder/text` has more than 1 KiB"]);
+        check(
+            &long,
+            expect!["-32602 `dev.larder/text` has more than 1 KiB"],
+        );
     }
 }

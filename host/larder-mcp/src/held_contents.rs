@@ -50,16 +50,30 @@ pub(super) struct Place {
 impl HeldContents {
     /// The bytes of the bodies that are encoded when they are sent.
     pub(super) fn large_bytes(contents: &[Content]) -> usize {
-        contents.iter().map(|content| &content.body).filter(|body| is_large(body)).map(len).sum()
+        contents
+            .iter()
+            .map(|content| &content.body)
+            .filter(|body| is_large(body))
+            .map(len)
+            .sum()
     }
 
     /// The bytes of the other bodies. They are held too, and exist in the response as well.
     pub(super) fn small_bytes(contents: &[Content]) -> usize {
-        contents.iter().map(|content| &content.body).filter(|body| !is_large(body)).map(len).sum()
+        contents
+            .iter()
+            .map(|content| &content.body)
+            .filter(|body| !is_large(body))
+            .map(len)
+            .sum()
     }
 
     pub(super) fn new(contents: Arc<Contents>, charge: MemoryCharge, pieces: MemoryCharge) -> Self {
-        Self { contents, charge, pieces: Arc::new(pieces) }
+        Self {
+            contents,
+            charge,
+            pieces: Arc::new(pieces),
+        }
     }
 
     /// The charge for the contents.
@@ -80,7 +94,10 @@ impl HeldContents {
 
 impl Places {
     pub(super) fn new(held: Arc<HeldContents>) -> Self {
-        Self { held, places: Vec::new() }
+        Self {
+            held,
+            places: Vec::new(),
+        }
     }
 
     /// Adds a place of other JSON, which becomes a part of this JSON or a text in it.
@@ -89,19 +106,28 @@ impl Places {
             Encoding::Text if is_text => Encoding::TextInText,
             encoding => encoding,
         };
-        self.places.push(Place { at, raw: place.raw.clone(), encoding });
+        self.places.push(Place {
+            at,
+            raw: place.raw.clone(),
+            encoding,
+        });
     }
 
     /// Adds a place for a body. Returns false if it has to be written instead, because it is small or not held.
     pub(super) fn add(&mut self, at: usize, body: &Body) -> bool {
         let is_same = |content: &Content| std::ptr::eq(&content.body, body);
-        let index = is_large(body).then(|| self.held.contents.iter().position(is_same)).flatten();
+        let index = is_large(body)
+            .then(|| self.held.contents.iter().position(is_same))
+            .flatten();
         index.is_some_and(|index| {
             let encoding = match body {
                 Body::Text(_) => Encoding::Text,
                 Body::Blob(_) => Encoding::Base64,
             };
-            let raw = Bytes::from_owner(HeldBody { held: self.held.clone(), index });
+            let raw = Bytes::from_owner(HeldBody {
+                held: self.held.clone(),
+                index,
+            });
             self.places.push(Place { at, raw, encoding });
             true
         })
@@ -132,7 +158,10 @@ struct HeldBody {
 
 impl AsRef<[u8]> for HeldBody {
     fn as_ref(&self) -> &[u8] {
-        self.held.contents.get(self.index).map_or(&[], |content| bytes(&content.body))
+        self.held
+            .contents
+            .get(self.index)
+            .map_or(&[], |content| bytes(&content.body))
     }
 }
 

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use self::headers::{accepts, check_accept, check_content_type, content_length, not_acceptable};
 use self::received_body::{BodyError, ReceivedBody};
-use self::response::{cancelled, charged_json, error_response, json, not_allowed, not_found, preflight};
+use self::response::{
+    cancelled, charged_json, error_response, json, not_allowed, not_found, preflight,
+};
 use super::Endpoint;
 use super::auth::{AuthError, Identity, METADATA};
 use super::body::{Body, Response};
@@ -78,7 +80,9 @@ impl RequestHead<'_> {
             Message::Notification(notification) => &notification.method,
             Message::Response(_) | Message::Malformed { .. } => return,
         };
-        self.details.into_iter().for_each(|details| _ = details.method.set(method.to_string()));
+        self.details
+            .into_iter()
+            .for_each(|details| _ = details.method.set(method.to_string()));
     }
 }
 
@@ -109,8 +113,14 @@ impl Endpoint {
         let mut source = self.begin_request(client, &head);
         let response = match head.uri.path() {
             // The futures inside contain only a reference to the body.
-            PATH => self.respond_to_mcp(&head, &mut body, is_unix, (connection, &mut source)).await,
-            path => match path.strip_prefix(WELL_KNOWN).and_then(|rest| rest.strip_prefix(METADATA)) {
+            PATH => {
+                self.respond_to_mcp(&head, &mut body, is_unix, (connection, &mut source))
+                    .await
+            }
+            path => match path
+                .strip_prefix(WELL_KNOWN)
+                .and_then(|rest| rest.strip_prefix(METADATA))
+            {
                 Some(suffix) if suffix.is_empty() || suffix.starts_with('/') => {
                     self.resource_metadata(&head, suffix, is_unix)
                 }
@@ -131,7 +141,12 @@ impl Endpoint {
         is_unix: bool,
         (connection, source): (Option<&ConnectionState>, &mut RequestSource),
     ) -> Response {
-        let checked = self.0.settings.load().host_policy(is_unix).check(&head.uri, &head.headers);
+        let checked = self
+            .0
+            .settings
+            .load()
+            .host_policy(is_unix)
+            .check(&head.uri, &head.headers);
         let origin = match checked {
             Ok(origin) => origin,
             Err(forbidden) => return error_response(None, &forbidden.into()),
@@ -147,7 +162,13 @@ impl Endpoint {
                         let details = source.details.as_ref().map(|(details, _)| details);
                         let identity = &*source.identity.insert(identity);
                         let (headers, peer) = (&head.headers, source.peer);
-                        let sender = RequestHead { headers, identity, peer, details, connection };
+                        let sender = RequestHead {
+                            headers,
+                            identity,
+                            peer,
+                            details,
+                            connection,
+                        };
                         if !identity.is_anonymous() || head.method != HttpMethod::POST {
                             sender.prove_connection();
                         }
@@ -168,7 +189,10 @@ impl Endpoint {
     /// fetch it before they have a token, and from web pages of any origin.
     fn resource_metadata(&self, head: &Parts, suffix: &str, is_unix: bool) -> Response {
         let settings = self.0.settings.load();
-        if let Err(forbidden) = settings.host_policy(is_unix).check_host(&head.uri, &head.headers) {
+        if let Err(forbidden) = settings
+            .host_policy(is_unix)
+            .check_host(&head.uri, &head.headers)
+        {
             return error_response(None, &forbidden.into());
         }
         let metadata = self.0.authenticator.metadata(settings.title.as_deref());
@@ -182,7 +206,10 @@ impl Endpoint {
             (&HttpMethod::GET | &HttpMethod::HEAD, _) => not_found(),
             _ => not_allowed("GET, OPTIONS"),
         };
-        response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        response.headers_mut().insert(
+            header::ACCESS_CONTROL_ALLOW_ORIGIN,
+            HeaderValue::from_static("*"),
+        );
         response
     }
 }
@@ -195,7 +222,12 @@ fn respond_not_found(head: &Parts, policy: &HostPolicy) -> Response {
 }
 
 impl Endpoint {
-    async fn serve(&self, method: &HttpMethod, head: &RequestHead<'_>, body: impl RequestBody) -> Response {
+    async fn serve(
+        &self,
+        method: &HttpMethod,
+        head: &RequestHead<'_>,
+        body: impl RequestBody,
+    ) -> Response {
         // The quota is checked first, so that a rejected request costs next to nothing.
         if let Err(quota) = self.0.gateway.admit(&head.identity.caller) {
             return error_response(None, &RpcError::quota_exceeded(quota));
@@ -211,7 +243,9 @@ impl Endpoint {
     fn unauthorized(&self, denied: &AuthError) -> Response {
         tracing::debug!(?denied, "authentication failed");
         let mut response = error_response(None, &denied.rpc_error());
-        self.0.authenticator.challenge(denied, response.headers_mut());
+        self.0
+            .authenticator
+            .challenge(denied, response.headers_mut());
         response
     }
 
@@ -226,9 +260,10 @@ impl Endpoint {
         match message::read(body.bytes()) {
             Err(rpc_error) => error_response(None, &rpc_error),
             Ok(Incoming::One(message)) => self.respond_to_message(head, &message).await,
-            Ok(Incoming::Batch(batch)) => {
-                self.batch(head, batch).await.unwrap_or_else(|rpc_error| error_response(None, &rpc_error))
-            }
+            Ok(Incoming::Batch(batch)) => self
+                .batch(head, batch)
+                .await
+                .unwrap_or_else(|rpc_error| error_response(None, &rpc_error)),
         }
     }
 
@@ -242,7 +277,10 @@ impl Endpoint {
         check_content_type(headers)?;
         let limit = self.0.settings.load().body_limit;
         let too_large = || {
-            let why = format!("the body has more than {} (`server.body_limit`)", size::show(limit as u64));
+            let why = format!(
+                "the body has more than {} (`server.body_limit`)",
+                size::show(limit as u64)
+            );
             RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::PAYLOAD_TOO_LARGE)
         };
         let length = content_length(headers)?;
@@ -250,16 +288,26 @@ impl Endpoint {
             return Err(too_large());
         }
         let is_proven = head.connection.is_none_or(ConnectionState::is_proven);
-        let timeout = if is_proven { BODY_TIMEOUT } else { FIRST_BODY_TIMEOUT };
+        let timeout = if is_proven {
+            BODY_TIMEOUT
+        } else {
+            FIRST_BODY_TIMEOUT
+        };
         let deadline = || Instant::now() + timeout;
         let memory = (&*self.0.waiting_bytes, &head.identity.caller);
-        match with_deadline(deadline, received_body::receive(body, (limit, length), memory)).await {
+        match with_deadline(
+            deadline,
+            received_body::receive(body, (limit, length), memory),
+        )
+        .await
+        {
             Some(Ok(body)) => Ok(body),
             Some(Err(BodyError::TooLarge)) => Err(too_large()),
             Some(Err(BodyError::NoMemory(refused))) => Err(received_body::no_memory(refused)),
-            Some(Err(BodyError::Ended)) => {
-                Err(RpcError::bad_request(INVALID_REQUEST, "the body ended early"))
-            }
+            Some(Err(BodyError::Ended)) => Err(RpcError::bad_request(
+                INVALID_REQUEST,
+                "the body ended early",
+            )),
             None => Err(RpcError::new(INVALID_REQUEST, "the body took too long")
                 .with_status(StatusCode::REQUEST_TIMEOUT)),
         }
@@ -270,8 +318,9 @@ impl Endpoint {
         match message {
             Message::Malformed { id, rpc_error } => error_response(id.as_ref(), rpc_error),
             Message::Response(response) => {
-                let undelivered =
-                    |_| RpcError::overloaded("the replica that asked cannot be reached at the moment");
+                let undelivered = |_| {
+                    RpcError::overloaded("the replica that asked cannot be reached at the moment")
+                };
                 self.accept(head, None, |session, _| {
                     session.client.side.resolve(response).map_err(undelivered)
                 })
@@ -309,7 +358,9 @@ impl Endpoint {
                 let mut accepted = modern::accept(request, method, context)?;
                 if accepted.wants_messages() {
                     let stream = accepted.into_stream();
-                    return Ok(self.respond_with_messages(&request.id, stream, head.identity).await);
+                    return Ok(self
+                        .respond_with_messages(&request.id, stream, head.identity)
+                        .await);
                 }
                 Ok(match accepted.respond().await {
                     None => cancelled(),
@@ -321,7 +372,11 @@ impl Endpoint {
                 if !accepts(head.headers, &["text/event-stream", "text/*"]) {
                     return Err(not_acceptable("text/event-stream"));
                 }
-                Ok(sse::listen(self.clone(), accepted.begin().await, head.identity.clone()))
+                Ok(sse::listen(
+                    self.clone(),
+                    accepted.begin().await,
+                    head.identity.clone(),
+                ))
             }
             RequestKind::Initialize => self.initialize(head, request).await,
             RequestKind::Legacy => self.respond_in_session(head, request).await,
@@ -333,10 +388,29 @@ impl Endpoint {
         head: &RequestHead<'a>,
         in_flight: Option<&'a Arc<CancellableRequests>>,
     ) -> RequestContext<'a> {
-        let RequestHead { headers, identity, peer, details, .. } = *head;
-        let (caller, token, limit) = (&identity.caller, identity.token.as_ref(), &ConcurrencyLimit::Quota);
+        let RequestHead {
+            headers,
+            identity,
+            peer,
+            details,
+            ..
+        } = *head;
+        let (caller, token, limit) = (
+            &identity.caller,
+            identity.token.as_ref(),
+            &ConcurrencyLimit::Quota,
+        );
         let headers = Some(headers);
-        RequestContext { endpoint: self, caller, peer, token, details, headers, limit, in_flight }
+        RequestContext {
+            endpoint: self,
+            caller,
+            peer,
+            token,
+            details,
+            headers,
+            limit,
+            in_flight,
+        }
     }
 
     /// Responds with JSON, or with an event stream if a message precedes the response.

@@ -48,7 +48,10 @@ pub(super) struct Binding<'a> {
 impl InputStates {
     /// Creates a key. If the system has no random numbers, there is none, and no modern call can ask for input.
     pub(super) fn new() -> Self {
-        Self { own: SealingKey::random().ok(), shared: OnceLock::new() }
+        Self {
+            own: SealingKey::random().ok(),
+            shared: OnceLock::new(),
+        }
     }
 
     /// Uses keys that all replicas share from now on.
@@ -64,7 +67,11 @@ impl InputStates {
         of_provider: Option<Vec<u8>>,
     ) -> Option<String> {
         let expires = now() + LIFETIME.as_secs();
-        let state = InputState { component: component.to_string(), of_provider, expires };
+        let state = InputState {
+            component: component.to_string(),
+            of_provider,
+            expires,
+        };
         let content = serde_json::to_vec(&state).ok()?;
         let sealed = self.encrypt(&binding.bytes(), content)?.ok()?;
         Some(BASE64.encode_to_string(sealed))
@@ -91,7 +98,10 @@ impl InputStates {
     }
 
     fn open_at(&self, now: u64, binding: &Binding<'_>, text: &str) -> Option<InputState> {
-        let sealed = BASE64.decode_to_vec(text).ok().filter(|_| text.len() <= MAX_LENGTH)?;
+        let sealed = BASE64
+            .decode_to_vec(text)
+            .ok()
+            .filter(|_| text.len() <= MAX_LENGTH)?;
         let content = self.decrypt(&binding.bytes(), sealed)?;
         let state: InputState = serde_json::from_slice(&content).ok()?;
         (now < state.expires).then_some(state)
@@ -111,7 +121,10 @@ impl Binding<'_> {
 }
 
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
 }
 
 #[cfg(test)]
@@ -122,7 +135,12 @@ mod tests {
 
     fn caller(subject: &str, team: &str) -> Caller {
         let teams = Teams::of([TeamName::parse(team).unwrap()]).unwrap();
-        Caller { subject: Some(subject.into()), issuer: None, teams, scopes: vec![] }
+        Caller {
+            subject: Some(subject.into()),
+            issuer: None,
+            teams,
+            scopes: vec![],
+        }
     }
 
     #[test]
@@ -132,9 +150,15 @@ mod tests {
             states.share(SealingKeys::new([secret]).unwrap());
             states
         };
-        let binding =
-            || Binding { caller: None, method: "tools/call", name: "x", arguments: "{}".to_owned() };
-        let sealed = replica("a").seal(&binding(), Digest::of(b"component"), None).unwrap();
+        let binding = || Binding {
+            caller: None,
+            method: "tools/call",
+            name: "x",
+            arguments: "{}".to_owned(),
+        };
+        let sealed = replica("a")
+            .seal(&binding(), Digest::of(b"component"), None)
+            .unwrap();
         assert!(replica("a").open(&binding(), &sealed).is_some());
         assert_eq!(replica("b").open(&binding(), &sealed), None);
         assert_eq!(InputStates::new().open(&binding(), &sealed), None);
@@ -150,26 +174,71 @@ mod tests {
             name,
             arguments: arguments.to_owned(),
         };
-        let sealed = states.seal(&binding(Some(&ann), "x", "{}"), component, Some(b"secret".into())).unwrap();
+        let sealed = states
+            .seal(
+                &binding(Some(&ann), "x", "{}"),
+                component,
+                Some(b"secret".into()),
+            )
+            .unwrap();
         let open = |binding: Binding<'_>, text: &str| states.open(&binding, text);
         let state = open(binding(Some(&ann), "x", "{}"), &sealed).unwrap();
-        assert_eq!((state.component, state.of_provider), (component.to_string(), Some(b"secret".to_vec())));
+        assert_eq!(
+            (state.component, state.of_provider),
+            (component.to_string(), Some(b"secret".to_vec()))
+        );
         let (ben, other_team) = (caller("ben", "a"), caller("ann", "b"));
-        assert_eq!(open(binding(Some(&ben), "x", "{}"), &sealed), None, "another caller");
-        assert_eq!(open(binding(Some(&other_team), "x", "{}"), &sealed), None, "another team");
+        assert_eq!(
+            open(binding(Some(&ben), "x", "{}"), &sealed),
+            None,
+            "another caller"
+        );
+        assert_eq!(
+            open(binding(Some(&other_team), "x", "{}"), &sealed),
+            None,
+            "another team"
+        );
         assert_eq!(open(binding(None, "x", "{}"), &sealed), None, "no caller");
-        assert_eq!(open(binding(Some(&ann), "y", "{}"), &sealed), None, "another tool");
-        assert_eq!(open(binding(Some(&ann), "x", "{\"a\":1}"), &sealed), None, "other arguments");
-        let other_method = Binding { method: "prompts/get", ..binding(Some(&ann), "x", "{}") };
+        assert_eq!(
+            open(binding(Some(&ann), "y", "{}"), &sealed),
+            None,
+            "another tool"
+        );
+        assert_eq!(
+            open(binding(Some(&ann), "x", "{\"a\":1}"), &sealed),
+            None,
+            "other arguments"
+        );
+        let other_method = Binding {
+            method: "prompts/get",
+            ..binding(Some(&ann), "x", "{}")
+        };
         assert_eq!(open(other_method, &sealed), None, "another method");
-        let at =
-            |seconds| states.open_at(now() + seconds, &binding(Some(&ann), "x", "{}"), &sealed).is_some();
-        assert_eq!((at(LIFETIME.as_secs() - 60), at(LIFETIME.as_secs() + 1)), (true, false), "it expires");
+        let at = |seconds| {
+            states
+                .open_at(now() + seconds, &binding(Some(&ann), "x", "{}"), &sealed)
+                .is_some()
+        };
+        assert_eq!(
+            (at(LIFETIME.as_secs() - 60), at(LIFETIME.as_secs() + 1)),
+            (true, false),
+            "it expires"
+        );
         let mut changed = sealed.clone().into_bytes();
         changed[20] ^= 1;
-        assert_eq!(open(binding(Some(&ann), "x", "{}"), &String::from_utf8(changed).unwrap()), None);
+        assert_eq!(
+            open(
+                binding(Some(&ann), "x", "{}"),
+                &String::from_utf8(changed).unwrap()
+            ),
+            None
+        );
         let other = InputStates::new();
-        assert_eq!(other.open(&binding(Some(&ann), "x", "{}"), &sealed), None, "another process");
+        assert_eq!(
+            other.open(&binding(Some(&ann), "x", "{}"), &sealed),
+            None,
+            "another process"
+        );
         for text in ["", "x", "=", &"A".repeat(MAX_LENGTH + 1)] {
             assert_eq!(open(binding(Some(&ann), "x", "{}"), text), None);
         }

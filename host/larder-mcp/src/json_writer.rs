@@ -33,10 +33,16 @@ pub(super) fn write_objects<T>(
     items: impl IntoIterator<Item = T>,
     fill: impl Fn(&mut Object<'_>, T),
 ) {
-    write_array(out, items, |out, item| write_object(out, |object| fill(object, item)));
+    write_array(out, items, |out, item| {
+        write_object(out, |object| fill(object, item))
+    });
 }
 
-fn write_array<T>(out: &mut Output, items: impl IntoIterator<Item = T>, write: impl Fn(&mut Output, T)) {
+fn write_array<T>(
+    out: &mut Output,
+    items: impl IntoIterator<Item = T>,
+    write: impl Fn(&mut Output, T),
+) {
     out.push(b'[');
     for (n, item) in items.into_iter().enumerate() {
         if n > 0 {
@@ -63,18 +69,21 @@ impl Object<'_> {
     }
 
     pub(super) fn signed(&mut self, key: &'static str, value: i32) {
-        self.key(key).extend_from_slice(value.to_string().as_bytes());
+        self.key(key)
+            .extend_from_slice(value.to_string().as_bytes());
     }
 
     /// Writes a number. NaN and infinity, which JSON cannot represent, are omitted.
     pub(super) fn number(&mut self, key: &'static str, value: f64) {
         if let Some(number) = serde_json::Number::from_f64(value) {
-            self.key(key).extend_from_slice(number.to_string().as_bytes());
+            self.key(key)
+                .extend_from_slice(number.to_string().as_bytes());
         }
     }
 
     pub(super) fn flag(&mut self, key: &'static str, value: bool) {
-        self.key(key).extend_from_slice(if value { b"true" } else { b"false" });
+        self.key(key)
+            .extend_from_slice(if value { b"true" } else { b"false" });
     }
 
     /// Writes a member from JSON of another source, whose key may need escapes.
@@ -118,13 +127,19 @@ impl Object<'_> {
     }
 
     /// Writes texts as one, one below the other.
-    pub(super) fn bodies<'b>(&mut self, key: &'static str, bodies: impl IntoIterator<Item = &'b Body>) {
+    pub(super) fn bodies<'b>(
+        &mut self,
+        key: &'static str,
+        bodies: impl IntoIterator<Item = &'b Body>,
+    ) {
         write_texts(self.key(key), bodies);
     }
 
     /// Writes JSON that was written before.
     pub(super) fn written(&mut self, key: &'static str, json: &Written) {
-        append_written(self.key(key), json, false, |out, bytes| out.extend_from_slice(bytes));
+        append_written(self.key(key), json, false, |out, bytes| {
+            out.extend_from_slice(bytes)
+        });
     }
 
     /// Writes JSON that was written before as a text.
@@ -139,7 +154,11 @@ impl Object<'_> {
         write_object(self.key(key), fill);
     }
 
-    pub(super) fn texts<'t>(&mut self, key: &'static str, values: impl IntoIterator<Item = &'t str>) {
+    pub(super) fn texts<'t>(
+        &mut self,
+        key: &'static str,
+        values: impl IntoIterator<Item = &'t str>,
+    ) {
         self.array(key, values, write_text);
     }
 
@@ -153,7 +172,11 @@ impl Object<'_> {
     }
 
     /// Writes an array of values that are JSON already.
-    pub(super) fn json_array<'t>(&mut self, key: &'static str, items: impl IntoIterator<Item = &'t [u8]>) {
+    pub(super) fn json_array<'t>(
+        &mut self,
+        key: &'static str,
+        items: impl IntoIterator<Item = &'t [u8]>,
+    ) {
         self.array(key, items, |out, item| out.extend_from_slice(item));
     }
 
@@ -203,7 +226,12 @@ fn write_texts<'b>(out: &mut Output, bodies: impl IntoIterator<Item = &'b Body>)
 }
 
 /// Appends JSON that was written before, with `write`, and its places.
-fn append_written(out: &mut Output, json: &Written, is_text: bool, write: impl Fn(&mut Output, &[u8])) {
+fn append_written(
+    out: &mut Output,
+    json: &Written,
+    is_text: bool,
+    write: impl Fn(&mut Output, &[u8]),
+) {
     let mut rest = &json.bytes[..];
     for place in json.places() {
         let (before, after) = rest.split_at(place.at - (json.bytes.len() - rest.len()));
@@ -223,13 +251,20 @@ fn append_base64(out: &mut Output, value: &[u8]) {
 }
 
 fn is_plain(key: &str) -> bool {
-    key.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
+    key.bytes()
+        .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
 }
 
 /// Appends JSON on a single line. A line break between tokens would end a message on stdio or a `data:` line
 /// of an SSE event; strings in JSON contain none.
 fn write_single_line(out: &mut Output, json: &str) {
-    out.extend(json.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
+    out.extend(json.bytes().map(|byte| {
+        if matches!(byte, b'\n' | b'\r') {
+            b' '
+        } else {
+            byte
+        }
+    }));
 }
 
 #[cfg(test)]

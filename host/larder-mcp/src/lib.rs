@@ -68,9 +68,9 @@ pub use self::request_log::RequestLogMode;
 pub use self::sealing::SealingKeys;
 use self::session::Sessions;
 pub use self::session::{
-    FileSessionStore, Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SessionKey,
-    SessionOwner, SessionRecord, SessionStore, SharedSessionStore, StoreChange, StoredSession, StoredValue,
-    Unavailable,
+    FileSessionStore, Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError,
+    SessionKey, SessionOwner, SessionRecord, SessionStore, SharedSessionStore, StoreChange,
+    StoredSession, StoredValue, Unavailable,
 };
 use self::settings::{FixedSettings, Settings};
 use self::waiting_bytes::WaitingBytes;
@@ -172,13 +172,18 @@ impl Endpoint {
         let settings = Arc::new(ArcSwap::from_pointee(settings));
         let sessions = Arc::new(Sessions::new(fixed.sessions, fixed.session_idle_timeout));
         sessions.charge_to(gateway.memory());
-        let streams = Configured { streams: fixed.streams, ..Configured::default() };
+        let streams = Configured {
+            streams: fixed.streams,
+            ..Configured::default()
+        };
         let stream_shares = Shares::new(streams, gateway.memory().several_teams());
         let session_table = sessions.clone();
         let streams = stream_shares.clone();
-        metrics.register_gauge("larder_sessions", "Open sessions of legacy clients", move || {
-            session_table.len()
-        });
+        metrics.register_gauge(
+            "larder_sessions",
+            "Open sessions of legacy clients",
+            move || session_table.len(),
+        );
         metrics.register_gauge("larder_streams", "Open notification streams", move || {
             streams.used(Resource::Streams)
         });
@@ -190,8 +195,12 @@ impl Endpoint {
             "Bytes of large responses that wait for their clients",
             move || waiting.total(),
         );
-        let request_log =
-            RequestLog::new(settings.clone(), gateway.clone(), metrics.events().clone(), &drain);
+        let request_log = RequestLog::new(
+            settings.clone(),
+            gateway.clone(),
+            metrics.events().clone(),
+            &drain,
+        );
         Self(Arc::new(Inner {
             gateway,
             drain,
@@ -220,6 +229,8 @@ impl Endpoint {
     pub fn reload(&self, config: Config) {
         let (_, settings) = Settings::split(config);
         self.0.settings.store(Arc::new(settings));
-        self.0.waiting_bytes.set_team_count(self.0.gateway.team_count());
+        self.0
+            .waiting_bytes
+            .set_team_count(self.0.gateway.team_count());
     }
 }

@@ -62,7 +62,12 @@ pub(super) struct ListenSubscription {
 
 impl ListenSubscription {
     /// Starts watching the resources that the caller can read, and omits the others.
-    pub(super) async fn begin(endpoint: &Endpoint, id: Id, filter: ListenFilter, mut call: Call) -> Self {
+    pub(super) async fn begin(
+        endpoint: &Endpoint,
+        id: Id,
+        filter: ListenFilter,
+        mut call: Call,
+    ) -> Self {
         call.request_id = Some(id.shared());
         // The span covers only the start: the subscription lasts as long as the client listens.
         let span = endpoint.0.telemetry.start_request(&mut call, LISTEN_METHOD);
@@ -70,7 +75,11 @@ impl ListenSubscription {
         let gateway = &endpoint.0.gateway;
         let watch = gateway.watch(call.caller.as_ref().unwrap_or(&endpoint.0.fixed.caller));
         watch.watch_lists(filter.lists);
-        let uris: Vec<Uri> = filter.uris.iter().filter_map(|uri| Uri::parse(uri).ok()).collect();
+        let uris: Vec<Uri> = filter
+            .uris
+            .iter()
+            .filter_map(|uri| Uri::parse(uri).ok())
+            .collect();
         let readable = stream::iter(uris)
             .map(|uri| {
                 let (gateway, call) = (gateway.clone(), call.clone());
@@ -78,11 +87,23 @@ impl ListenSubscription {
             })
             .buffered(MAX_CONCURRENT_CHECKS);
         let uris: Vec<Uri> = readable.filter_map(std::future::ready).collect().await;
-        let uris: Vec<Uri> = uris.into_iter().filter(|uri| watch.add(uri.clone())).collect();
+        let uris: Vec<Uri> = uris
+            .into_iter()
+            .filter(|uri| watch.add(uri.clone()))
+            .collect();
         endpoint.settled(&watch, &uris).await;
-        endpoint.0.metrics.server().request("listen", ProtocolEra::Modern);
+        endpoint
+            .0
+            .metrics
+            .server()
+            .request("listen", ProtocolEra::Modern);
         span.into_iter().for_each(|span| span.end(None));
-        Self { id, watch, lists: filter.lists, uris }
+        Self {
+            id,
+            watch,
+            lists: filter.lists,
+            uris,
+        }
     }
 
     /// The first message, which lists the accepted notifications.
@@ -91,15 +112,24 @@ impl ListenSubscription {
             o.text("jsonrpc", "2.0");
             o.text("method", "notifications/subscriptions/acknowledged");
             o.object("params", |o| {
-                o.object("_meta", |o| o.json("io.modelcontextprotocol/subscriptionId", self.id.json()));
+                o.object("_meta", |o| {
+                    o.json("io.modelcontextprotocol/subscriptionId", self.id.json())
+                });
                 o.object("notifications", |o| {
-                    let Lists { resources, tools, prompts } = self.lists;
+                    let Lists {
+                        resources,
+                        tools,
+                        prompts,
+                    } = self.lists;
                     let lists = [
                         ("resourcesListChanged", resources),
                         ("toolsListChanged", tools),
                         ("promptsListChanged", prompts),
                     ];
-                    lists.into_iter().filter(|(_, on)| *on).for_each(|(key, on)| o.flag(key, on));
+                    lists
+                        .into_iter()
+                        .filter(|(_, on)| *on)
+                        .for_each(|(key, on)| o.flag(key, on));
                     if !self.uris.is_empty() {
                         o.texts("resourceSubscriptions", self.uris.iter().map(Uri::as_str));
                     }
@@ -110,12 +140,21 @@ impl ListenSubscription {
 
     /// Waits for the next notifications. Cancel-safe.
     pub(super) async fn next(&self) -> Vec<Vec<u8>> {
-        self.watch.next().await.iter().map(|change| notification(change, Some(&self.id))).collect()
+        self.watch
+            .next()
+            .await
+            .iter()
+            .map(|change| notification(change, Some(&self.id)))
+            .collect()
     }
 
     /// Returns the notifications that are pending.
     pub(super) fn take(&self) -> Vec<Vec<u8>> {
-        self.watch.take().iter().map(|change| notification(change, Some(&self.id))).collect()
+        self.watch
+            .take()
+            .iter()
+            .map(|change| notification(change, Some(&self.id)))
+            .collect()
     }
 
     pub(super) fn id(&self) -> &Id {
@@ -146,7 +185,9 @@ pub(super) fn notification(change: &Change, subscription_id: Option<&Id>) -> Vec
         }
         o.object("params", |o| {
             if let Some(id) = subscription_id {
-                o.object("_meta", |o| o.json("io.modelcontextprotocol/subscriptionId", id.json()));
+                o.object("_meta", |o| {
+                    o.json("io.modelcontextprotocol/subscriptionId", id.json())
+                });
             }
             o.optional_text("uri", uri);
         });
@@ -171,18 +212,23 @@ mod tests {
 
     #[test]
     fn reads_the_supported_filters() {
-        let text =
-            r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:1","x:2","x:1"]}}"#;
+        let text = r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:1","x:2","x:1"]}}"#;
         assert_eq!(
             filter(text),
             Ok(ListenFilter {
-                lists: Lists { tools: true, ..Lists::default() },
+                lists: Lists {
+                    tools: true,
+                    ..Lists::default()
+                },
                 uris: vec!["x:1".into(), "x:2".into()]
             })
         );
         assert_eq!(
             filter(r#"{"notifications":{}}"#),
-            Ok(ListenFilter { lists: Lists::default(), uris: vec![] })
+            Ok(ListenFilter {
+                lists: Lists::default(),
+                uris: vec![]
+            })
         );
         for bad in [
             "{}",
@@ -191,7 +237,11 @@ mod tests {
             r#"{"notifications":{"resourcesListChanged":1}}"#,
             r#"{"notifications":{"resourceSubscriptions":"x:1"}}"#,
         ] {
-            assert_eq!(filter(bad).map_err(|rpc_error| rpc_error.code), Err(INVALID_PARAMS), "{bad}");
+            assert_eq!(
+                filter(bad).map_err(|rpc_error| rpc_error.code),
+                Err(INVALID_PARAMS),
+                "{bad}"
+            );
         }
     }
 
@@ -199,9 +249,13 @@ mod tests {
     fn notifications_carry_the_subscription_id() {
         let id = Id::read(RawJson::read("\"l\"").unwrap()).unwrap();
         let updated = Change::Updated(Uri::parse("x:1").unwrap());
-        let all =
-            [(&Change::List, None), (&updated, None), (&Change::List, Some(&id)), (&updated, Some(&id))]
-                .map(|(change, id)| String::from_utf8(notification(change, id)).unwrap());
+        let all = [
+            (&Change::List, None),
+            (&updated, None),
+            (&Change::List, Some(&id)),
+            (&updated, Some(&id)),
+        ]
+        .map(|(change, id)| String::from_utf8(notification(change, id)).unwrap());
         expect![[r#"
             {"jsonrpc":"2.0","method":"notifications/resources/list_changed"}
             {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x:1"}}

@@ -102,9 +102,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, RpcError> {
     let items = RawJson::items(text, MAX_BATCH).map_err(|fault| not_json(&fault.to_string()))?;
     match items.len() {
         0 => Err(RpcError::bad_request(INVALID_REQUEST, "the batch is empty")),
-        1..=MAX_BATCH => {
-            Ok(Incoming::Batch(items.iter().map(|item| read_message(item.get())).collect::<Result<_, _>>()?))
-        }
+        1..=MAX_BATCH => Ok(Incoming::Batch(
+            items
+                .iter()
+                .map(|item| read_message(item.get()))
+                .collect::<Result<_, _>>()?,
+        )),
         _ => Err(RpcError::bad_request(
             INVALID_REQUEST,
             format!("the batch has more than {MAX_BATCH} messages"),
@@ -146,7 +149,15 @@ fn read_valid_request(text: &str) -> Option<Request<'_>> {
     }
     let id = Id::read(envelope.raw("id")?)?;
     let method = envelope.raw("method")?.string()?;
-    Some(Request { id, method, params: Params { fields, meta, error: None } })
+    Some(Request {
+        id,
+        method,
+        params: Params {
+            fields,
+            meta,
+            error: None,
+        },
+    })
 }
 
 fn envelope_to_message<'a>(envelope: &Fields<'a>, id: Option<Id>) -> Message<'a> {
@@ -154,7 +165,10 @@ fn envelope_to_message<'a>(envelope: &Fields<'a>, id: Option<Id>) -> Message<'a>
         return malformed(id, "`jsonrpc` must be \"2.0\"");
     }
     let Some(method) = envelope.raw("method") else {
-        let outcome = envelope.raw("result").map(Ok).or_else(|| envelope.raw("error").map(Err));
+        let outcome = envelope
+            .raw("result")
+            .map(Ok)
+            .or_else(|| envelope.raw("error").map(Err));
         return match outcome {
             Some(outcome) => Message::Response(Response { id, outcome }),
             None => malformed(id, "`method` is missing"),
@@ -172,19 +186,30 @@ fn envelope_to_message<'a>(envelope: &Fields<'a>, id: Option<Id>) -> Message<'a>
 
 impl<'a> Params<'a> {
     fn read(json: Option<RawJson<'a>>) -> Self {
-        Self::try_read(json).unwrap_or_else(|error| Self { error: Some(error), ..Self::default() })
+        Self::try_read(json).unwrap_or_else(|error| Self {
+            error: Some(error),
+            ..Self::default()
+        })
     }
 
     fn try_read(json: Option<RawJson<'a>>) -> Result<Self, BadFields> {
-        let fields = json.map_or_else(|| Ok(Fields::default()), |json| Fields::of(json, "params"))?;
+        let fields =
+            json.map_or_else(|| Ok(Fields::default()), |json| Fields::of(json, "params"))?;
         let meta = fields.raw("_meta");
         let meta = meta.map_or_else(|| Ok(Fields::default()), |json| Fields::of(json, "_meta"))?;
-        Ok(Self { fields, meta, error: None })
+        Ok(Self {
+            fields,
+            meta,
+            error: None,
+        })
     }
 }
 
 fn malformed<'a>(id: Option<Id>, why: impl Into<Cow<'static, str>>) -> Message<'a> {
-    Message::Malformed { id, rpc_error: RpcError::bad_request(INVALID_REQUEST, why) }
+    Message::Malformed {
+        id,
+        rpc_error: RpcError::bad_request(INVALID_REQUEST, why),
+    }
 }
 
 fn not_json(why: &str) -> RpcError {

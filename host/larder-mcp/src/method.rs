@@ -238,18 +238,31 @@ pub(super) struct ParsedRequest {
 }
 
 impl ParsedRequest {
-    pub(super) fn read(request: &Request<'_>, method: Method, mut call: Call) -> Result<Self, RpcError> {
+    pub(super) fn read(
+        request: &Request<'_>,
+        method: Method,
+        mut call: Call,
+    ) -> Result<Self, RpcError> {
         let operation = Operation::read(method, &request.params)?;
         let (messages, sender) = CallMessages::new(&request.params.meta)?;
         call.progress = sender;
         call.request_id = Some(request.id.shared());
-        Ok(Self { id: request.id.clone(), operation, call: Arc::new(call), messages })
+        Ok(Self {
+            id: request.id.clone(),
+            operation,
+            call: Arc::new(call),
+            messages,
+        })
     }
 }
 
 impl ParsedRequest {
     /// Adds the client's side of a call of a tool or a prompt.
-    pub(super) fn with_client(mut self, peer: &mut Peer, meta: &Fields<'_>) -> Result<Self, RpcError> {
+    pub(super) fn with_client(
+        mut self,
+        peer: &mut Peer,
+        meta: &Fields<'_>,
+    ) -> Result<Self, RpcError> {
         let interaction = match peer {
             _ if !self.operation.method().is_interactive() => return Ok(self),
             Peer::Modern => {
@@ -275,7 +288,9 @@ impl ParsedRequest {
     /// Takes the trace context from the headers if the request's metadata has none.
     pub(super) fn with_trace_headers(mut self, headers: &HeaderMap) -> Self {
         // The `Arc` has not been cloned yet, so this succeeds.
-        Arc::get_mut(&mut self.call).into_iter().for_each(|call| add_trace_headers(call, headers));
+        Arc::get_mut(&mut self.call)
+            .into_iter()
+            .for_each(|call| add_trace_headers(call, headers));
         self
     }
 }
@@ -291,7 +306,11 @@ pub(super) fn add_trace_headers(call: &mut Call, headers: &HeaderMap) {
 
 /// Creates the call of a request: the caller, the metadata and the trace context.
 pub(super) fn new_call(params: &Params<'_>, caller: Caller) -> Result<Call, RpcError> {
-    let size: usize = params.meta.iter().map(|(key, json)| key.len() + json.get().len()).sum();
+    let size: usize = params
+        .meta
+        .iter()
+        .map(|(key, json)| key.len() + json.get().len())
+        .sum();
     if size > MAX_METADATA {
         return Err(RpcError::new(
             INVALID_PARAMS,
@@ -301,10 +320,14 @@ pub(super) fn new_call(params: &Params<'_>, caller: Caller) -> Result<Call, RpcE
     let mut call = Call::from_caller(caller);
     // An invalid trace context is ignored and does not fail the request.
     let text = |key| params.meta.text(key).ok().flatten();
-    call.trace =
-        text("traceparent").and_then(|parent| TraceContext::parse(&parent, text("tracestate").as_deref()));
-    call.only_protocol_metadata = params.meta.iter().all(|(key, _)| NEUTRAL_KEYS.contains(&key));
-    call.metadata = PackedPairs::from_pairs(params.meta.iter().map(|(key, json)| (key, json.get())));
+    call.trace = text("traceparent")
+        .and_then(|parent| TraceContext::parse(&parent, text("tracestate").as_deref()));
+    call.only_protocol_metadata = params
+        .meta
+        .iter()
+        .all(|(key, _)| NEUTRAL_KEYS.contains(&key));
+    call.metadata =
+        PackedPairs::from_pairs(params.meta.iter().map(|(key, json)| (key, json.get())));
     Ok(call)
 }
 
@@ -336,7 +359,9 @@ impl Operation {
     /// Returns the URI that the operation is about, if it is about one.
     pub(super) fn uri(&self) -> Option<&str> {
         match self {
-            Self::Read { uri, .. } | Self::Get { uri, .. } | Self::Subscribe { uri } => Some(uri.as_str()),
+            Self::Read { uri, .. } | Self::Get { uri, .. } | Self::Subscribe { uri } => {
+                Some(uri.as_str())
+            }
             Self::Unsubscribe { uri } => Some(uri),
             Self::InvalidUri { invalid, .. } => Some(&invalid.text),
             _ => None,
@@ -354,13 +379,22 @@ impl Operation {
         let uri = || uri_text().map(InvalidUri::parse);
         let uris = || match fields.texts("uris", MAX_URIS)? {
             uris if uris.len() <= MAX_URIS => Ok(uris),
-            _ => Err(RpcError::new(INVALID_PARAMS, format!("`uris` has more than {MAX_URIS} URIs"))),
+            _ => Err(RpcError::new(
+                INVALID_PARAMS,
+                format!("`uris` has more than {MAX_URIS} URIs"),
+            )),
         };
         Ok(match method {
             Method::Discover => Self::Discover,
             Method::Ping => Self::Ping,
-            Method::List => Self::List { cursor: cursor()?, filter: filter()? },
-            Method::Templates => Self::Templates { cursor: cursor()?, filter: filter()? },
+            Method::List => Self::List {
+                cursor: cursor()?,
+                filter: filter()?,
+            },
+            Method::Templates => Self::Templates {
+                cursor: cursor()?,
+                filter: filter()?,
+            },
             Method::Read => {
                 let (uri, known_version) = (uri()?, params.meta.text(VERSION_KEY)?.map(Into::into));
                 Self::with_uri(method, uri, |uri| Self::Read { uri, known_version })
@@ -371,17 +405,23 @@ impl Operation {
             Method::Prompts => Self::Prompts { cursor: cursor()? },
             Method::GetPrompt => Self::GetPrompt(Box::new(parameters::prompt_call(fields)?)),
             Method::SetLogLevel => Self::SetLogLevel(parse_level(&fields.required_text("level")?)?),
-            Method::Search => {
-                Self::Search { query: Box::new(parameters::search(fields)?), cursor: cursor()? }
-            }
+            Method::Search => Self::Search {
+                query: Box::new(parameters::search(fields)?),
+                cursor: cursor()?,
+            },
             Method::Subscribe => Self::with_uri(method, uri()?, |uri| Self::Subscribe { uri }),
-            Method::Unsubscribe => Self::Unsubscribe { uri: uri_text()?.into_owned() },
+            Method::Unsubscribe => Self::Unsubscribe {
+                uri: uri_text()?.into_owned(),
+            },
             Method::Get => {
                 let (uri, known_version) = (uri()?, fields.text("version")?.map(Into::into));
                 Self::with_uri(method, uri, |uri| Self::Get { uri, known_version })
             }
             Method::SubscribeAll => {
-                let uris = uris()?.into_iter().map(|text| InvalidUri::parse(text.into())).collect();
+                let uris = uris()?
+                    .into_iter()
+                    .map(|text| InvalidUri::parse(text.into()))
+                    .collect();
                 Self::with_uri(method, uris, |uris| Self::SubscribeAll { uris })
             }
             Method::UnsubscribeAll => Self::UnsubscribeAll { uris: uris()? },

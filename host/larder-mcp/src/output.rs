@@ -39,30 +39,43 @@ impl Written {
 impl Output {
     /// Creates a buffer that is not charged.
     pub(super) fn with_capacity(capacity: usize) -> Self {
-        Self { bytes: Vec::with_capacity(capacity), ..Self::default() }
+        Self {
+            bytes: Vec::with_capacity(capacity),
+            ..Self::default()
+        }
     }
 
     /// Creates a buffer that is as large as the charge for it.
     pub(super) fn charged(charge: Box<MemoryCharge>) -> Self {
         let capacity = usize::try_from(charge.bytes()).unwrap_or(usize::MAX);
-        Self { charge: Some(charge), ..Self::with_capacity(capacity) }
+        Self {
+            charge: Some(charge),
+            ..Self::with_capacity(capacity)
+        }
     }
 
     /// Leaves places for the large ones of these contents.
     pub(super) fn with_places_for(self, held: &Arc<HeldContents>) -> Self {
-        Self { places: Some(Box::new(Places::new(held.clone()))), ..self }
+        Self {
+            places: Some(Box::new(Places::new(held.clone()))),
+            ..self
+        }
     }
 
     /// Leaves a place for a body here, within a string. Returns false if it has to be written instead.
     pub(super) fn leave_place(&mut self, body: &Body) -> bool {
         let at = self.bytes.len();
-        self.places.as_mut().is_some_and(|places| places.add(at, body))
+        self.places
+            .as_mut()
+            .is_some_and(|places| places.add(at, body))
     }
 
     /// Leaves a place for what belongs at a place of other JSON. `is_text` says that the other JSON is a text in this one.
     pub(super) fn leave_place_again(&mut self, place: &Place, is_text: bool) {
         let at = self.bytes.len();
-        self.places.iter_mut().for_each(|places| places.add_again(at, place, is_text));
+        self.places
+            .iter_mut()
+            .for_each(|places| places.add_again(at, place, is_text));
     }
 
     /// Extends the buffer to `len` bytes for a text that may need escapes. If it has to be charged for that, it is
@@ -75,7 +88,8 @@ impl Output {
         let exact = exact();
         // Many texts that are a little larger than expected must not each move the whole buffer.
         let ahead = self.bytes.capacity() / 2 * 3;
-        let is_larger = exact <= self.bytes.capacity() || self.grow(ahead.max(exact)) || self.grow(exact);
+        let is_larger =
+            exact <= self.bytes.capacity() || self.grow(ahead.max(exact)) || self.grow(exact);
         if is_larger {
             self.bytes.resize(exact, 0);
         }
@@ -84,7 +98,9 @@ impl Output {
 
     /// Moves the buffer to a larger one. Both are charged meanwhile.
     fn grow(&mut self, capacity: usize) -> bool {
-        let Some(charge) = &mut self.charge else { return true };
+        let Some(charge) = &mut self.charge else {
+            return true;
+        };
         match charge.grow_again(capacity as u64) {
             Ok(()) => {
                 self.refused = None;
@@ -105,8 +121,20 @@ impl Output {
             let more = (self.bytes.capacity() as u64).saturating_sub(charge.bytes());
             self.refused = self.refused.or(charge.grow_again(more).err());
         }
-        let Self { bytes, charge, refused, places } = self;
-        refused.map_or(Ok(Written { bytes, charge, places }), Err)
+        let Self {
+            bytes,
+            charge,
+            refused,
+            places,
+        } = self;
+        refused.map_or(
+            Ok(Written {
+                bytes,
+                charge,
+                places,
+            }),
+            Err,
+        )
     }
 }
 
@@ -133,7 +161,9 @@ mod tests {
 
     fn output(budget: &MemoryBudget, bytes: u64) -> Output {
         let team = budget.team(&TeamName::default_team());
-        Output::charged(Box::new(team.charge(MemoryUse::Responses, None, bytes).unwrap()))
+        Output::charged(Box::new(
+            team.charge(MemoryUse::Responses, None, bytes).unwrap(),
+        ))
     }
 
     #[test]
@@ -145,7 +175,10 @@ mod tests {
         write_text(&mut out, "end");
         let Written { bytes, charge, .. } = out.finish().unwrap();
         assert_eq!(bytes.len(), 6 * text.len() + 7);
-        assert_eq!((budget.used(), charge.unwrap().bytes()), (bytes.capacity() as u64, budget.used()));
+        assert_eq!(
+            (budget.used(), charge.unwrap().bytes()),
+            (bytes.capacity() as u64, budget.used())
+        );
         assert!(bytes.capacity() < bytes.len() + 1_000);
     }
 

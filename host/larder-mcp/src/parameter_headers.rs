@@ -9,15 +9,30 @@ use super::rpc_error::{HEADER_MISMATCH, RpcError};
 use larder_core::catalog::OfferedTool;
 
 /// Checks the headers of a call.
-pub(super) fn check(tool: &OfferedTool, arguments: &Value, headers: &HeaderMap) -> Result<(), RpcError> {
+pub(super) fn check(
+    tool: &OfferedTool,
+    arguments: &Value,
+    headers: &HeaderMap,
+) -> Result<(), RpcError> {
     tool.header_parameters.iter().try_for_each(|parameter| {
         let mut header = SingleHeader::default();
-        headers.get_all(&parameter.header).iter().for_each(|value| header.add(value));
-        check_one(&parameter.header, header.text(&parameter.header)?, parameter.value(arguments))
+        headers
+            .get_all(&parameter.header)
+            .iter()
+            .for_each(|value| header.add(value));
+        check_one(
+            &parameter.header,
+            header.text(&parameter.header)?,
+            parameter.value(arguments),
+        )
     })
 }
 
-fn check_one(name: &HeaderName, header: Option<&str>, argument: Option<&Value>) -> Result<(), RpcError> {
+fn check_one(
+    name: &HeaderName,
+    header: Option<&str>,
+    argument: Option<&Value>,
+) -> Result<(), RpcError> {
     match (header, argument) {
         (None, None) => Ok(()),
         (Some(_), None) => Err(RpcError::bad_request(
@@ -37,14 +52,18 @@ fn agrees(header: &str, value: &Value) -> bool {
     match value {
         Value::Number(number) => match (header.parse::<i64>(), number.as_i64()) {
             (Ok(header), Some(number)) => header == number,
-            _ => header.parse::<f64>().is_ok_and(|header| Some(header) == number.as_f64()),
+            _ => header
+                .parse::<f64>()
+                .is_ok_and(|header| Some(header) == number.as_f64()),
         },
         value => header == text(value),
     }
 }
 
 fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -58,7 +77,11 @@ mod tests {
         let name = HeaderName::from_static("mcp-param-a");
         let check = |header: Option<&str>, value: Value, expected: bool| {
             let value = Some(&value).filter(|value| !value.is_null());
-            assert_eq!(check_one(&name, header, value).is_ok(), expected, "{header:?} {value:?}");
+            assert_eq!(
+                check_one(&name, header, value).is_ok(),
+                expected,
+                "{header:?} {value:?}"
+            );
         };
         check(None, Value::Null, true);
         check(Some("x"), Value::Null, false);
@@ -70,7 +93,11 @@ mod tests {
         check(Some("42"), json!(42), true);
         check(Some("42.0"), json!(42), true);
         check(Some("43"), json!(42), false);
-        check(Some("9007199254740993"), json!(9_007_199_254_740_992_i64), false);
+        check(
+            Some("9007199254740993"),
+            json!(9_007_199_254_740_992_i64),
+            false,
+        );
         check(Some("true"), json!(true), true);
         check(Some("True"), json!(true), false);
     }

@@ -60,11 +60,17 @@ impl Encoding {
 pub(super) fn parts(mut json: Bytes, places: Vec<Place>) -> VecDeque<Part> {
     let (mut parts, mut done) = (VecDeque::with_capacity(2 * places.len() + 1), 0);
     for Place { at, raw, encoding } in places {
-        parts.push_back(Part { raw: json.split_to(at - done), encoding: Encoding::Json });
+        parts.push_back(Part {
+            raw: json.split_to(at - done),
+            encoding: Encoding::Json,
+        });
         parts.push_back(Part { raw, encoding });
         done = at;
     }
-    parts.push_back(Part { raw: json, encoding: Encoding::Json });
+    parts.push_back(Part {
+        raw: json,
+        encoding: Encoding::Json,
+    });
     parts
 }
 
@@ -91,7 +97,14 @@ mod tests {
     }
 
     fn string(raw: &[u8], encoding: Encoding) -> VecDeque<Part> {
-        parts(Bytes::from_static(b"\"\""), vec![Place { at: 1, raw: raw.to_vec().into(), encoding }])
+        parts(
+            Bytes::from_static(b"\"\""),
+            vec![Place {
+                at: 1,
+                raw: raw.to_vec().into(),
+                encoding,
+            }],
+        )
     }
 
     fn check_text(text: &str, piece: usize) {
@@ -105,7 +118,13 @@ mod tests {
     #[test]
     fn texts_are_encoded_in_pieces_like_at_once() {
         let all: String = (0..=0x2fff).filter_map(char::from_u32).collect();
-        for text in ["", "a", &all, &"\u{1}".repeat(3 * STEP), &"ü\"\\\n".repeat(2 * STEP)] {
+        for text in [
+            "",
+            "a",
+            &all,
+            &"\u{1}".repeat(3 * STEP),
+            &"ü\"\\\n".repeat(2 * STEP),
+        ] {
             for piece in [1, 4 << 10, 256 << 10] {
                 check_text(text, piece);
             }

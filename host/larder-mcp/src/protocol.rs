@@ -50,14 +50,21 @@ impl RequestContext<'_> {
     pub(super) fn new_call(&self, params: &Params<'_>) -> Result<Call, RpcError> {
         let mut call = method::new_call(params, self.caller.clone())?;
         let (token, request_details) = (self.token.cloned(), self.details.cloned());
-        call.origin = Origin { peer: self.peer, token, operator: None, request_details };
+        call.origin = Origin {
+            peer: self.peer,
+            token,
+            operator: None,
+            request_details,
+        };
         Ok(call)
     }
 
     /// Handles a notification. Only cancellations have an effect.
     pub(super) fn handle_notification(&self, notification: &Notification<'_>) {
         if notification.method == "notifications/cancelled" {
-            self.in_flight.into_iter().for_each(|requests| requests.cancel(&notification.params));
+            self.in_flight
+                .into_iter()
+                .for_each(|requests| requests.cancel(&notification.params));
         }
     }
 }

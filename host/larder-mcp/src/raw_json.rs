@@ -115,7 +115,10 @@ mod tests {
     #[test]
     fn borrows_strings_without_escapes() {
         let string = |text| RawJson::read(text).unwrap().string();
-        assert!(matches!(string(r#" "plain ü" "#), Some(Cow::Borrowed("plain ü"))));
+        assert!(matches!(
+            string(r#" "plain ü" "#),
+            Some(Cow::Borrowed("plain ü"))
+        ));
         assert_eq!(string(r#""\u0061\"""#).as_deref(), Some("a\""));
         assert_eq!(string(r#""\ud800""#), None);
         assert_eq!(string("7"), None);

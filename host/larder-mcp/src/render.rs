@@ -6,7 +6,9 @@ pub(super) mod resource_tools;
 use serde_json::value::RawValue;
 
 use super::json_writer::{Object, object};
-use larder_model::resource::{Body, Content, Details, Entry, Icon, Metadata, Role, Template, Theme};
+use larder_model::resource::{
+    Body, Content, Details, Entry, Icon, Metadata, Role, Template, Theme,
+};
 
 pub(super) const VERSION_KEY: &str = "dev.larder/version";
 pub(super) const KIND_KEY: &str = "dev.larder/kind";
@@ -15,25 +17,44 @@ pub(super) const INCOMPLETE_KEY: &str = "dev.larder/incomplete";
 
 /// Returns an entry of a list as JSON. It is rendered once and then shared by all requests.
 pub(super) fn entry_json(entry: &Entry) -> &[u8] {
-    entry.rendered.get_or_render(|| object(|o| self::entry(o, entry)))
+    entry
+        .rendered
+        .get_or_render(|| object(|o| self::entry(o, entry)))
 }
 
 /// Like [`entry_json`], for a template.
 pub(super) fn template_json(template: &Template) -> &[u8] {
-    template.rendered.get_or_render(|| object(|o| self::template(o, template)))
+    template
+        .rendered
+        .get_or_render(|| object(|o| self::template(o, template)))
 }
 
 pub(super) fn entry(o: &mut Object<'_>, entry: &Entry) {
     o.text("uri", entry.uri.as_str());
-    names(o, &entry.name, entry.title.as_deref(), entry.description.as_deref(), entry.mime_type.as_deref());
-    entry.size.into_iter().for_each(|size| o.integer("size", size));
+    names(
+        o,
+        &entry.name,
+        entry.title.as_deref(),
+        entry.description.as_deref(),
+        entry.mime_type.as_deref(),
+    );
+    entry
+        .size
+        .into_iter()
+        .for_each(|size| o.integer("size", size));
     details(o, &entry.details, entry.version.as_deref());
 }
 
 fn template(o: &mut Object<'_>, template: &Template) {
     o.text("uriTemplate", template.uri_template.as_str());
     let (title, description) = (template.title.as_deref(), template.description.as_deref());
-    names(o, &template.name, title, description, template.mime_type.as_deref());
+    names(
+        o,
+        &template.name,
+        title,
+        description,
+        template.mime_type.as_deref(),
+    );
     details(o, &template.details, None);
 }
 
@@ -69,7 +90,11 @@ fn details(o: &mut Object<'_>, details: &Details, version: Option<&str>) {
         o.objects("icons", &details.icons, icon);
     }
     annotations(o, details);
-    meta(o, &details.metadata, &[(KIND_KEY, details.kind.as_deref()), (VERSION_KEY, version)]);
+    meta(
+        o,
+        &details.metadata,
+        &[(KIND_KEY, details.kind.as_deref()), (VERSION_KEY, version)],
+    );
 }
 
 fn icon(o: &mut Object<'_>, icon: &Icon) {
@@ -86,22 +111,32 @@ fn icon(o: &mut Object<'_>, icon: &Icon) {
 }
 
 fn annotations(o: &mut Object<'_>, details: &Details) {
-    let priority = details.priority.filter(|priority| (0.0..=1.0).contains(priority));
+    let priority = details
+        .priority
+        .filter(|priority| (0.0..=1.0).contains(priority));
     if details.audience.is_empty() && priority.is_none() && details.last_modified.is_none() {
         return;
     }
     o.object("annotations", |o| {
         if !details.audience.is_empty() {
-            o.texts("audience", details.audience.iter().map(|role| role_name(*role)));
+            o.texts(
+                "audience",
+                details.audience.iter().map(|role| role_name(*role)),
+            );
         }
-        priority.into_iter().for_each(|priority| o.number("priority", priority));
+        priority
+            .into_iter()
+            .for_each(|priority| o.number("priority", priority));
         o.optional_text("lastModified", details.last_modified.as_deref());
     });
 }
 
 /// Writes the metadata of a provider into `_meta` of a result.
 pub(super) fn write_provider_metadata(o: &mut Object<'_>, metadata: &[(String, Box<RawValue>)]) {
-    metadata.iter().filter(|(key, _)| !is_reserved(key)).for_each(|(key, json)| o.raw(key, json));
+    metadata
+        .iter()
+        .filter(|(key, _)| !is_reserved(key))
+        .for_each(|(key, json)| o.raw(key, json));
 }
 
 fn is_reserved(key: &str) -> bool {
@@ -123,7 +158,9 @@ fn meta(o: &mut Object<'_>, metadata: &Metadata, server_keys: &[(&'static str, O
         return;
     }
     o.object("_meta", |o| {
-        server_keys.iter().for_each(|(key, value)| o.optional_text(key, *value));
+        server_keys
+            .iter()
+            .for_each(|(key, value)| o.optional_text(key, *value));
         provider_keys().for_each(|(key, json)| o.raw(key, json));
     });
 }
@@ -154,8 +191,14 @@ mod tests {
                 theme: Some(Theme::Dark),
             }],
             metadata: vec![
-                ("dev.larder/version".into(), serde_json::from_str("\"forged\"").unwrap()),
-                ("com.example/a".into(), serde_json::from_str("{\"b\":1}").unwrap()),
+                (
+                    "dev.larder/version".into(),
+                    serde_json::from_str("\"forged\"").unwrap(),
+                ),
+                (
+                    "com.example/a".into(),
+                    serde_json::from_str("{\"b\":1}").unwrap(),
+                ),
             ],
         }
     }
@@ -173,7 +216,10 @@ mod tests {
             details: Details::default(),
             rendered: Rendered::default(),
         };
-        check(|o| entry(o, &plain), expect![[r#"{"uri":"x:1","name":"one"}"#]]);
+        check(
+            |o| entry(o, &plain),
+            expect![[r#"{"uri":"x:1","name":"one"}"#]],
+        );
         plain = Entry {
             title: Some("O".into()),
             size: Some(3),
@@ -207,11 +253,19 @@ mod tests {
             expect![[r#"{"uriTemplate":"x:{y}","name":"t","description":"d","mimeType":"a/b"}"#]],
         );
         let uri = Uri::parse("x:1").unwrap();
-        let piece = |body| Content { uri: uri.clone(), mime_type: None, body, metadata: vec![] };
+        let piece = |body| Content {
+            uri: uri.clone(),
+            mime_type: None,
+            body,
+            metadata: vec![],
+        };
         check(
             |o| content(o, &piece(Body::Text("ü\u{1}".into()))),
             expect![[r#"{"uri":"x:1","text":"ü\u0001"}"#]],
         );
-        check(|o| content(o, &piece(Body::Blob(vec![255]))), expect![[r#"{"uri":"x:1","blob":"/w=="}"#]]);
+        check(
+            |o| content(o, &piece(Body::Blob(vec![255]))),
+            expect![[r#"{"uri":"x:1","blob":"/w=="}"#]],
+        );
     }
 }

@@ -90,8 +90,18 @@ pub(super) struct EarlierEvents {
 
 impl Replay {
     /// Creates the streams of a session. All sessions share the budget for ended streams.
-    pub(super) fn new(ids: EventIds, notifications: Arc<NotificationLog>, budget: Arc<ReplayBudget>) -> Self {
-        Self { ids, earlier: Mutex::default(), notifications, streams: Mutex::default(), budget }
+    pub(super) fn new(
+        ids: EventIds,
+        notifications: Arc<NotificationLog>,
+        budget: Arc<ReplayBudget>,
+    ) -> Self {
+        Self {
+            ids,
+            earlier: Mutex::default(),
+            notifications,
+            streams: Mutex::default(),
+            budget,
+        }
     }
 
     /// Continues a session of an earlier run of the server.
@@ -141,13 +151,19 @@ impl Replay {
 
     /// Whether an event is one of a request's stream.
     pub(super) fn is_request(&self, last: &str) -> bool {
-        self.ids.parse(last).is_some_and(|event| event.stream != NOTIFICATIONS)
+        self.ids
+            .parse(last)
+            .is_some_and(|event| event.stream != NOTIFICATIONS)
     }
 
     /// Opens the stream of a request.
     pub(super) fn open(&self, request: Id, caller: Caller) -> Arc<RequestStream> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        let ended = streams.recent.iter().filter(|stream| stream.has_ended()).count();
+        let ended = streams
+            .recent
+            .iter()
+            .filter(|stream| stream.has_ended())
+            .count();
         let mut surplus = (ended + 1).saturating_sub(MAX_ENDED);
         streams.recent.retain(|stream| {
             let remove = surplus > 0 && stream.has_ended();
@@ -155,7 +171,12 @@ impl Replay {
             !remove
         });
         streams.opened += 1;
-        let stream = Arc::new(RequestStream::new(streams.opened, request, caller, self.budget.clone()));
+        let stream = Arc::new(RequestStream::new(
+            streams.opened,
+            request,
+            caller,
+            self.budget.clone(),
+        ));
         streams.recent.push_back(stream.clone());
         stream
     }
@@ -164,8 +185,15 @@ impl Replay {
     pub(super) fn now(&self) -> ResumePoint {
         let position = self.notifications.now();
         let were_sent = position != LogPosition::default()
-            || self.earlier().as_ref().is_some_and(|earlier| earlier.ids.last > 0);
-        let missed = if were_sent { Missed::Anything } else { Missed::Nothing };
+            || self
+                .earlier()
+                .as_ref()
+                .is_some_and(|earlier| earlier.ids.last > 0);
+        let missed = if were_sent {
+            Missed::Anything
+        } else {
+            Missed::Nothing
+        };
         ResumePoint::Notifications { position, missed }
     }
 
@@ -178,10 +206,20 @@ impl Replay {
             return self.resume_other_run(&event);
         }
         if event.stream == NOTIFICATIONS {
-            let position = self.notifications.position(event.number).ok_or_else(unknown)?;
-            return Ok(ResumePoint::Notifications { position, missed: Missed::Nothing });
+            let position = self
+                .notifications
+                .position(event.number)
+                .ok_or_else(unknown)?;
+            return Ok(ResumePoint::Notifications {
+                position,
+                missed: Missed::Nothing,
+            });
         }
-        Ok(ResumePoint::Request(self.reader(event.stream, event.number, caller)?))
+        Ok(ResumePoint::Request(self.reader(
+            event.stream,
+            event.number,
+            caller,
+        )?))
     }
 
     /// Reads the stream of a request after this event.
@@ -195,9 +233,14 @@ impl Replay {
         if stream_number > streams.opened {
             return Err(NoStream::Unknown);
         }
-        let matches =
-            |stream: &&Arc<RequestStream>| stream.number() == stream_number && !stream.is_discarded();
-        let stream = streams.recent.iter().find(matches).ok_or(NoStream::NotKept)?;
+        let matches = |stream: &&Arc<RequestStream>| {
+            stream.number() == stream_number && !stream.is_discarded()
+        };
+        let stream = streams
+            .recent
+            .iter()
+            .find(matches)
+            .ok_or(NoStream::NotKept)?;
         if !stream.belongs_to(caller) {
             return Err(NoStream::Unknown);
         }
@@ -208,7 +251,11 @@ impl Replay {
         let earlier = self.earlier();
         if event.stream != NOTIFICATIONS && (earlier.is_some() || event.replica().is_some()) {
             let (run, EventId { stream, number, .. }) = (event.run.to_owned(), *event);
-            return Ok(ResumePoint::OtherRun(StreamPosition { run, stream, number }));
+            return Ok(ResumePoint::OtherRun(StreamPosition {
+                run,
+                stream,
+                number,
+            }));
         }
         let earlier = earlier.as_ref().ok_or(NoStream::Unknown)?;
         Ok(resume_earlier(earlier, event))
@@ -218,14 +265,22 @@ impl Replay {
 /// Resumes after an event of an earlier run of the server. Notifications of this run follow from the beginning; the
 /// subscriptions were compared with what the client knew after the last stored event.
 fn resume_earlier(earlier: &EarlierEvents, event: &EventId<'_>) -> ResumePoint {
-    let missed = match event.run == earlier.ids.run && event.number.saturating_add(1) >= earlier.ids.oldest {
+    let missed = match event.run == earlier.ids.run
+        && event.number.saturating_add(1) >= earlier.ids.oldest
+    {
         true => {
-            let later = earlier.updated.iter().filter(|(_, number)| **number > event.number);
+            let later = earlier
+                .updated
+                .iter()
+                .filter(|(_, number)| **number > event.number);
             Missed::Updates(later.map(|(uri, _)| uri.clone()).collect())
         }
         false => Missed::Anything,
     };
-    ResumePoint::Notifications { position: LogPosition::default(), missed }
+    ResumePoint::Notifications {
+        position: LogPosition::default(),
+        missed,
+    }
 }
 
 impl From<NoStream> for RpcError {
@@ -254,7 +309,12 @@ mod tests {
     }
 
     fn caller(scope: &str) -> Caller {
-        Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![scope.into()] }
+        Caller {
+            subject: None,
+            issuer: None,
+            teams: Teams::default_team(),
+            scopes: vec![scope.into()],
+        }
     }
 
     fn ids(session: &str) -> EventIds {
@@ -263,10 +323,17 @@ mod tests {
 
     #[test]
     fn resumes_after_events_of_an_earlier_run() {
-        let earlier = EventIds { last: 5, oldest: 3, ..ids("a1") };
+        let earlier = EventIds {
+            last: 5,
+            oldest: 3,
+            ..ids("a1")
+        };
         let updated = HashMap::from([(Uri::parse("x:1").unwrap(), 4)]);
         let replay = Replay::new(earlier.in_run("run-two0"), Arc::default(), Arc::default());
-        let replay = replay.after(EarlierEvents { ids: earlier, updated });
+        let replay = replay.after(EarlierEvents {
+            ids: earlier,
+            updated,
+        });
         for (last, expected) in [
             ("a1run-one0-0-6", "notifications"),
             ("a1run-one0-0-4", "notifications"),
@@ -278,19 +345,33 @@ mod tests {
         ] {
             assert_eq!(find_event(&replay, last), Ok(expected), "{last}");
         }
-        assert!(matches!(replay.now(), ResumePoint::Notifications { missed: Missed::Anything, .. }));
-        assert_eq!(find_event(&replay, "a1run-one0-1-1"), Err("a stream of run-one0".into()));
+        assert!(matches!(
+            replay.now(),
+            ResumePoint::Notifications {
+                missed: Missed::Anything,
+                ..
+            }
+        ));
+        assert_eq!(
+            find_event(&replay, "a1run-one0-1-1"),
+            Err("a stream of run-one0".into())
+        );
         assert!(
-            find_event(&replay, "a1run-two0-0-1").is_err() && find_event(&replay, "b2run-one0-0-3").is_err()
+            find_event(&replay, "a1run-two0-0-1").is_err()
+                && find_event(&replay, "b2run-one0-0-3").is_err()
         );
     }
 
     fn find_event(replay: &Replay, last: &str) -> Result<&'static str, String> {
         match replay.find(last, &caller("read")) {
-            Ok(ResumePoint::Notifications { missed: Missed::Anything, .. }) => Ok("anything"),
-            Ok(ResumePoint::Notifications { missed: Missed::Updates(uris), .. }) if !uris.is_empty() => {
-                Ok("updates")
-            }
+            Ok(ResumePoint::Notifications {
+                missed: Missed::Anything,
+                ..
+            }) => Ok("anything"),
+            Ok(ResumePoint::Notifications {
+                missed: Missed::Updates(uris),
+                ..
+            }) if !uris.is_empty() => Ok("updates"),
             Ok(ResumePoint::Notifications { .. }) => Ok("notifications"),
             Ok(ResumePoint::Request(_)) => Ok("stream"),
             Ok(ResumePoint::OtherRun(position)) => Err(format!("a stream of {}", position.run)),
@@ -305,14 +386,25 @@ mod tests {
             Replay::new(ids("b2"), Arc::default(), Arc::default()),
         );
         for replay in [&replay, &other] {
-            replay.notifications().append(&mut LogPosition::default(), vec![Change::List]);
+            replay
+                .notifications()
+                .append(&mut LogPosition::default(), vec![Change::List]);
         }
         let stream = replay.open(request(), caller("read"));
         stream.push_message(b"progress".to_vec());
-        assert_eq!(find_event(&replay, &replay.notification_event_id(1)), Ok("notifications"));
-        assert_eq!(find_event(&replay, &replay.request_event_id(&stream, 1)), Ok("stream"));
+        assert_eq!(
+            find_event(&replay, &replay.notification_event_id(1)),
+            Ok("notifications")
+        );
+        assert_eq!(
+            find_event(&replay, &replay.request_event_id(&stream, 1)),
+            Ok("stream")
+        );
         let other_scopes = replay.find(&replay.request_event_id(&stream, 1), &caller("less"));
-        assert!(other_scopes.is_err(), "a response is only for the same caller with the same scopes");
+        assert!(
+            other_scopes.is_err(),
+            "a response is only for the same caller with the same scopes"
+        );
         for bad in [
             &other.notification_event_id(1),
             &replay.notification_event_id(2),
@@ -327,7 +419,12 @@ mod tests {
             "1",
             "a10-1",
         ] {
-            assert!(find_event(&replay, bad).unwrap_err().contains("no event of this session"), "{bad}");
+            assert!(
+                find_event(&replay, bad)
+                    .unwrap_err()
+                    .contains("no event of this session"),
+                "{bad}"
+            );
         }
     }
 
@@ -343,10 +440,19 @@ mod tests {
                 stream
             })
             .collect();
-        assert_eq!(find_event(&replay, &replay.request_event_id(&running, 0)), Ok("stream"));
+        assert_eq!(
+            find_event(&replay, &replay.request_event_id(&running, 0)),
+            Ok("stream")
+        );
         let error = find_event(&replay, &replay.request_event_id(&ended[0], 1)).unwrap_err();
         assert!(error.contains("send the request again"), "{error}");
-        assert_eq!(find_event(&replay, &replay.request_event_id(&ended[2 * MAX_ENDED - 1], 1)), Ok("stream"));
+        assert_eq!(
+            find_event(
+                &replay,
+                &replay.request_event_id(&ended[2 * MAX_ENDED - 1], 1)
+            ),
+            Ok("stream")
+        );
         assert!(replay.streams.lock().unwrap().recent.len() <= MAX_ENDED + 1);
     }
 }

@@ -70,10 +70,17 @@ impl RequestLog {
     ) -> Self {
         let refusals = Suppressor::new(drain, move |kind: &RefusalKind, repeats: &Repeats| {
             report_repeats(settings.load().request_log, &gateway, kind, repeats);
-            let text = format!("{} more requests were refused: {}", repeats.times, kind.refusal.label());
+            let text = format!(
+                "{} more requests were refused: {}",
+                repeats.times,
+                kind.refusal.label()
+            );
             let event = Event::new(EventKind::Refusal, text).with("reason", kind.refusal.label());
             let event = event.with("peer", &*repeats.last);
-            events.record(Event { team: kind.team.clone(), ..event });
+            events.record(Event {
+                team: kind.team.clone(),
+                ..event
+            });
         });
         Self { refusals }
     }
@@ -87,7 +94,11 @@ fn report_repeats(mode: RequestLogMode, gateway: &Gateway, kind: &RefusalKind, r
         tracing::info!(target: "larder::request", reason, team, more, last_peer = last, "more requests were refused");
     }
     if kind.refusal.is_denial() {
-        gateway.record_event(&AuditEvent { more: Some(more), team, ..AuditEvent::new("request", reason) });
+        gateway.record_event(&AuditEvent {
+            more: Some(more),
+            team,
+            ..AuditEvent::new("request", reason)
+        });
     }
 }
 
@@ -118,7 +129,11 @@ impl fmt::Display for RequestSource {
 
 impl Endpoint {
     /// Begins the log of a request. Costs nothing unless all requests are logged.
-    pub(super) fn begin_request(&self, client: Option<ClientAddress>, head: &Parts) -> RequestSource {
+    pub(super) fn begin_request(
+        &self,
+        client: Option<ClientAddress>,
+        head: &Parts,
+    ) -> RequestSource {
         let settings = self.0.settings.load();
         let peer = match client {
             Some(client) => settings.trusted_proxies.client(client.ip(), &head.headers),
@@ -126,7 +141,12 @@ impl Endpoint {
         };
         let is_logged = settings.request_log == RequestLogMode::All;
         let details = is_logged.then(|| (Arc::default(), Instant::now()));
-        RequestSource { client, peer, identity: None, details }
+        RequestSource {
+            client,
+            peer,
+            identity: None,
+            details,
+        }
     }
 
     /// Ends the log of a request.
@@ -134,7 +154,11 @@ impl Endpoint {
         let status = response.status();
         self.count_request(source, response);
         if status.is_client_error() || status.is_server_error() {
-            let refusal = response.extensions().get().copied().unwrap_or_else(|| refusal_of(status));
+            let refusal = response
+                .extensions()
+                .get()
+                .copied()
+                .unwrap_or_else(|| refusal_of(status));
             self.report_refusal(refusal, status, source, Some((head, response)));
         } else if let Some((details, began)) = &source.details {
             let provider = details.provider.get().map(tracing::field::display);
@@ -161,7 +185,12 @@ impl Endpoint {
             identity: None,
             details: None,
         };
-        self.report_refusal(Refusal::Connections, StatusCode::SERVICE_UNAVAILABLE, &source, None);
+        self.report_refusal(
+            Refusal::Connections,
+            StatusCode::SERVICE_UNAVAILABLE,
+            &source,
+            None,
+        );
     }
 
     fn report_refusal(
@@ -172,8 +201,16 @@ impl Endpoint {
         exchange: Option<(&Parts, &Response)>,
     ) {
         self.0.metrics.server().refused.inc(refusal);
-        let kind = RefusalKind { refusal, team: source.first_team().cloned() };
-        if self.0.request_log.refusals.is_first(kind, &source.to_string()) {
+        let kind = RefusalKind {
+            refusal,
+            team: source.first_team().cloned(),
+        };
+        if self
+            .0
+            .request_log
+            .refusals
+            .is_first(kind, &source.to_string())
+        {
             self.log_refusal(refusal, status, source, exchange);
             self.audit_refusal(refusal, status, source);
             self.record_refusal(refusal, status, source);
@@ -182,17 +219,29 @@ impl Endpoint {
 
     /// Counts a request of an authenticated caller. The counters of the caller are looked up once for each credential.
     fn count_request(&self, source: &RequestSource, response: &Response) {
-        let Some(identity) = &source.identity else { return };
-        let volume = identity.volume.get_or_init(|| self.0.metrics.callers().of(&identity.caller));
+        let Some(identity) = &source.identity else {
+            return;
+        };
+        let volume = identity
+            .volume
+            .get_or_init(|| self.0.metrics.callers().of(&identity.caller));
         volume.record(bytes(response).unwrap_or_default());
     }
 
     fn record_refusal(&self, refusal: Refusal, status: StatusCode, source: &RequestSource) {
-        let event = Event::new(EventKind::Refusal, format!("a request was refused: {}", refusal.label()));
-        let event = event.with("reason", refusal.label()).with("status", status.as_str());
+        let event = Event::new(
+            EventKind::Refusal,
+            format!("a request was refused: {}", refusal.label()),
+        );
+        let event = event
+            .with("reason", refusal.label())
+            .with("status", status.as_str());
         let event = event.with("subject", source.subject().unwrap_or_default());
         let event = event.with("peer", source.to_string());
-        self.0.metrics.events().record(Event { team: source.first_team().cloned(), ..event });
+        self.0.metrics.events().record(Event {
+            team: source.first_team().cloned(),
+            ..event
+        });
     }
 
     fn log_refusal(
@@ -226,7 +275,10 @@ impl Endpoint {
             self.0.gateway.record_event(&AuditEvent {
                 subject: source.subject(),
                 issuer: source.issuer(),
-                token: source.identity.as_ref().and_then(|identity| identity.token.as_deref()),
+                token: source
+                    .identity
+                    .as_ref()
+                    .and_then(|identity| identity.token.as_deref()),
                 peer: source.peer,
                 team: source.first_team().and_then(TeamName::non_default),
                 status: Some(status.as_u16()),
@@ -238,7 +290,10 @@ impl Endpoint {
 
 /// The method in the protocol if it is known, or else that of HTTP.
 fn method<'a>(source: &'a RequestSource, head: &'a Parts) -> &'a str {
-    let known = source.details.as_ref().and_then(|(details, _)| details.method.get());
+    let known = source
+        .details
+        .as_ref()
+        .and_then(|(details, _)| details.method.get());
     let method = known.map_or(head.method.as_str(), String::as_str);
     &method[..method.floor_char_boundary(MAX_METHOD)]
 }

@@ -26,7 +26,9 @@ pub(super) struct RequestSlot {
 }
 
 enum RequestPermit {
-    Held { _permit: Option<OwnedSemaphorePermit> },
+    Held {
+        _permit: Option<OwnedSemaphorePermit>,
+    },
     Waiting(Arc<Semaphore>),
 }
 
@@ -41,7 +43,11 @@ impl ConcurrencyLimit {
         let permit = match self {
             // A ping needs no permit: it tells the client whether the server is alive.
             Self::Quota if method == Method::Ping => None,
-            Self::Quota => endpoint.0.gateway.request_permit(caller).map_err(RpcError::quota_exceeded)?,
+            Self::Quota => endpoint
+                .0
+                .gateway
+                .request_permit(caller)
+                .map_err(RpcError::quota_exceeded)?,
             // These need no provider, so they do not wait for running requests.
             Self::Connection(_) if method.is_immediate() => None,
             Self::Connection(permits) => return Ok(RequestPermit::Waiting(permits.clone())),
@@ -52,7 +58,11 @@ impl ConcurrencyLimit {
     /// Counts a further request of a batch. The transport has counted the first one.
     pub(super) fn admit(&self, endpoint: &Endpoint, caller: &Caller) -> Result<(), RpcError> {
         match self {
-            Self::Quota => endpoint.0.gateway.admit(caller).map_err(RpcError::quota_exceeded),
+            Self::Quota => endpoint
+                .0
+                .gateway
+                .admit(caller)
+                .map_err(RpcError::quota_exceeded),
             Self::Connection(_) => Ok(()),
         }
     }
@@ -61,7 +71,11 @@ impl ConcurrencyLimit {
 impl RequestSlot {
     /// Creates a slot without a permit.
     pub(super) fn new(limit: ConcurrencyLimit, method: Method) -> Self {
-        Self { permit: RequestPermit::Held { _permit: None }, limit, method }
+        Self {
+            permit: RequestPermit::Held { _permit: None },
+            limit,
+            method,
+        }
     }
 
     /// Takes a permit, or the right to wait for one.
@@ -84,8 +98,15 @@ impl RequestSlot {
     }
 
     /// Takes a permit again, and waits until the request may run.
-    pub(super) async fn acquire_again(&mut self, endpoint: &Endpoint, call: &Call) -> Result<(), RpcError> {
-        self.take(endpoint, call.caller.as_ref().unwrap_or(&endpoint.0.fixed.caller))?;
+    pub(super) async fn acquire_again(
+        &mut self,
+        endpoint: &Endpoint,
+        call: &Call,
+    ) -> Result<(), RpcError> {
+        self.take(
+            endpoint,
+            call.caller.as_ref().unwrap_or(&endpoint.0.fixed.caller),
+        )?;
         self.acquire().await;
         Ok(())
     }

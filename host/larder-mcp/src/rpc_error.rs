@@ -66,7 +66,10 @@ impl RpcError {
 
     /// Names the reason, for the request log and metrics.
     pub(super) fn with_refusal(self, refusal: Refusal) -> Self {
-        Self { refusal: Some(refusal), ..self }
+        Self {
+            refusal: Some(refusal),
+            ..self
+        }
     }
 
     pub(super) fn with_data(mut self, fill: impl FnOnce(&mut Object<'_>)) -> Self {
@@ -75,7 +78,10 @@ impl RpcError {
     }
 
     pub(super) fn unknown_method(method: &str) -> Self {
-        Self::new(METHOD_NOT_FOUND, format!("unknown method `{}`", clip(method, 100)))
+        Self::new(
+            METHOD_NOT_FOUND,
+            format!("unknown method `{}`", clip(method, 100)),
+        )
     }
 
     pub(super) fn subscription_limit_exceeded() -> Self {
@@ -86,7 +92,10 @@ impl RpcError {
     }
 
     pub(super) fn duplicate_id() -> Self {
-        Self::new(INVALID_REQUEST, "a request with this id is in progress: use another id")
+        Self::new(
+            INVALID_REQUEST,
+            "a request with this id is in progress: use another id",
+        )
     }
 
     /// The caller's team has exceeded its quota. The HTTP status is 429.
@@ -94,22 +103,26 @@ impl RpcError {
         let retry = u64::try_from(quota.retry.as_millis()).unwrap_or(u64::MAX);
         let mut rpc_error = Self::new(INTERNAL_ERROR, quota.to_string());
         rpc_error.retry_after = Some(quota.retry.as_secs() + 1);
-        rpc_error.with_status(StatusCode::TOO_MANY_REQUESTS).with_refusal(Refusal::Quota).with_data(|data| {
-            data.text("kind", "quota");
-            data.integer("retryAfterMs", retry);
-        })
+        rpc_error
+            .with_status(StatusCode::TOO_MANY_REQUESTS)
+            .with_refusal(Refusal::Quota)
+            .with_data(|data| {
+                data.text("kind", "quota");
+                data.integer("retryAfterMs", retry);
+            })
     }
 
     /// The server is out of capacity. The HTTP status is 503.
     pub(super) fn overloaded(what: &str) -> Self {
         let mut rpc_error = Self::new(INTERNAL_ERROR, format!("{what}: try again in a second"));
         rpc_error.retry_after = Some(1);
-        rpc_error.with_status(StatusCode::SERVICE_UNAVAILABLE).with_refusal(Refusal::Overloaded).with_data(
-            |data| {
+        rpc_error
+            .with_status(StatusCode::SERVICE_UNAVAILABLE)
+            .with_refusal(Refusal::Overloaded)
+            .with_data(|data| {
                 data.text("kind", "overloaded");
                 data.integer("retryAfterMs", 1_000);
-            },
-        )
+            })
     }
 
     /// Translates an error of the gateway for the client.
@@ -195,7 +208,11 @@ fn gateway_error(error: &Error, is_modern: bool) -> RpcError {
 
 fn provider_failed(provider: &ProviderName, kind: &str, verb: &str, message: &str) -> RpcError {
     let message = clip(message, 1000);
-    RpcError::new(INTERNAL_ERROR, format!("the provider `{provider}` {verb}: {message}")).with_data(|data| {
+    RpcError::new(
+        INTERNAL_ERROR,
+        format!("the provider `{provider}` {verb}: {message}"),
+    )
+    .with_data(|data| {
         data.text("provider", provider.as_str());
         data.text("kind", kind);
     })
@@ -207,7 +224,10 @@ fn retry_later(provider: &ProviderName, kind: &str, words: &str, retry: Duration
     RpcError::new(INTERNAL_ERROR, format!("the provider `{provider}` {words}")).with_data(|data| {
         data.text("provider", provider.as_str());
         data.text("kind", kind);
-        data.integer("retryAfterMs", u64::try_from(retry.as_millis()).unwrap_or(u64::MAX));
+        data.integer(
+            "retryAfterMs",
+            u64::try_from(retry.as_millis()).unwrap_or(u64::MAX),
+        );
     })
 }
 
@@ -237,20 +257,26 @@ impl From<Forbidden<'_>> for RpcError {
         };
         let status = match forbidden {
             Forbidden::NoHost => StatusCode::BAD_REQUEST,
-            Forbidden::Host(_) | Forbidden::RepeatedHost | Forbidden::Origin | Forbidden::RepeatedOrigin => {
-                StatusCode::FORBIDDEN
-            }
+            Forbidden::Host(_)
+            | Forbidden::RepeatedHost
+            | Forbidden::Origin
+            | Forbidden::RepeatedOrigin => StatusCode::FORBIDDEN,
         };
         let why = match forbidden {
             Forbidden::NoHost => "the header `host` is missing".into(),
             Forbidden::Host(host) => {
-                format!("the host `{}` is not allowed: add it to `server.hosts`", clip(host, 100))
+                format!(
+                    "the host `{}` is not allowed: add it to `server.hosts`",
+                    clip(host, 100)
+                )
             }
             Forbidden::RepeatedHost => "the header `host` is repeated".into(),
             Forbidden::RepeatedOrigin => "the header `origin` is repeated".into(),
             Forbidden::Origin => "the origin of the request is not allowed on this server".into(),
         };
-        Self::new(INVALID_REQUEST, why).with_status(status).with_refusal(refusal)
+        Self::new(INVALID_REQUEST, why)
+            .with_status(status)
+            .with_refusal(refusal)
     }
 }
 
@@ -270,8 +296,15 @@ mod tests {
 
     fn check(error: Error, expected: Expect) {
         let show = |r: RpcError| format!("{} {} {}", r.code, r.message, r.data.unwrap_or_default());
-        let (modern, legacy) = (show(gateway_error(&error, true)), show(gateway_error(&error, false)));
-        let both = if modern == legacy { modern } else { format!("{modern}\n{legacy}") };
+        let (modern, legacy) = (
+            show(gateway_error(&error, true)),
+            show(gateway_error(&error, false)),
+        );
+        let both = if modern == legacy {
+            modern
+        } else {
+            format!("{modern}\n{legacy}")
+        };
         expected.assert_eq(&both);
     }
 
@@ -285,25 +318,40 @@ mod tests {
                 -32602 Resource not found {"uri":"x:1"}
                 -32002 Resource not found {"uri":"x:1"}"#]],
         );
-        check(Error::BadCursor, expect!["-32602 unknown cursor: request the first page again "]);
         check(
-            Error::NotModified { uri: "x:1".into(), version: Some("7".into()) },
+            Error::BadCursor,
+            expect!["-32602 unknown cursor: request the first page again "],
+        );
+        check(
+            Error::NotModified {
+                uri: "x:1".into(),
+                version: Some("7".into()),
+            },
             expect![[
                 r#"-31001 not modified: the client has the current version {"uri":"x:1","version":"7"}"#
             ]],
         );
         check(
-            Error::Invalid { provider: provider.clone(), message: message() },
+            Error::Invalid {
+                provider: provider.clone(),
+                message: message(),
+            },
             expect![[r#"-32602 the provider `wiki` refused the request: no "such" page "#]],
         );
         check(
-            Error::Fault { provider: provider.clone(), fault: "it took too long".into() },
+            Error::Fault {
+                provider: provider.clone(),
+                fault: "it took too long".into(),
+            },
             expect![[
                 r#"-32603 the provider `wiki` failed: it took too long {"provider":"wiki","kind":"fault"}"#
             ]],
         );
         check(
-            Error::ResponseTooLarge { provider: provider.clone(), fault: "its response is too large".into() },
+            Error::ResponseTooLarge {
+                provider: provider.clone(),
+                fault: "its response is too large".into(),
+            },
             expect![[
                 r#"-32602 the provider `wiki` failed: its response is too large {"provider":"wiki","kind":"too-large"}"#
             ]],

@@ -36,7 +36,9 @@ impl SealingKey {
     /// Creates a key that exists only in this process.
     pub(super) fn random() -> io::Result<Self> {
         let key = UnboundKey::new(&AES_256_GCM, &random::<KEY_LENGTH>()?);
-        key.map(LessSafeKey::new).map(Self).map_err(|_| io::Error::other("it is not a key"))
+        key.map(LessSafeKey::new)
+            .map(Self)
+            .map_err(|_| io::Error::other("it is not a key"))
     }
 
     fn read(path: &Path) -> Result<Self, Untrusted> {
@@ -45,7 +47,9 @@ impl SealingKey {
             .take(KEY_LENGTH as u64 + 1)
             .read_to_end(&mut bytes)?;
         let key = UnboundKey::new(&AES_256_GCM, &bytes);
-        key.map(LessSafeKey::new).map(Self).map_err(|_| Untrusted::Io(io::Error::other("it is not a key")))
+        key.map(LessSafeKey::new)
+            .map(Self)
+            .map_err(|_| Untrusted::Io(io::Error::other("it is not a key")))
     }
 
     fn create(path: &Path) -> io::Result<()> {
@@ -53,7 +57,9 @@ impl SealingKey {
         let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
         file.write_all(&random::<KEY_LENGTH>()?)?;
         file.as_file().sync_all()?;
-        file.persist_noclobber(path).map(|_: File| ()).map_err(|error| error.error)
+        file.persist_noclobber(path)
+            .map(|_: File| ())
+            .map_err(|error| error.error)
     }
 
     /// Encrypts content for this context, such as the name of a file.
@@ -71,7 +77,10 @@ impl SealingKey {
     pub(super) fn unseal(&self, context: &[u8], mut sealed: Vec<u8>) -> Option<Vec<u8>> {
         let (nonce, content) = sealed.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let content = self.0.open_in_place(nonce, Aad::from(context), content).ok()?;
+        let content = self
+            .0
+            .open_in_place(nonce, Aad::from(context), content)
+            .ok()?;
         Some(content.to_vec())
     }
 }
@@ -90,7 +99,10 @@ impl SealingKeys {
     /// Derives the keys from secrets, which must have as many random bits as the keys. `None` if there is no secret.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"larder cluster");
-        let keys: Arc<[_]> = secrets.into_iter().map(|secret| salt.extract(secret.as_bytes())).collect();
+        let keys: Arc<[_]> = secrets
+            .into_iter()
+            .map(|secret| salt.extract(secret.as_bytes()))
+            .collect();
         (!keys.is_empty()).then_some(Self(keys))
     }
 
@@ -99,7 +111,8 @@ impl SealingKeys {
         let salt = random::<SALT_LENGTH>()?;
         let key = self.0.first().and_then(|key| message_key(key, &salt));
         let sealed = key.and_then(|key| {
-            key.seal_in_place_append_tag(only_nonce(), Aad::from(context), &mut content).ok()
+            key.seal_in_place_append_tag(only_nonce(), Aad::from(context), &mut content)
+                .ok()
         });
         sealed.ok_or_else(|| io::Error::other("it cannot be encrypted"))?;
         Ok([&salt[..], &content].concat())
@@ -111,7 +124,10 @@ impl SealingKeys {
         self.0.iter().find_map(|key| {
             let mut content = sealed.to_vec();
             let key = message_key(key, salt)?;
-            let length = key.open_in_place(only_nonce(), Aad::from(context), &mut content).ok()?.len();
+            let length = key
+                .open_in_place(only_nonce(), Aad::from(context), &mut content)
+                .ok()?
+                .len();
             content.truncate(length);
             Some(content)
         })
@@ -148,13 +164,23 @@ mod tests {
         let key = SealingKey::open(&path).unwrap();
         let sealed = key.seal(b"a", b"secret".to_vec()).unwrap();
         assert!(!sealed.windows(6).any(|part| part == b"secret"));
-        assert_eq!(SealingKey::open(&path).unwrap().unseal(b"a", sealed.clone()).unwrap(), b"secret");
+        assert_eq!(
+            SealingKey::open(&path)
+                .unwrap()
+                .unseal(b"a", sealed.clone())
+                .unwrap(),
+            b"secret"
+        );
         assert_eq!(key.unseal(b"b", sealed.clone()), None, "a renamed file");
         for at in 0..sealed.len() {
             let mut modified = sealed.clone();
             modified[at] ^= 1;
             assert_eq!(key.unseal(b"a", modified), None);
-            assert_eq!(key.unseal(b"a", sealed[..at].to_vec()), None, "a truncated file");
+            assert_eq!(
+                key.unseal(b"a", sealed[..at].to_vec()),
+                None,
+                "a truncated file"
+            );
         }
     }
 
@@ -165,7 +191,10 @@ mod tests {
         let sealed = old.seal(b"a", b"secret".to_vec()).unwrap();
         assert_ne!(sealed, old.seal(b"a", b"secret".to_vec()).unwrap());
         for (keys, opens) in [(&old, true), (&both, true), (&new, false)] {
-            assert_eq!(keys.unseal(b"a", &sealed), opens.then(|| b"secret".to_vec()));
+            assert_eq!(
+                keys.unseal(b"a", &sealed),
+                opens.then(|| b"secret".to_vec())
+            );
         }
         let sealed = both.seal(b"a", b"secret".to_vec()).unwrap();
         assert!(new.unseal(b"a", &sealed).is_some() && old.unseal(b"a", &sealed).is_none());
@@ -173,7 +202,9 @@ mod tests {
         for at in 0..sealed.len() {
             let mut modified = sealed.clone();
             modified[at] ^= 1;
-            assert!(new.unseal(b"a", &modified).is_none() && new.unseal(b"a", &sealed[..at]).is_none());
+            assert!(
+                new.unseal(b"a", &modified).is_none() && new.unseal(b"a", &sealed[..at]).is_none()
+            );
         }
         assert!(SealingKeys::new([]).is_none());
     }
@@ -187,6 +218,9 @@ mod tests {
         assert_eq!(SealingKey::open(&path).unwrap().unseal(b"a", sealed), None);
         std::fs::write(&path, "short").unwrap();
         SealingKey::open(&path).unwrap();
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 }

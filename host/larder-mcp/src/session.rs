@@ -31,9 +31,9 @@ use shared::Shared;
 pub(super) use shared::{RemoteItem, RemoteStream, SessionLink};
 use storage::Storage;
 pub use store::{
-    FileSessionStore, Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SessionKey,
-    SessionOwner, SessionRecord, SessionStore, SharedSessionStore, StoreChange, StoredSession, StoredValue,
-    Unavailable,
+    FileSessionStore, Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError,
+    SessionKey, SessionOwner, SessionRecord, SessionStore, SharedSessionStore, StoreChange,
+    StoredSession, StoredValue, Unavailable,
 };
 
 /// Maximum number of concurrent requests of one session. Requests outlive their connections, so nothing else
@@ -88,9 +88,19 @@ struct Usage {
 
 impl<W> Sessions<W> {
     pub(super) fn new(max_sessions: usize, idle_timeout: Duration) -> Self {
-        let table = Mutex::new(Table { open: HashMap::new(), stored: HashMap::new() });
+        let table = Mutex::new(Table {
+            open: HashMap::new(),
+            stored: HashMap::new(),
+        });
         let (storage, shared) = (OnceLock::new(), OnceLock::new());
-        Self { table, budget: Arc::default(), max_sessions, idle_timeout, storage, shared }
+        Self {
+            table,
+            budget: Arc::default(),
+            max_sessions,
+            idle_timeout,
+            storage,
+            shared,
+        }
     }
 
     /// Charges event streams that are kept to this budget from now on.
@@ -100,7 +110,11 @@ impl<W> Sessions<W> {
 
     /// Opens a session. If the table is full, a session of the same caller is evicted, or of one with more
     /// sessions.
-    pub(super) fn open(&self, client: Client<W>, caller: Caller) -> Result<Arc<Session<W>>, RpcError> {
+    pub(super) fn open(
+        &self,
+        client: Client<W>,
+        caller: Caller,
+    ) -> Result<Arc<Session<W>>, RpcError> {
         let run = match self.shared.get() {
             Some(shared) => shared.new_run()?,
             None => random_id()?[..RUN_LENGTH].to_owned(),
@@ -120,19 +134,35 @@ impl<W> Sessions<W> {
         for session in listed {
             let age = now.duration_since(session.last_used).unwrap_or_default();
             let caller = session.owner.caller();
-            let last_used = Instant::now().checked_sub(age).filter(|_| age < self.idle_timeout);
-            let (Some(last_used), Ok(surplus)) =
-                (last_used, storage.bytes.reserve(session.key, &session.owner, session.bytes))
-            else {
+            let last_used = Instant::now()
+                .checked_sub(age)
+                .filter(|_| age < self.idle_timeout);
+            let (Some(last_used), Ok(surplus)) = (
+                last_used,
+                storage
+                    .bytes
+                    .reserve(session.key, &session.owner, session.bytes),
+            ) else {
                 storage.remove_later(session.key);
                 continue;
             };
             surplus.iter().for_each(|key| storage.remove_later(*key));
             table.stored.retain(|key, _| !surplus.contains(key));
-            table.stored.insert(session.key, EarlierSession { caller, last_used, in_use_until: last_used });
+            table.stored.insert(
+                session.key,
+                EarlierSession {
+                    caller,
+                    last_used,
+                    in_use_until: last_used,
+                },
+            );
         }
         while table.len() > self.max_sessions {
-            let Some((&oldest, _)) = table.stored.iter().min_by_key(|(_, session)| session.last_used) else {
+            let Some((&oldest, _)) = table
+                .stored
+                .iter()
+                .min_by_key(|(_, session)| session.last_used)
+            else {
                 break;
             };
             table.stored.remove(&oldest);
@@ -145,10 +175,14 @@ impl<W> Sessions<W> {
     fn storage_of(&self, id: &str, caller: &Caller) -> Option<&Arc<Storage>> {
         let (table, key) = (self.lock(), SessionKey::of(id));
         let is_current = |session: &EarlierSession| {
-            session.caller.is_same_principal(caller) && session.last_used.elapsed() < self.idle_timeout
+            session.caller.is_same_principal(caller)
+                && session.last_used.elapsed() < self.idle_timeout
         };
-        let may_exist = !table.open.contains_key(id) && table.stored.get(&key).is_none_or(is_current);
-        self.storage.get().filter(|storage| may_exist && !storage.has_ended(key))
+        let may_exist =
+            !table.open.contains_key(id) && table.stored.get(&key).is_none_or(is_current);
+        self.storage
+            .get()
+            .filter(|storage| may_exist && !storage.has_ended(key))
     }
 
     /// Adds a session of an earlier run. Returns the one that is there, if another request was faster.
@@ -165,19 +199,30 @@ impl<W> Sessions<W> {
     }
 
     /// Finds the session with this id. It must belong to this caller: the id alone is no credential.
-    pub(super) fn find(&self, id: Option<&str>, caller: &Caller) -> Result<Arc<Session<W>>, RpcError> {
+    pub(super) fn find(
+        &self,
+        id: Option<&str>,
+        caller: &Caller,
+    ) -> Result<Arc<Session<W>>, RpcError> {
         let id = id.ok_or_else(|| {
             RpcError::bad_request(
                 INVALID_REQUEST,
                 "the Mcp-Session-Id header is missing: call `initialize` first",
             )
         })?;
-        let session =
-            self.lock().open.get(id).filter(|session| session.caller.is_same_principal(caller)).cloned();
+        let session = self
+            .lock()
+            .open
+            .get(id)
+            .filter(|session| session.caller.is_same_principal(caller))
+            .cloned();
         let session = session.filter(|session| !session.is_idle(self.idle_timeout));
         let session = session.ok_or_else(|| {
-            RpcError::new(INVALID_REQUEST, "there is no such session: call `initialize` again")
-                .with_status(StatusCode::NOT_FOUND)
+            RpcError::new(
+                INVALID_REQUEST,
+                "there is no such session: call `initialize` again",
+            )
+            .with_status(StatusCode::NOT_FOUND)
         })?;
         session.touch();
         Ok(session)
@@ -213,8 +258,10 @@ impl<W> Sessions<W> {
 
     /// Closes the sessions of callers that are no longer allowed.
     pub(super) fn retain_callers(&self, may_call: impl Fn(&Caller) -> bool) {
-        let (open, stored) =
-            self.take_unless(|session| may_call(&session.caller), |session| may_call(&session.caller));
+        let (open, stored) = self.take_unless(
+            |session| may_call(&session.caller),
+            |session| may_call(&session.caller),
+        );
         open.iter().for_each(|session| self.close(session));
         // Other replicas may have another configuration for a while. Their callers are authenticated there.
         if self.shared.get().is_none() {
@@ -229,9 +276,16 @@ impl<W> Sessions<W> {
         keeps_stored: impl Fn(&EarlierSession) -> bool,
     ) -> (Vec<Arc<Session<W>>>, Vec<SessionKey>) {
         let mut table = self.lock();
-        let open = table.open.extract_if(|_, session| !keeps(session)).map(|(_, session)| session).collect();
-        let stored =
-            table.stored.extract_if(|_, session| !keeps_stored(session)).map(|(key, _)| key).collect();
+        let open = table
+            .open
+            .extract_if(|_, session| !keeps(session))
+            .map(|(_, session)| session)
+            .collect();
+        let stored = table
+            .stored
+            .extract_if(|_, session| !keeps_stored(session))
+            .map(|(key, _)| key)
+            .collect();
         (open, stored)
     }
 
@@ -253,15 +307,30 @@ impl<W> Sessions<W> {
         if table.len() < self.max_sessions {
             return Ok(());
         }
-        let victim = SessionCounts::new(table).candidate(table, caller).ok_or_else(|| {
-            RpcError::new(INTERNAL_ERROR, "too many sessions: end some, or try again later")
+        let victim = SessionCounts::new(table)
+            .candidate(table, caller)
+            .ok_or_else(|| {
+                RpcError::new(
+                    INTERNAL_ERROR,
+                    "too many sessions: end some, or try again later",
+                )
                 .with_status(StatusCode::SERVICE_UNAVAILABLE)
                 .with_refusal(Refusal::Sessions)
-        })?;
+            })?;
         tracing::debug!("session evicted");
         match victim {
-            Victim::Open(id) => _ = table.open.remove(&id).inspect(|session| self.close(session)),
-            Victim::Stored(key) => _ = table.stored.remove(&key).inspect(|_| self.remove_stored(key)),
+            Victim::Open(id) => {
+                _ = table
+                    .open
+                    .remove(&id)
+                    .inspect(|session| self.close(session))
+            }
+            Victim::Stored(key) => {
+                _ = table
+                    .stored
+                    .remove(&key)
+                    .inspect(|_| self.remove_stored(key))
+            }
         }
         Ok(())
     }
@@ -272,8 +341,14 @@ impl<W> Sessions<W> {
     }
 
     fn remove_stored(&self, key: SessionKey) {
-        self.storage.get().into_iter().for_each(|storage| storage.remove_later(key));
-        self.shared.get().into_iter().for_each(|shared| shared.remove_later(key));
+        self.storage
+            .get()
+            .into_iter()
+            .for_each(|storage| storage.remove_later(key));
+        self.shared
+            .get()
+            .into_iter()
+            .for_each(|shared| shared.remove_later(key));
     }
 
     fn lock(&self) -> MutexGuard<'_, Table<W>> {
@@ -290,10 +365,23 @@ impl<W> Table<W> {
 impl<W> Session<W> {
     fn new(id: String, client: Client<W>, caller: Caller, replay: Replay) -> Self {
         let now = Instant::now();
-        let usage = Mutex::new(Usage { last_used: now, stored: now, stream: None });
+        let usage = Mutex::new(Usage {
+            last_used: now,
+            stored: now,
+            stream: None,
+        });
         let requests = CancellableRequests::new(MAX_REQUESTS);
         let (ended, link) = (CancellationToken::new(), OnceLock::new());
-        Self { id, client, requests, replay, caller, ended, usage, link }
+        Self {
+            id,
+            client,
+            requests,
+            replay,
+            caller,
+            ended,
+            usage,
+            link,
+        }
     }
 
     /// The connection to other replicas, if there are any.
@@ -303,7 +391,11 @@ impl<W> Session<W> {
 
     /// The time of the last use, which is now if the session is in use.
     fn last_use(&self) -> Instant {
-        if self.is_in_use() { Instant::now() } else { self.usage().last_used }
+        if self.is_in_use() {
+            Instant::now()
+        } else {
+            self.usage().last_used
+        }
     }
 
     /// The session was used at another replica.
@@ -318,7 +410,10 @@ impl<W> Session<W> {
 
     /// Ends the notification stream, which continues at another replica.
     fn end_current_stream(&self) {
-        self.usage().stream.iter().for_each(CancellationToken::cancel);
+        self.usage()
+            .stream
+            .iter()
+            .for_each(CancellationToken::cancel);
     }
 
     /// The time of the last use, if it differs from what is stored.
@@ -331,7 +426,8 @@ impl<W> Session<W> {
         }
         let last_used = usage.last_used;
         let is_newer = std::mem::replace(&mut usage.stored, last_used) != last_used;
-        (is_newer || was_written).then(|| SystemTime::now() - now.saturating_duration_since(last_used))
+        (is_newer || was_written)
+            .then(|| SystemTime::now() - now.saturating_duration_since(last_used))
     }
 
     /// Begins a notification stream. It replaces the previous one.
@@ -349,7 +445,11 @@ impl<W> Session<W> {
         token.cancel();
         let mut usage = self.usage();
         usage.last_used = Instant::now();
-        if usage.stream.as_ref().is_some_and(CancellationToken::is_cancelled) {
+        if usage
+            .stream
+            .as_ref()
+            .is_some_and(CancellationToken::is_cancelled)
+        {
             usage.stream = None;
         }
         drop(usage);

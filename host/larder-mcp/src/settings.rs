@@ -40,7 +40,11 @@ pub(super) struct FixedSettings {
 impl Settings {
     /// Which hosts and origins requests may have.
     pub(super) fn host_policy(&self, is_unix_socket: bool) -> &HostPolicy {
-        if is_unix_socket { &self.unix_host_policy } else { &self.host_policy }
+        if is_unix_socket {
+            &self.unix_host_policy
+        } else {
+            &self.host_policy
+        }
     }
 
     /// Separates what a reload replaces from what it cannot replace. Each field of the configuration is named here, so
@@ -80,7 +84,14 @@ impl Settings {
             extensions,
         };
         (
-            FixedSettings { sessions, session_idle_timeout, streams, connections, waiting_bytes, caller },
+            FixedSettings {
+                sessions,
+                session_idle_timeout,
+                streams,
+                connections,
+                waiting_bytes,
+                caller,
+            },
             settings,
         )
     }

@@ -22,7 +22,12 @@ impl Endpoint {
     {
         let max_len = self.0.settings.load().body_limit;
         let lines = Lines::new(BufReader::new(input), max_len);
-        self.serve_message_stream(LineTransport { lines, max_len, output }).await
+        self.serve_message_stream(LineTransport {
+            lines,
+            max_len,
+            output,
+        })
+        .await
     }
 }
 

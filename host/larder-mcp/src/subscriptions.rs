@@ -44,13 +44,20 @@ pub(super) struct StoredSubscription {
 
 impl Subscriptions {
     pub(super) fn new(watch: Watch, caller: Caller) -> Self {
-        Self { watch, caller, uris: Mutex::default(), storage: OnceLock::new() }
+        Self {
+            watch,
+            caller,
+            uris: Mutex::default(),
+            storage: OnceLock::new(),
+        }
     }
 
     /// Subscribes again to what was stored. What the client does not know yet is reported.
     pub(super) fn restore(&self, stored: &[StoredSubscription]) {
         for subscription in stored {
-            let Ok(uri) = Uri::parse(&subscription.uri) else { continue };
+            let Ok(uri) = Uri::parse(&subscription.uri) else {
+                continue;
+            };
             if self.watch.resume(uri.clone(), &subscription.states) {
                 self.uris().insert(uri, subscription.with_content);
             }
@@ -62,7 +69,9 @@ impl Subscriptions {
     /// has not reported are forgotten, and what differs is reported.
     pub(super) fn compare(&self, stored: &[StoredSubscription]) {
         for subscription in stored {
-            let Ok(uri) = Uri::parse(&subscription.uri) else { continue };
+            let Ok(uri) = Uri::parse(&subscription.uri) else {
+                continue;
+            };
             if self.watch.contains(&uri) {
                 self.watch.remove(uri.as_str());
                 self.watch.resume(uri, &subscription.states);
@@ -76,7 +85,9 @@ impl Subscriptions {
     pub(super) fn change(&self, added: &[StoredSubscription], removed: &[String]) {
         removed.iter().for_each(|uri| self.remove(uri));
         for subscription in added {
-            let Ok(uri) = Uri::parse(&subscription.uri) else { continue };
+            let Ok(uri) = Uri::parse(&subscription.uri) else {
+                continue;
+            };
             if !self.watch.resume(uri.clone(), &subscription.states) {
                 tracing::warn!(
                     "too many subscriptions: one of a session of another replica is not watched here"
@@ -133,7 +144,9 @@ impl Subscriptions {
     /// Subscribes to all of these URIs through the extension, or to none of them.
     fn add_all(&self, uris: &[Uri]) -> bool {
         let before = self.uris().clone();
-        let Some(refused) = uris.iter().position(|uri| !self.add(uri.clone(), true)) else { return true };
+        let Some(refused) = uris.iter().position(|uri| !self.add(uri.clone(), true)) else {
+            return true;
+        };
         for uri in &uris[..refused] {
             match before.get(uri.as_str()) {
                 Some(with_content) => self.uris().insert(uri.clone(), *with_content),
@@ -158,7 +171,9 @@ impl Subscriptions {
     }
 
     pub(super) fn sends_content(&self, uri: &Uri) -> bool {
-        self.uris().get(uri.as_str()).is_some_and(|with_content| *with_content)
+        self.uris()
+            .get(uri.as_str())
+            .is_some_and(|with_content| *with_content)
     }
 
     fn uris(&self) -> MutexGuard<'_, HashMap<Uri, bool>> {

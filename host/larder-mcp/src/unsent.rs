@@ -55,7 +55,12 @@ pub(super) struct UnsentBytes {
 
 impl UnsentParts {
     pub(super) fn new(parts: impl IntoIterator<Item = Unsent>) -> Self {
-        let mut unsent = Self { parts: parts.into_iter().collect(), burst: BURST, taken: 0, yielding: None };
+        let mut unsent = Self {
+            parts: parts.into_iter().collect(),
+            burst: BURST,
+            taken: 0,
+            yielding: None,
+        };
         if unsent.len() >= SHORT_BURSTS_FROM {
             unsent.burst = SHORT_BURST;
         }
@@ -71,7 +76,9 @@ impl UnsentParts {
     pub(super) fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if self.taken >= self.burst {
             // Continues only after the thread has looked for other events. Waking the task would not ensure that.
-            let yielding = self.yielding.get_or_insert_with(|| tokio::task::yield_now().boxed());
+            let yielding = self
+                .yielding
+                .get_or_insert_with(|| tokio::task::yield_now().boxed());
             ready!(yielding.poll_unpin(context));
             (self.taken, self.yielding) = (0, None);
         }
@@ -122,7 +129,9 @@ impl From<SharedResponse> for Unsent {
     fn from(response: SharedResponse) -> Self {
         match response {
             SharedResponse::Bytes(bytes) => bytes.into(),
-            SharedResponse::Deferred(deferred) => Self::Contents(Box::new(UnsentContents::shared(*deferred))),
+            SharedResponse::Deferred(deferred) => {
+                Self::Contents(Box::new(UnsentContents::shared(*deferred)))
+            }
         }
     }
 }
@@ -130,7 +139,11 @@ impl From<SharedResponse> for Unsent {
 impl From<Bytes> for Unsent {
     /// Bytes that others may hold too.
     fn from(rest: Bytes) -> Self {
-        Self::Bytes(UnsentBytes { rest, allocation: None, began: Instant::now() })
+        Self::Bytes(UnsentBytes {
+            rest,
+            allocation: None,
+            began: Instant::now(),
+        })
     }
 }
 
@@ -154,7 +167,13 @@ impl From<Vec<ChargedResponse>> for UnsentMessage {
     fn from(parts: Vec<ChargedResponse>) -> Self {
         match parts.iter().any(ChargedResponse::is_large) {
             true => Self::Large(UnsentParts::new(parts.into_iter().map(Unsent::from))),
-            false => Self::Small(parts.iter().map(|part| part.bytes.as_slice()).collect::<Vec<_>>().concat()),
+            false => Self::Small(
+                parts
+                    .iter()
+                    .map(|part| part.bytes.as_slice())
+                    .collect::<Vec<_>>()
+                    .concat(),
+            ),
         }
     }
 }
@@ -167,7 +186,11 @@ impl From<ChargedResponse> for UnsentBytes {
             }
             _ => None,
         };
-        Self { rest: charged(response.bytes, response.charge), allocation, began: Instant::now() }
+        Self {
+            rest: charged(response.bytes, response.charge),
+            allocation,
+            began: Instant::now(),
+        }
     }
 }
 
@@ -185,7 +208,9 @@ impl UnsentBytes {
     /// are together no larger than the response. The old allocation is charged until its last piece was sent;
     /// if both do not fit into the budget, the old one stays.
     fn free_sent_half(&mut self) {
-        let Some((size, empty_charge)) = &mut self.allocation else { return };
+        let Some((size, empty_charge)) = &mut self.allocation else {
+            return;
+        };
         let bytes = self.rest.len();
         let is_worth_it = *size >= LARGE && bytes <= *size / 2 && self.began.elapsed() >= SLOW;
         let mut charge = Box::new(empty_charge.begin_another());
@@ -208,16 +233,27 @@ mod tests {
     #[test]
     fn bytes_are_released_as_they_are_sent() {
         let waiting = WaitingBytes::new(&MemoryBudget::new(32 << 20), 16 << 20);
-        let caller = Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] };
+        let caller = Caller {
+            subject: None,
+            issuer: None,
+            teams: Teams::default_team(),
+            scopes: vec![],
+        };
         let whole: Vec<u8> = (0..8 << 20).map(|n: u32| n as u8).collect();
         let charge = Some(Box::new(waiting.charge(&caller, whole.len()).unwrap()));
-        let mut unsent = UnsentBytes::from(ChargedResponse { charge, ..whole.clone().into() });
+        let mut unsent = UnsentBytes::from(ChargedResponse {
+            charge,
+            ..whole.clone().into()
+        });
         unsent.began = Instant::now().checked_sub(SLOW).unwrap();
         let mut sent = Vec::new();
         while unsent.len() > 0 {
             let (total, unsent_bytes) = (waiting.total() as usize, unsent.len());
             assert!(total >= unsent_bytes, "{total} of {unsent_bytes}");
-            assert!(total <= 2 * unsent_bytes + LARGE, "{total} of {unsent_bytes}");
+            assert!(
+                total <= 2 * unsent_bytes + LARGE,
+                "{total} of {unsent_bytes}"
+            );
             sent.extend_from_slice(&unsent.next_piece(PIECE));
         }
         assert!(sent == whole && unsent.next_piece(PIECE).is_empty());

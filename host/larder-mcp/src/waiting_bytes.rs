@@ -26,7 +26,10 @@ pub(super) struct WaitingBytes {
 impl WaitingBytes {
     /// Responses can use `limit` bytes of the budget, and at most half of it.
     pub(super) fn new(whole: &MemoryBudget, limit: usize) -> Self {
-        Self { part: whole.part((limit as u64).min(whole.limit() / 2)), whole: whole.clone() }
+        Self {
+            part: whole.part((limit as u64).min(whole.limit() / 2)),
+            whole: whole.clone(),
+        }
     }
 
     /// Divides the budget among so many teams from now on.
@@ -45,17 +48,29 @@ impl WaitingBytes {
     }
 
     /// Like [`Self::charge`], for what is kept for other responses.
-    pub(super) fn charge_kept(&self, caller: &Caller, bytes: usize) -> Result<MemoryCharge, Refused> {
+    pub(super) fn charge_kept(
+        &self,
+        caller: &Caller,
+        bytes: usize,
+    ) -> Result<MemoryCharge, Refused> {
         charge_to_first(&self.whole, MemoryUse::Caches, caller, bytes)
     }
 
     /// Like [`Self::charge`], for a call that waits for the answers of its client.
-    pub(super) fn charge_question(&self, caller: &Caller, bytes: usize) -> Result<MemoryCharge, Refused> {
+    pub(super) fn charge_question(
+        &self,
+        caller: &Caller,
+        bytes: usize,
+    ) -> Result<MemoryCharge, Refused> {
         charge_to_first(&self.whole, MemoryUse::Questions, caller, bytes)
     }
 
     /// Like [`Self::charge`], for a request that is received.
-    pub(super) fn charge_request(&self, caller: &Caller, bytes: usize) -> Result<MemoryCharge, Refused> {
+    pub(super) fn charge_request(
+        &self,
+        caller: &Caller,
+        bytes: usize,
+    ) -> Result<MemoryCharge, Refused> {
         charge_to_first(&self.whole, MemoryUse::Requests, caller, bytes)
     }
 }
@@ -92,7 +107,9 @@ pub(super) enum SharedResponse {
 impl ChargedResponse {
     /// The number of bytes that are sent.
     pub(super) fn len(&self) -> usize {
-        self.deferred.as_ref().map_or(self.bytes.len(), |deferred| deferred.len())
+        self.deferred
+            .as_ref()
+            .map_or(self.bytes.len(), |deferred| deferred.len())
     }
 
     /// Whether it is charged.
@@ -115,7 +132,9 @@ impl ChargedResponse {
 
     /// Whether an item can be appended to its bytes.
     fn can_precede(&self, item: &Self) -> bool {
-        self.deferred.is_none() && item.deferred.is_none() && self.bytes.len() + item.bytes.len() <= PIECE
+        self.deferred.is_none()
+            && item.deferred.is_none()
+            && self.bytes.len() + item.bytes.len() <= PIECE
     }
 
     /// Frees memory behind the end of the response.
@@ -144,13 +163,21 @@ impl<B: Into<Bytes>> From<B> for SharedResponse {
 
 impl From<DeferredResponse> for ChargedResponse {
     fn from(deferred: DeferredResponse) -> Self {
-        Self { deferred: Some(Box::new(deferred)), ..Vec::new().into() }
+        Self {
+            deferred: Some(Box::new(deferred)),
+            ..Vec::new().into()
+        }
     }
 }
 
 impl From<Vec<u8>> for ChargedResponse {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes, charge: None, deferred: None, refused: None }
+        Self {
+            bytes,
+            charge: None,
+            deferred: None,
+            refused: None,
+        }
     }
 }
 
@@ -211,13 +238,21 @@ mod tests {
         let waiting = WaitingBytes::new(&MemoryBudget::new(1_000), 100);
         waiting.set_team_count(2);
         let [a, c] = ["a", "c"].map(|team| larder_model::name::TeamName::parse(team).unwrap());
-        let of = |teams| Caller { subject: None, issuer: None, teams, scopes: vec![] };
+        let of = |teams| Caller {
+            subject: None,
+            issuer: None,
+            teams,
+            scopes: vec![],
+        };
         let caller = of(Teams::of([c.clone(), a.clone()]).unwrap());
         let first = waiting.charge(&caller, 50).unwrap();
         assert_eq!(waiting.charge(&caller, 1).unwrap_err(), Refused::Full);
         assert_eq!(waiting.charge(&of(c.into()), 1).unwrap_err(), Refused::Full);
         let second = waiting.charge(&of(a.into()), 25).unwrap();
-        assert_eq!(waiting.charge(&caller, 51).unwrap_err(), Refused::AboveLimit(50));
+        assert_eq!(
+            waiting.charge(&caller, 51).unwrap_err(),
+            Refused::AboveLimit(50)
+        );
         let kept = waiting.charge_kept(&caller, 200).unwrap();
         assert_eq!((waiting.total(), waiting.whole.used()), (75, 275));
         drop((first, second, kept));

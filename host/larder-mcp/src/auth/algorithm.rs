@@ -42,7 +42,9 @@ impl Algorithm {
     /// Parses a name of RFC 7518 or RFC 8037.
     pub fn parse(text: &str) -> Result<Self, BadAlgorithm> {
         let found = ALL.into_iter().find(|name| format!("{name:?}") == text);
-        found.map(Self).ok_or_else(|| BadAlgorithm { name: text.escape_debug().take(40).collect() })
+        found.map(Self).ok_or_else(|| BadAlgorithm {
+            name: text.escape_debug().take(40).collect(),
+        })
     }
 
     /// Whether this key can verify this algorithm: its type matches, and its declared use does not exclude
@@ -52,15 +54,29 @@ impl Algorithm {
         let is_type_match = match (&key.algorithm, self.0) {
             (AlgorithmParameters::RSA(_), Name::RS256 | Name::RS384 | Name::RS512) => true,
             (AlgorithmParameters::RSA(_), Name::PS256 | Name::PS384 | Name::PS512) => true,
-            (AlgorithmParameters::EllipticCurve(key), Name::ES256) => key.curve == EllipticCurve::P256,
-            (AlgorithmParameters::EllipticCurve(key), Name::ES384) => key.curve == EllipticCurve::P384,
-            (AlgorithmParameters::OctetKeyPair(key), Name::EdDSA) => key.curve == EllipticCurve::Ed25519,
+            (AlgorithmParameters::EllipticCurve(key), Name::ES256) => {
+                key.curve == EllipticCurve::P256
+            }
+            (AlgorithmParameters::EllipticCurve(key), Name::ES384) => {
+                key.curve == EllipticCurve::P384
+            }
+            (AlgorithmParameters::OctetKeyPair(key), Name::EdDSA) => {
+                key.curve == EllipticCurve::Ed25519
+            }
             _ => false,
         };
         is_type_match
-            && common.key_algorithm.is_none_or(|algorithm| algorithm == self.0.into())
-            && common.key_operations.as_ref().is_none_or(|all| all.contains(&KeyOperations::Verify))
-            && common.public_key_use.as_ref().is_none_or(|purpose| *purpose == PublicKeyUse::Signature)
+            && common
+                .key_algorithm
+                .is_none_or(|algorithm| algorithm == self.0.into())
+            && common
+                .key_operations
+                .as_ref()
+                .is_none_or(|all| all.contains(&KeyOperations::Verify))
+            && common
+                .public_key_use
+                .as_ref()
+                .is_none_or(|purpose| *purpose == PublicKeyUse::Signature)
     }
 }
 
@@ -100,7 +116,10 @@ fn verifier(name: &Name, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Erro
     if key.family() != name.family() || !ALL.contains(name) {
         return Err(new_error(ErrorKind::InvalidAlgorithm));
     }
-    Ok(Box::new(RingVerifier { name: *name, key: key.clone() }))
+    Ok(Box::new(RingVerifier {
+        name: *name,
+        key: key.clone(),
+    }))
 }
 
 /// Verifies signatures with one key.
@@ -160,7 +179,10 @@ mod tests {
     #[test]
     fn accepts_only_asymmetric_algorithms() {
         for good in ["RS256", "PS512", "ES384", "EdDSA"] {
-            assert_eq!(Algorithm::parse(good).map(|name| name.to_string()), Ok(good.to_owned()));
+            assert_eq!(
+                Algorithm::parse(good).map(|name| name.to_string()),
+                Ok(good.to_owned())
+            );
         }
         for bad in ["", "none", "None", "HS256", "HS512", "rs256", "ES512"] {
             assert!(Algorithm::parse(bad).is_err(), "{bad}");
@@ -169,16 +191,25 @@ mod tests {
 
     #[test]
     fn matches_keys_by_type_and_use() {
-        let fits =
-            |key: &str, name: &str| Algorithm::parse(name).unwrap().fits(&serde_json::from_str(key).unwrap());
+        let fits = |key: &str, name: &str| {
+            Algorithm::parse(name)
+                .unwrap()
+                .fits(&serde_json::from_str(key).unwrap())
+        };
         let rsa = r#"{"kty":"RSA","n":"AQAB","e":"AQAB"}"#;
         assert!(fits(rsa, "RS256") && fits(rsa, "PS256") && !fits(rsa, "ES256"));
         let curve = r#"{"kty":"EC","crv":"P-256","x":"AQ","y":"AQ"}"#;
         assert!(fits(curve, "ES256") && !fits(curve, "ES384") && !fits(curve, "RS256"));
         let edwards = r#"{"kty":"OKP","crv":"Ed25519","x":"AQ","use":"sig"}"#;
         assert!(fits(edwards, "EdDSA") && !fits(edwards, "ES256"));
-        assert!(!fits(r#"{"kty":"RSA","n":"AQAB","e":"AQAB","use":"enc"}"#, "RS256"));
-        assert!(!fits(r#"{"kty":"RSA","n":"AQAB","e":"AQAB","alg":"RS512"}"#, "RS256"));
+        assert!(!fits(
+            r#"{"kty":"RSA","n":"AQAB","e":"AQAB","use":"enc"}"#,
+            "RS256"
+        ));
+        assert!(!fits(
+            r#"{"kty":"RSA","n":"AQAB","e":"AQAB","alg":"RS512"}"#,
+            "RS256"
+        ));
         assert!(!fits(r#"{"kty":"oct","k":"AQAB"}"#, "RS256"));
     }
 }

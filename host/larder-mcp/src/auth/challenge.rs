@@ -50,7 +50,9 @@ impl AuthError {
     fn refusal(&self) -> Refusal {
         match self {
             Self::Missing => Refusal::CredentialMissing,
-            Self::Malformed(_) | Self::Invalid(_) | Self::NoCredentials => Refusal::CredentialInvalid,
+            Self::Malformed(_) | Self::Invalid(_) | Self::NoCredentials => {
+                Refusal::CredentialInvalid
+            }
             Self::MissingScopes => Refusal::Scopes,
             Self::NoTeam => Refusal::NoTeam,
             Self::KeysUnavailable | Self::KeyMaybeNew { .. } => Refusal::KeysUnavailable,
@@ -84,8 +86,14 @@ impl AuthError {
     /// Returns the JSON-RPC error with its HTTP status.
     pub(crate) fn rpc_error(&self) -> RpcError {
         let is_temporary = self.status() == StatusCode::SERVICE_UNAVAILABLE;
-        let code = if is_temporary { INTERNAL_ERROR } else { INVALID_REQUEST };
-        RpcError::new(code, self.description()).with_status(self.status()).with_refusal(self.refusal())
+        let code = if is_temporary {
+            INTERNAL_ERROR
+        } else {
+            INVALID_REQUEST
+        };
+        RpcError::new(code, self.description())
+            .with_status(self.status())
+            .with_refusal(self.refusal())
     }
 
     /// Adds the `WWW-Authenticate` or `Retry-After` header.
@@ -95,7 +103,10 @@ impl AuthError {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
             }
             Self::KeyMaybeNew { retry } => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from(retry.as_secs().saturating_add(1)));
+                headers.insert(
+                    header::RETRY_AFTER,
+                    HeaderValue::from(retry.as_secs().saturating_add(1)),
+                );
             }
             // Another token of the same client would not help.
             Self::NoTeam => {}
@@ -113,7 +124,10 @@ impl AuthError {
         if let Some(code) = self.code() {
             parts.push(("error", code.to_owned()));
             // A quote would end the quoted string.
-            parts.push(("error_description", self.description().replace(['`', '"', '\\'], "'")));
+            parts.push((
+                "error_description",
+                self.description().replace(['`', '"', '\\'], "'"),
+            ));
         }
         if let Some(oauth) = oauth {
             parts.push(("resource_metadata", oauth.audience.metadata()));

@@ -61,9 +61,17 @@ impl IssuedToken {
 
     /// Whether it is still valid: it has not expired, and the issuer still has its key and is still accepted.
     pub fn is_current(&self) -> bool {
-        let AnyIssuedToken { issuer, key, expires, .. } = &self.token;
+        let AnyIssuedToken {
+            issuer,
+            key,
+            expires,
+            ..
+        } = &self.token;
         let state = self.authenticator.0.state.load();
-        let is_accepted = state.issuer.as_ref().is_some_and(|current| Arc::ptr_eq(current, issuer));
+        let is_accepted = state
+            .issuer
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(current, issuer));
         is_accepted && issuer.has_key(key) && SystemTime::now() < *expires
     }
 }
@@ -71,14 +79,26 @@ impl IssuedToken {
 impl Authenticator {
     /// Verifies a token of the issuer, whatever its scopes and the teams of its subject.
     pub async fn verify_issued(&self, token: &str) -> Result<IssuedToken, IssuedTokenError> {
-        let issuer = self.0.state.load().issuer.clone().ok_or(IssuedTokenError::NoIssuer)?;
-        let verified = issuer.verify_any(token, &self.0.drain).await.map_err(|error| {
-            let message = error.description().into_owned();
-            match error.status() {
-                StatusCode::SERVICE_UNAVAILABLE => IssuedTokenError::Unavailable(message),
-                _ => IssuedTokenError::Invalid(message),
-            }
-        })?;
-        Ok(IssuedToken { token: verified, authenticator: self.clone() })
+        let issuer = self
+            .0
+            .state
+            .load()
+            .issuer
+            .clone()
+            .ok_or(IssuedTokenError::NoIssuer)?;
+        let verified = issuer
+            .verify_any(token, &self.0.drain)
+            .await
+            .map_err(|error| {
+                let message = error.description().into_owned();
+                match error.status() {
+                    StatusCode::SERVICE_UNAVAILABLE => IssuedTokenError::Unavailable(message),
+                    _ => IssuedTokenError::Invalid(message),
+                }
+            })?;
+        Ok(IssuedToken {
+            token: verified,
+            authenticator: self.clone(),
+        })
     }
 }

@@ -27,7 +27,12 @@ impl Authenticator {
     pub fn issuer_state(&self) -> Option<IssuerState> {
         let state = self.0.state.load();
         let issuer = state.issuer.as_ref()?;
-        let (keys, FetchReport { fetched, failure, .. }) = issuer.report();
+        let (
+            keys,
+            FetchReport {
+                fetched, failure, ..
+            },
+        ) = issuer.report();
         Some(IssuerState {
             issuer: issuer.config.issuer.to_string(),
             keys,
@@ -48,12 +53,18 @@ impl Authenticator {
         metrics.register("larder_issuer_keys", help, keys);
         let authenticator = self.clone();
         let fetches = ComputedFamily::counters(move |samples| {
-            let Some(issuer) = authenticator.0.state.load().issuer.clone() else { return Ok(()) };
+            let Some(issuer) = authenticator.0.state.load().issuer.clone() else {
+                return Ok(());
+            };
             let (_, report) = issuer.report();
             samples.counter(&[("outcome", "ok")], report.successes)?;
             samples.counter(&[("outcome", "failed")], report.failures)
         });
-        metrics.register("larder_issuer_fetches", "Fetches of the OAuth issuer's keys", fetches);
+        metrics.register(
+            "larder_issuer_fetches",
+            "Fetches of the OAuth issuer's keys",
+            fetches,
+        );
     }
 }
 

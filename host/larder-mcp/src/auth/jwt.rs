@@ -93,9 +93,16 @@ impl Issuer {
     /// Creates an issuer that sends on `changed` when its keys change.
     pub(super) fn new(config: Oauth, changed: watch::Sender<()>) -> Self {
         algorithm::install();
-        let keys =
-            KeySource::new(config.issuer.clone(), config.jwks.clone(), config.min_fetch_interval, changed);
-        Self { config, keys: Arc::new(keys) }
+        let keys = KeySource::new(
+            config.issuer.clone(),
+            config.jwks.clone(),
+            config.min_fetch_interval,
+            changed,
+        );
+        Self {
+            config,
+            keys: Arc::new(keys),
+        }
     }
 
     /// Fetches the keys.
@@ -112,7 +119,10 @@ impl Issuer {
     /// keys gets no requests from a load balancer, so no request would cause a fetch.
     pub(super) fn next_refresh(&self) -> Duration {
         match self.keys.report().1.failure {
-            Some(_) => self.config.refresh.min(self.config.min_fetch_interval.max(MIN_RETRY_DELAY)),
+            Some(_) => self
+                .config
+                .refresh
+                .min(self.config.min_fetch_interval.max(MIN_RETRY_DELAY)),
             None => self.config.refresh,
         }
     }
@@ -134,7 +144,10 @@ impl Issuer {
         let digest = Digest::of(token.as_bytes());
         let now = SystemTime::now();
         let current = self.keys.current();
-        if let Some(identity) = current.as_ref().and_then(|keys| keys.token_cache.get(digest, now)) {
+        if let Some(identity) = current
+            .as_ref()
+            .and_then(|keys| keys.token_cache.get(digest, now))
+        {
             return Ok(identity);
         }
         let (id, algorithm) = self.header(token)?;
@@ -148,20 +161,28 @@ impl Issuer {
     /// find the key.
     fn header(&self, token: &str) -> Result<(Option<String>, Algorithm), AuthError> {
         let header = decode_header(token).map_err(|error| match error.kind() {
-            ErrorKind::Json(_) => AuthError::invalid("the token's signature algorithm is not accepted"),
+            ErrorKind::Json(_) => {
+                AuthError::invalid("the token's signature algorithm is not accepted")
+            }
             _ => AuthError::invalid("the token is neither one of this server's tokens nor a JWT"),
         })?;
         let algorithm = Algorithm(header.alg);
         if !self.config.algorithms.contains(&algorithm) {
-            return Err(AuthError::invalid("the token's signature algorithm is not accepted"));
+            return Err(AuthError::invalid(
+                "the token's signature algorithm is not accepted",
+            ));
         }
         let media_type = header.typ.as_deref().map(|name| name.to_ascii_lowercase());
-        let media_type = media_type.as_deref().map(|name| name.strip_prefix("application/").unwrap_or(name));
+        let media_type = media_type
+            .as_deref()
+            .map(|name| name.strip_prefix("application/").unwrap_or(name));
         if !matches!(media_type, None | Some("jwt" | "at+jwt")) {
             return Err(AuthError::invalid("the token is not an access token"));
         }
         if header.crit.is_some() {
-            return Err(AuthError::invalid("the token has critical header parameters (crit)"));
+            return Err(AuthError::invalid(
+                "the token has critical header parameters (crit)",
+            ));
         }
         Ok((header.kid, algorithm))
     }
@@ -177,7 +198,8 @@ impl Issuer {
         if let Some(found) = current.and_then(find) {
             return Ok(found);
         }
-        let absent = || AuthError::invalid("the token is signed with a key that the issuer does not have");
+        let absent =
+            || AuthError::invalid("the token is signed with a key that the issuer does not have");
         // The issuer may have added a key since the last fetch. A token without a key id is no reason to
         // fetch.
         if let Some(id) = id {
@@ -203,8 +225,17 @@ impl Issuer {
         let (claims, expires) = self.verified_claims(token, algorithm, &key)?;
         let token = claims.id();
         let caller = self.caller(claims)?;
-        let source = CredentialSource::IssuedToken { issuer: self.clone(), key };
-        Ok(Identity { caller, token, expires: Some(expires), source, volume: OnceLock::new() })
+        let source = CredentialSource::IssuedToken {
+            issuer: self.clone(),
+            key,
+        };
+        Ok(Identity {
+            caller,
+            token,
+            expires: Some(expires),
+            source,
+            volume: OnceLock::new(),
+        })
     }
 
     /// Verifies a token, whatever its scopes and the groups of its subject. The result is not cached.
@@ -217,10 +248,19 @@ impl Issuer {
             return Err(AuthError::invalid("the token is too long"));
         }
         let (id, algorithm) = self.header(token)?;
-        let (_, key) = self.key(self.keys.current(), id.as_deref(), algorithm, drain).await?;
+        let (_, key) = self
+            .key(self.keys.current(), id.as_deref(), algorithm, drain)
+            .await?;
         let (claims, expires) = self.verified_claims(token, algorithm, &key)?;
         let (id, subject, scopes) = (claims.id(), claims.subject()?.to_owned(), claims.scopes());
-        Ok(AnyIssuedToken { subject, id, scopes, expires, issuer: self.clone(), key })
+        Ok(AnyIssuedToken {
+            subject,
+            id,
+            scopes,
+            expires,
+            issuer: self.clone(),
+            key,
+        })
     }
 
     /// Returns the claims of a token, and when it expires, after all checks have passed.
@@ -237,9 +277,14 @@ impl Issuer {
         validation.set_audience(&[config.audience.as_str()]);
         validation.set_issuer(&[config.issuer.as_str()]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        let claims: Claims =
-            decode(token, &key.decoding, &validation).map_err(|error| auth_error(error.kind()))?.claims;
-        let exp = claims.0.get("exp").and_then(Value::as_f64).unwrap_or_default();
+        let claims: Claims = decode(token, &key.decoding, &validation)
+            .map_err(|error| auth_error(error.kind()))?
+            .claims;
+        let exp = claims
+            .0
+            .get("exp")
+            .and_then(Value::as_f64)
+            .unwrap_or_default();
         let expires = Duration::try_from_secs_f64(exp)
             .ok()
             .and_then(|exp| SystemTime::UNIX_EPOCH.checked_add(exp.checked_add(config.leeway)?))
@@ -250,7 +295,11 @@ impl Issuer {
     fn caller(&self, claims: Claims) -> Result<Caller, AuthError> {
         let subject = claims.subject()?;
         let scopes = claims.scopes();
-        let missing = self.config.scopes.iter().any(|needed| !scopes.contains(needed));
+        let missing = self
+            .config
+            .scopes
+            .iter()
+            .any(|needed| !scopes.contains(needed));
         if missing {
             return Err(AuthError::MissingScopes);
         }
@@ -258,7 +307,9 @@ impl Issuer {
             Membership::All(teams) => teams.clone(),
             Membership::Claim { claim, teams } => {
                 let values: HashSet<&str> = claims.values(claim).into_iter().collect();
-                let found = teams.iter().filter(|(value, _)| values.contains(value.as_str()));
+                let found = teams
+                    .iter()
+                    .filter(|(value, _)| values.contains(value.as_str()));
                 Teams::of(found.map(|(_, team)| team.clone())).ok_or(AuthError::NoTeam)?
             }
         };
@@ -281,15 +332,27 @@ impl Claims {
 
     /// The id of the token (`jti`). A very long one is ignored.
     fn id(&self) -> Option<Arc<str>> {
-        self.0.get("jti").and_then(Value::as_str).filter(|id| id.len() <= MAX_ID).map(Arc::from)
+        self.0
+            .get("jti")
+            .and_then(Value::as_str)
+            .filter(|id| id.len() <= MAX_ID)
+            .map(Arc::from)
     }
 
     fn scopes(&self) -> Vec<String> {
-        let words = |text: &str| text.split_ascii_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>();
+        let words = |text: &str| {
+            text.split_ascii_whitespace()
+                .map(ToOwned::to_owned)
+                .collect::<Vec<_>>()
+        };
         // Two large issuers write `scp` instead of `scope`.
         let mut scopes = match self.0.get("scope").or_else(|| self.0.get("scp")) {
             Some(Value::String(text)) => words(text),
-            Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect(),
+            Some(Value::Array(all)) => all
+                .iter()
+                .filter_map(Value::as_str)
+                .map(ToOwned::to_owned)
+                .collect(),
             _ => Vec::new(),
         };
         // Sorted, because cached responses are looked up by scopes.
@@ -303,7 +366,9 @@ impl Claims {
         let found = match claim.strip_prefix('/') {
             None => self.0.get(claim),
             Some(path) => {
-                let mut parts = path.split('/').map(|part| part.replace("~1", "/").replace("~0", "~"));
+                let mut parts = path
+                    .split('/')
+                    .map(|part| part.replace("~1", "/").replace("~0", "~"));
                 let first = parts.next().and_then(|part| self.0.get(&part));
                 parts.fold(first, |at, part| at?.get(part))
             }

@@ -106,13 +106,18 @@ impl KeySource {
 
     /// Returns the number of keys in use, and how the fetches went.
     pub(super) fn report(&self) -> (usize, FetchReport) {
-        (self.current().map_or(0, |keys| keys.keys.len()), self.fetch_state().report.clone())
+        (
+            self.current().map_or(0, |keys| keys.keys.len()),
+            self.fetch_state().report.clone(),
+        )
     }
 
     /// Fetches the keys, unless that was done a moment ago. Concurrent callers share one fetch, which
     /// continues if a caller is cancelled.
     pub(super) async fn refresh(self: &Arc<Self>, drain: &Drain) {
-        let Some(mut done) = self.start_fetch(drain) else { return };
+        let Some(mut done) = self.start_fetch(drain) else {
+            return;
+        };
         // Nothing is ever sent on this channel: it only closes.
         while done.changed().await.is_ok() {}
     }
@@ -127,7 +132,9 @@ impl KeySource {
         let began = Instant::now();
         self.fetch_state().unknown_ids.add(id);
         self.refresh(drain).await;
-        let Some(keys) = self.current() else { return Ok(None) };
+        let Some(keys) = self.current() else {
+            return Ok(None);
+        };
         if let Some(key) = keys.find(Some(id), algorithm).cloned() {
             self.fetch_state().unknown_ids.remove(id);
             return Ok(Some((keys, key)));
@@ -139,9 +146,14 @@ impl KeySource {
     fn missing_key(&self, id: &str, began: Instant) -> MissingKey {
         let state = self.fetch_state();
         let (started, succeeded) = (state.last_start, state.last_success);
-        let is_fresh =
-            started.zip(succeeded).is_some_and(|(started, ended)| began <= started && started <= ended);
-        let was_missing = |at| state.unknown_ids.was_missing_after(id, self.min_fetch_interval, at);
+        let is_fresh = started
+            .zip(succeeded)
+            .is_some_and(|(started, ended)| began <= started && started <= ended);
+        let was_missing = |at| {
+            state
+                .unknown_ids
+                .was_missing_after(id, self.min_fetch_interval, at)
+        };
         match is_fresh || succeeded.is_some_and(was_missing) {
             true => MissingKey::Absent,
             false => {
@@ -154,10 +166,17 @@ impl KeySource {
     /// Returns the fetch in progress, or starts one. Returns `None` if the last fetch was too recent.
     fn start_fetch(self: &Arc<Self>, drain: &Drain) -> Option<watch::Receiver<()>> {
         let mut fetching = self.fetch_state();
-        if let Some(done) = fetching.in_progress.as_ref().filter(|done| done.has_changed().is_ok()) {
+        if let Some(done) = fetching
+            .in_progress
+            .as_ref()
+            .filter(|done| done.has_changed().is_ok())
+        {
             return Some(done.clone());
         }
-        if fetching.last.is_some_and(|last| last.elapsed() < self.min_fetch_interval) {
+        if fetching
+            .last
+            .is_some_and(|last| last.elapsed() < self.min_fetch_interval)
+        {
             return None;
         }
         let (guard, done) = watch::channel(());
@@ -177,7 +196,8 @@ impl KeySource {
     }
 
     async fn fetch(&self) {
-        let fetched: Result<JwksDocument, FetchError> = fetch(&self.issuer, self.jwks.as_ref()).await;
+        let fetched: Result<JwksDocument, FetchError> =
+            fetch(&self.issuer, self.jwks.as_ref()).await;
         let fetched = match fetched {
             Ok(document) => read(document),
             Err(error) => {
@@ -188,13 +208,19 @@ impl KeySource {
                 return;
             }
         };
-        let same = self.current().filter(|before| before.has_same_keys(&fetched));
+        let same = self
+            .current()
+            .filter(|before| before.has_same_keys(&fetched));
         let changed = same.is_none();
         if changed {
             tracing::info!(issuer = %self.issuer, keys = fetched.len(), "fetched the issuer's keys");
         }
-        let keys =
-            same.unwrap_or_else(|| Arc::new(Keys { keys: fetched, token_cache: TokenCache::default() }));
+        let keys = same.unwrap_or_else(|| {
+            Arc::new(Keys {
+                keys: fetched,
+                token_cache: TokenCache::default(),
+            })
+        });
         self.current.store(Some(Arc::new((keys, Instant::now()))));
         self.fetch_state().last_success = Some(Instant::now());
         let report = &mut self.fetch_state().report;
@@ -254,13 +280,23 @@ mod tests {
         // This issuer accepts connections and never responds.
         let issuer = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = SecureUrl::parse(&format!("http://{}", issuer.local_addr().unwrap())).unwrap();
-        let source = KeySource::new(url.clone(), Some(url), Duration::ZERO, watch::Sender::new(()));
+        let source = KeySource::new(
+            url.clone(),
+            Some(url),
+            Duration::ZERO,
+            watch::Sender::new(()),
+        );
         let (source, drain) = (Arc::new(source), Drain::new());
         for _ in 0..50 {
-            let cancelled = tokio::time::timeout(Duration::from_millis(1), source.refresh(&drain)).await;
+            let cancelled =
+                tokio::time::timeout(Duration::from_millis(1), source.refresh(&drain)).await;
             assert!(cancelled.is_err(), "the fetch must not complete");
         }
-        assert_eq!(Arc::strong_count(&source), 2, "each running fetch holds a reference");
+        assert_eq!(
+            Arc::strong_count(&source),
+            2,
+            "each running fetch holds a reference"
+        );
         drain.finish(Duration::from_secs(60)).await;
         source.refresh(&drain).await;
     }
@@ -268,8 +304,13 @@ mod tests {
     #[test]
     fn uses_all_keys_of_an_issuer() {
         let key = |n: usize| serde_json::json!({ "kty": "OKP", "crv": "Ed25519", "x": "A".repeat(43), "kid": n.to_string() });
-        let keys = read(JwksDocument { keys: (0..300).map(key).collect() });
-        let keys = Keys { keys, token_cache: TokenCache::default() };
+        let keys = read(JwksDocument {
+            keys: (0..300).map(key).collect(),
+        });
+        let keys = Keys {
+            keys,
+            token_cache: TokenCache::default(),
+        };
         let algorithm = Algorithm::parse("EdDSA").unwrap();
         let found = ["0", "299", "300"].map(|id| keys.find(Some(id), algorithm).is_some());
         assert_eq!(found, [true, true, false]);
@@ -280,10 +321,16 @@ mod tests {
         let key = |x: &str| serde_json::json!({ "kty": "OKP", "crv": "Ed25519", "x": x, "kid": x });
         let (a, b) = (key("A".repeat(43).as_str()), key("E".repeat(43).as_str()));
         let of = |keys: &[&serde_json::Value]| {
-            read(JwksDocument { keys: keys.iter().copied().cloned().collect() })
+            read(JwksDocument {
+                keys: keys.iter().copied().cloned().collect(),
+            })
         };
         fn same(one: Vec<Arc<Key>>, other: &[Arc<Key>]) -> bool {
-            Keys { keys: one, token_cache: TokenCache::default() }.has_same_keys(other)
+            Keys {
+                keys: one,
+                token_cache: TokenCache::default(),
+            }
+            .has_same_keys(other)
         }
         assert_eq!(of(&[&a, &b]).len(), 2);
         assert!(same(of(&[&a, &b]), &of(&[&b, &a])));

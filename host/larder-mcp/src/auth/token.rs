@@ -41,8 +41,13 @@ pub fn mint() -> Result<String, RandomError> {
 /// Whether this has the prefix of a generated token but not its length and checksum: it was copied
 /// incompletely or mistyped.
 pub(super) fn has_bad_checksum(token: &str) -> bool {
-    let Some(rest) = token.strip_prefix(PREFIX) else { return false };
-    let split = rest.len().checked_sub(CHECKSUM_DIGITS).and_then(|at| rest.split_at_checked(at));
+    let Some(rest) = token.strip_prefix(PREFIX) else {
+        return false;
+    };
+    let split = rest
+        .len()
+        .checked_sub(CHECKSUM_DIGITS)
+        .and_then(|at| rest.split_at_checked(at));
     split.is_none_or(|(secret, end)| secret.len() != SECRET_BYTES * 2 || checksum(secret) != end)
 }
 
@@ -61,7 +66,10 @@ mod tests {
         assert_ne!(one, other);
         for token in [one, other] {
             assert!(
-                token.len() == 79 && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+                token.len() == 79
+                    && token
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             );
             assert!(!has_bad_checksum(&token), "{token}");
         }

@@ -19,7 +19,10 @@ impl TokenCache {
     /// Returns the identity of a verified token, if the token has not expired.
     pub(super) fn get(&self, token: Digest, now: SystemTime) -> Option<Arc<Identity>> {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        table.get(&token).filter(|identity| identity.is_current(now)).cloned()
+        table
+            .get(&token)
+            .filter(|identity| identity.is_current(now))
+            .cloned()
     }
 
     /// Adds a token. If the cache is full, expired entries are removed, and if there are none, all entries:
@@ -46,7 +49,12 @@ mod tests {
     use larder_model::resource::Caller;
 
     fn identity(expires: SystemTime) -> Arc<Identity> {
-        let caller = Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] };
+        let caller = Caller {
+            subject: None,
+            issuer: None,
+            teams: Teams::default_team(),
+            scopes: vec![],
+        };
         Arc::new(Identity {
             caller,
             token: None,
@@ -66,9 +74,15 @@ mod tests {
         let lasting = identity(now + hour);
         (1..MAX_ENTRIES).for_each(|n| cache.insert(digest(n), &lasting, now));
         cache.insert(digest(MAX_ENTRIES), &lasting, now);
-        assert!(cache.get(digest(1), now).is_some(), "only the expired entry was removed");
+        assert!(
+            cache.get(digest(1), now).is_some(),
+            "only the expired entry was removed"
+        );
         cache.insert(digest(MAX_ENTRIES + 1), &lasting, now);
-        assert!(cache.get(digest(1), now).is_none() && cache.get(digest(MAX_ENTRIES + 1), now).is_some());
+        assert!(
+            cache.get(digest(1), now).is_none()
+                && cache.get(digest(MAX_ENTRIES + 1), now).is_some()
+        );
         assert!(cache.0.lock().unwrap().len() <= MAX_ENTRIES);
     }
 }

@@ -21,12 +21,18 @@ impl SecureUrl {
     /// Parses a URL.
     pub fn parse(text: &str) -> Result<Self, BadUrl> {
         let error = || BadUrl(text.escape_debug().take(200).collect());
-        let uri = absolute(text).filter(|uri| uri.query().is_none()).ok_or_else(error)?;
+        let uri = absolute(text)
+            .filter(|uri| uri.query().is_none())
+            .ok_or_else(error)?;
         let is_secure = match uri.scheme_str() {
             Some("https") => true,
             _ => is_local(&uri),
         };
-        if is_secure { Ok(Self(text.to_owned())) } else { Err(error()) }
+        if is_secure {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(error())
+        }
     }
 
     /// Returns the URL as it is configured.
@@ -78,7 +84,9 @@ impl Audience {
 
     /// Returns the path, without a trailing slash, as it appears in the URL of the metadata.
     pub(super) fn path(&self) -> String {
-        absolute(&self.0).map(|uri| uri.path().trim_end_matches('/').to_owned()).unwrap_or_default()
+        absolute(&self.0)
+            .map(|uri| uri.path().trim_end_matches('/').to_owned())
+            .unwrap_or_default()
     }
 
     /// Returns the URL of the protected resource metadata.
@@ -91,7 +99,9 @@ impl Audience {
 /// header.
 fn absolute(text: &str) -> Option<Uri> {
     let is_plain = text.len() <= 2_000
-        && text.bytes().all(|byte| matches!(byte, 0x21..=0x7e) && !b"\"\\#".contains(&byte));
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, 0x21..=0x7e) && !b"\"\\#".contains(&byte));
     let uri: Uri = text.parse().ok().filter(|_| is_plain)?;
     let http = matches!(uri.scheme_str(), Some("http" | "https"));
     let host = uri
@@ -102,12 +112,17 @@ fn absolute(text: &str) -> Option<Uri> {
 
 fn is_local(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    host == "localhost"
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 fn well_known(url: &str, name: &str) -> String {
     let start = url.find("://").map_or(0, |at| at.saturating_add(3));
-    let end = url[start..].find('/').map_or(url.len(), |at| start.saturating_add(at));
+    let end = url[start..]
+        .find('/')
+        .map_or(url.len(), |at| start.saturating_add(at));
     let (origin, path) = url.split_at(end);
     format!("{origin}/.well-known/{name}{}", path.trim_end_matches('/'))
 }
@@ -125,7 +140,10 @@ mod tests {
             "http://[::1]:1/a",
             "http://localhost/",
         ] {
-            assert_eq!(SecureUrl::parse(good).map(|url| url.to_string()), Ok(good.to_owned()));
+            assert_eq!(
+                SecureUrl::parse(good).map(|url| url.to_string()),
+                Ok(good.to_owned())
+            );
         }
         for bad in [
             "",
@@ -150,14 +168,27 @@ mod tests {
         let at = |url: &str| SecureUrl::parse(url).unwrap().well_known("x");
         assert_eq!(at("https://a.example"), "https://a.example/.well-known/x");
         assert_eq!(at("https://a.example/"), "https://a.example/.well-known/x");
-        assert_eq!(at("https://a.example:8443/t/1"), "https://a.example:8443/.well-known/x/t/1");
+        assert_eq!(
+            at("https://a.example:8443/t/1"),
+            "https://a.example:8443/.well-known/x/t/1"
+        );
         let audience = Audience::parse("https://docs.example/mcp").unwrap();
-        assert_eq!(audience.metadata(), "https://docs.example/.well-known/oauth-protected-resource/mcp");
+        assert_eq!(
+            audience.metadata(),
+            "https://docs.example/.well-known/oauth-protected-resource/mcp"
+        );
         assert_eq!(audience.path(), "/mcp");
-        for (written, path) in [("https://docs.example/a/", "/a"), ("https://docs.example/", "")] {
+        for (written, path) in [
+            ("https://docs.example/a/", "/a"),
+            ("https://docs.example/", ""),
+        ] {
             let audience = Audience::parse(written).unwrap();
             assert_eq!(audience.path(), path, "{written}");
-            assert!(audience.metadata().ends_with(&format!("-resource{path}")), "{}", audience.metadata());
+            assert!(
+                audience.metadata().ends_with(&format!("-resource{path}")),
+                "{}",
+                audience.metadata()
+            );
         }
     }
 }

@@ -36,14 +36,31 @@ struct ProgressReceiver {
 
 impl CallMessages {
     /// Reads the progress token, if there is one, and returns the sender for the call's progress reports.
-    pub(crate) fn new(meta: &Fields<'_>) -> Result<(Self, Option<mpsc::Sender<Progress>>), RpcError> {
-        let Some(raw) = meta.get("progressToken") else { return Ok((Self::default(), None)) };
+    pub(crate) fn new(
+        meta: &Fields<'_>,
+    ) -> Result<(Self, Option<mpsc::Sender<Progress>>), RpcError> {
+        let Some(raw) = meta.get("progressToken") else {
+            return Ok((Self::default(), None));
+        };
         let token = Id::read(raw).ok_or_else(|| {
-            RpcError::new(INVALID_PARAMS, "`_meta.progressToken` must be a string or an integer")
+            RpcError::new(
+                INVALID_PARAMS,
+                "`_meta.progressToken` must be a string or an integer",
+            )
         })?;
         let (sender, events) = mpsc::channel(QUEUE_CAPACITY);
-        let progress = Some(ProgressReceiver { token, events, last: f64::NEG_INFINITY });
-        Ok((Self { progress, ..Self::default() }, Some(sender)))
+        let progress = Some(ProgressReceiver {
+            token,
+            events,
+            last: f64::NEG_INFINITY,
+        });
+        Ok((
+            Self {
+                progress,
+                ..Self::default()
+            },
+            Some(sender),
+        ))
     }
 
     /// Adds log messages for the client.
@@ -81,7 +98,11 @@ impl CallMessages {
 
     /// Returns the pending notifications. A request to the client that was not sent has no purpose any more.
     pub(super) fn drain(&mut self) -> VecDeque<Vec<u8>> {
-        let Self { progress, log, requests: _ } = std::mem::take(self);
+        let Self {
+            progress,
+            log,
+            requests: _,
+        } = std::mem::take(self);
         let mut pending = VecDeque::new();
         if let Some(mut receiver) = progress {
             while let Ok(report) = receiver.events.try_recv() {
@@ -124,7 +145,10 @@ impl ProgressReceiver {
             o.object("params", |o| {
                 o.json("progressToken", self.token.json());
                 o.number("progress", progress.done);
-                progress.total.into_iter().for_each(|total| o.number("total", total));
+                progress
+                    .total
+                    .into_iter()
+                    .for_each(|total| o.number("total", total));
                 o.optional_text("message", progress.message.as_deref());
             });
         }))

@@ -83,13 +83,19 @@ impl ClientRequests {
     ) -> Result<Vec<InputResponse>, AskError> {
         let (registered, answers) = self.register(requests.len()).ok_or(AskError::TooMany)?;
         for (id, request) in registered.ids.iter().zip(requests) {
-            stream.send(encode(&self.text_of(*id), request)).await.map_err(|_| AskError::Gone)?;
+            stream
+                .send(encode(&self.text_of(*id), request))
+                .await
+                .map_err(|_| AskError::Gone)?;
         }
         let all = async {
             let mut responses = Vec::with_capacity(requests.len());
             for (request, answer) in requests.iter().zip(answers) {
                 let outcome = answer.await.map_err(|_| AskError::Gone)?;
-                responses.push(InputResponse { key: request.key.clone(), outcome });
+                responses.push(InputResponse {
+                    key: request.key.clone(),
+                    outcome,
+                });
             }
             Ok(responses)
         };
@@ -112,15 +118,23 @@ impl ClientRequests {
     /// Passes the answer of a client on. `id` is the id as JSON. Unknown ids are ignored: the call may have ended.
     /// Those of another replica are passed to it.
     pub(crate) fn resolve(&self, id: &str, outcome: Outcome) -> Result<(), Undelivered> {
-        let Some(rest) = id.trim_matches('"').strip_prefix(ID_PREFIX) else { return Ok(()) };
+        let Some(rest) = id.trim_matches('"').strip_prefix(ID_PREFIX) else {
+            return Ok(());
+        };
         let number = match (rest.rsplit_once('-'), self.elsewhere.get()) {
             (Some((replica, _)), Some(elsewhere)) if replica != elsewhere.replica() => {
-                return elsewhere.answer(replica, id, &outcome).then_some(()).ok_or(Undelivered);
+                return elsewhere
+                    .answer(replica, id, &outcome)
+                    .then_some(())
+                    .ok_or(Undelivered);
             }
             (Some((_, number)), Some(_)) => number,
             _ => rest,
         };
-        if let Some(waiting) = number.parse().ok().and_then(|number: u64| self.lock().waiting.remove(&number))
+        if let Some(waiting) = number
+            .parse()
+            .ok()
+            .and_then(|number: u64| self.lock().waiting.remove(&number))
         {
             // Nobody waits any more if the call was cancelled in this moment.
             let _ = waiting.send(outcome);
@@ -155,7 +169,13 @@ impl ClientRequests {
             ids.push(id);
             answers.push(receiver);
         }
-        Some((Registered { requests: self, ids }, answers))
+        Some((
+            Registered {
+                requests: self,
+                ids,
+            },
+            answers,
+        ))
     }
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
@@ -167,7 +187,11 @@ impl Registered<'_> {
     /// The requests that have no answer yet.
     fn open_ids(&self) -> Vec<u64> {
         let pending = self.requests.lock();
-        self.ids.iter().copied().filter(|id| pending.waiting.contains_key(id)).collect()
+        self.ids
+            .iter()
+            .copied()
+            .filter(|id| pending.waiting.contains_key(id))
+            .collect()
     }
 }
 
@@ -192,9 +216,11 @@ fn encode(id: &str, request: &InputRequest) -> Vec<u8> {
 /// The parameters as versions before 2026-07-28 require them: a page that the user is to open has an id.
 fn legacy_params<'a>(id: &str, request: &'a InputRequest) -> Cow<'a, RawValue> {
     let given = Cow::Borrowed(&*request.params);
-    let Ok(Value::Object(mut members)) = serde_json::from_str(request.params.get()) else { return given };
-    let is_page =
-        request.method == InputMethod::Elicitation && members.get("mode").is_some_and(|mode| mode == "url");
+    let Ok(Value::Object(mut members)) = serde_json::from_str(request.params.get()) else {
+        return given;
+    };
+    let is_page = request.method == InputMethod::Elicitation
+        && members.get("mode").is_some_and(|mode| mode == "url");
     if !is_page || members.contains_key("elicitationId") {
         return given;
     }
@@ -219,7 +245,11 @@ mod tests {
 
     fn request(key: &str) -> InputRequest {
         let params = RawValue::from_string("{}".into()).unwrap();
-        InputRequest { key: key.into(), method: InputMethod::Roots, params }
+        InputRequest {
+            key: key.into(),
+            method: InputMethod::Roots,
+            params,
+        }
     }
 
     #[tokio::test]
@@ -229,18 +259,30 @@ mod tests {
         let asked = [request("a"), request("b")];
         let answer = async {
             let first = String::from_utf8(sent.recv().await.unwrap()).unwrap();
-            assert_eq!(first, r#"{"jsonrpc":"2.0","id":"larder-1","method":"roots/list","params":{}}"#);
+            assert_eq!(
+                first,
+                r#"{"jsonrpc":"2.0","id":"larder-1","method":"roots/list","params":{}}"#
+            );
             sent.recv().await.unwrap();
-            for (id, outcome) in
-                [("\"larder-9\"", "?"), ("2", "?"), ("\"larder-2\"", "second"), ("\"larder-1\"", "first")]
-            {
+            for (id, outcome) in [
+                ("\"larder-9\"", "?"),
+                ("2", "?"),
+                ("\"larder-2\"", "second"),
+                ("\"larder-1\"", "first"),
+            ] {
                 requests.resolve(id, Ok(outcome.into())).unwrap();
             }
         };
         let (answered, ()) = tokio::join!(requests.ask(&asked, &sender), answer);
-        let outcomes: Vec<_> =
-            answered.unwrap().into_iter().map(|one| (one.key, one.outcome.unwrap())).collect();
-        assert_eq!(outcomes, [("a".into(), "first".into()), ("b".into(), "second".into())]);
+        let outcomes: Vec<_> = answered
+            .unwrap()
+            .into_iter()
+            .map(|one| (one.key, one.outcome.unwrap()))
+            .collect();
+        assert_eq!(
+            outcomes,
+            [("a".into(), "first".into()), ("b".into(), "second".into())]
+        );
     }
 
     #[derive(Debug, Default)]
@@ -252,7 +294,10 @@ mod tests {
         }
 
         fn answer(&self, replica: &str, id: &str, outcome: &Outcome) -> bool {
-            self.0.lock().unwrap().push(format!("{replica} {id} {outcome:?}"));
+            self.0
+                .lock()
+                .unwrap()
+                .push(format!("{replica} {id} {outcome:?}"));
             replica == "b2"
         }
 
@@ -261,7 +306,10 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_goes_to_the_replica_that_asked() {
-        let (requests, others) = (ClientRequests::default(), Arc::new(OtherReplicas::default()));
+        let (requests, others) = (
+            ClientRequests::default(),
+            Arc::new(OtherReplicas::default()),
+        );
         requests.link(others.clone());
         let (sender, mut sent) = mpsc::channel(8);
         let asked = [request("a")];
@@ -269,22 +317,43 @@ mod tests {
             let first = String::from_utf8(sent.recv().await.unwrap()).unwrap();
             assert!(first.contains(r#""id":"larder-a1-1""#), "{first}");
             assert_eq!(requests.resolve("\"larder-b2-1\"", Ok("x".into())), Ok(()));
-            assert_eq!(requests.resolve("\"larder-c3-1\"", Ok("y".into())), Err(Undelivered));
-            requests.resolve("\"larder-a1-1\"", Ok("here".into())).unwrap();
+            assert_eq!(
+                requests.resolve("\"larder-c3-1\"", Ok("y".into())),
+                Err(Undelivered)
+            );
+            requests
+                .resolve("\"larder-a1-1\"", Ok("here".into()))
+                .unwrap();
         };
         let (answered, ()) = tokio::join!(requests.ask(&asked, &sender), answer);
         assert_eq!(answered.unwrap()[0].outcome, Ok("here".into()));
         let passed = others.0.lock().unwrap().join(", ");
-        assert_eq!(passed, r#"b2 "larder-b2-1" Ok("x"), c3 "larder-c3-1" Ok("y")"#);
+        assert_eq!(
+            passed,
+            r#"b2 "larder-b2-1" Ok("x"), c3 "larder-c3-1" Ok("y")"#
+        );
     }
 
     #[test]
     fn a_page_has_an_id() {
         let params = |method, params: &str| {
             let params = RawValue::from_string(params.into()).unwrap();
-            legacy_params("larder-7", &InputRequest { key: "a".into(), method, params }).get().to_owned()
+            legacy_params(
+                "larder-7",
+                &InputRequest {
+                    key: "a".into(),
+                    method,
+                    params,
+                },
+            )
+            .get()
+            .to_owned()
         };
-        for unchanged in [r#"{"mode":"form"}"#, r#"{"mode":"url","elicitationId":"x"}"#, "{}"] {
+        for unchanged in [
+            r#"{"mode":"form"}"#,
+            r#"{"mode":"url","elicitationId":"x"}"#,
+            "{}",
+        ] {
             assert_eq!(params(InputMethod::Elicitation, unchanged), unchanged);
         }
         let page = params(InputMethod::Elicitation, r#"{"mode":"url"}"#);
@@ -297,7 +366,10 @@ mod tests {
         let (sender, mut sent) = mpsc::channel(8);
         let short = Duration::from_millis(20);
         let asked = [request("a")];
-        assert_eq!(requests.ask_within(short, &asked, &sender).await, Err(AskError::TimedOut));
+        assert_eq!(
+            requests.ask_within(short, &asked, &sender).await,
+            Err(AskError::TimedOut)
+        );
         assert!(sent.recv().await.is_some());
         let cancelled = String::from_utf8(sent.recv().await.unwrap()).unwrap();
         assert!(
@@ -310,7 +382,11 @@ mod tests {
             assert!(sent.recv().await.is_some());
             drop(sent);
         });
-        assert_eq!(answered, Err(AskError::Gone), "the stream ended while the call waited");
+        assert_eq!(
+            answered,
+            Err(AskError::Gone),
+            "the stream ended while the call waited"
+        );
         assert_eq!(requests.ask(&asked, &sender).await, Err(AskError::Gone));
         assert!(requests.lock().waiting.is_empty());
     }

@@ -36,7 +36,13 @@ const TICKS: u32 = 4;
 
 impl IdleTimer {
     pub(super) fn new(connection: ConnectionState, timeouts: HeadTimeouts) -> Self {
-        Self { timeouts, connection, last_started: 0, ticks: 0, timer: None }
+        Self {
+            timeouts,
+            connection,
+            last_started: 0,
+            ticks: 0,
+            timer: None,
+        }
     }
 
     /// Whether a request is in flight.
@@ -45,7 +51,11 @@ impl IdleTimer {
     }
 
     fn tick(&self) -> Duration {
-        let timeout = if self.connection.is_proven() { self.timeouts.proven } else { self.timeouts.unproven };
+        let timeout = if self.connection.is_proven() {
+            self.timeouts.proven
+        } else {
+            self.timeouts.unproven
+        };
         timeout / TICKS
     }
 
@@ -69,8 +79,9 @@ impl IdleTimer {
             return Poll::Pending;
         }
         let tick = self.tick();
-        let (timer, registered) =
-            self.timer.get_or_insert_with(|| (Box::pin(tokio::time::sleep(tick)), waker.clone()));
+        let (timer, registered) = self
+            .timer
+            .get_or_insert_with(|| (Box::pin(tokio::time::sleep(tick)), waker.clone()));
         registered.clone_from(waker);
         loop {
             ready!(timer.as_mut().poll(context));
@@ -92,7 +103,10 @@ mod tests {
     #[test]
     fn each_request_restarts_the_timer() {
         let (connection, timeout) = (new_connection(), Duration::from_secs(30));
-        let timeouts = HeadTimeouts { unproven: timeout / 10, proven: timeout };
+        let timeouts = HeadTimeouts {
+            unproven: timeout / 10,
+            proven: timeout,
+        };
         let mut idle_timer = IdleTimer::new(connection.clone(), timeouts);
         idle_timer.ticks = TICKS;
         idle_timer.update();

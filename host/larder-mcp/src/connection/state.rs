@@ -19,7 +19,12 @@ struct Inner {
 
 impl ConnectionState {
     pub(crate) fn new(client: ClientAddress, slot: ConnectionSlot) -> Self {
-        Self(Arc::new(Inner { client, slot, started: AtomicU64::new(0), active: AtomicU64::new(0) }))
+        Self(Arc::new(Inner {
+            client,
+            slot,
+            started: AtomicU64::new(0),
+            active: AtomicU64::new(0),
+        }))
     }
 
     pub(crate) fn client(&self) -> ClientAddress {
@@ -77,6 +82,12 @@ pub(super) mod tests {
     /// A connection that has sent no request yet.
     pub(in super::super) fn new_connection() -> ConnectionState {
         let slot = ConnectionSlots::new(1, Default::default()).take(Source::UNIX_SOCKET);
-        ConnectionState::new(ClientAddress::Unix { uid: None, pid: None }, slot.unwrap())
+        ConnectionState::new(
+            ClientAddress::Unix {
+                uid: None,
+                pid: None,
+            },
+            slot.unwrap(),
+        )
     }
 }

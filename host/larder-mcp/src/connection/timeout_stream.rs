@@ -44,7 +44,12 @@ struct Backlog {
 impl<S> TimeoutStream<S> {
     pub(super) fn new(stream: S, timeouts: Timeouts, connection: ConnectionState) -> Self {
         let idle_timer = IdleTimer::new(connection, timeouts.head);
-        Self { stream, stall_timeout: timeouts.stall, backlog: None, idle_timer }
+        Self {
+            stream,
+            stall_timeout: timeouts.stall,
+            backlog: None,
+            idle_timer,
+        }
     }
 
     fn check_rate(
@@ -59,9 +64,10 @@ impl<S> TimeoutStream<S> {
             return Poll::Ready(result);
         }
         let timeout = self.stall_timeout;
-        let backlog = self
-            .backlog
-            .get_or_insert_with(|| Backlog { timer: Box::pin(tokio::time::sleep(timeout)), written: 0 });
+        let backlog = self.backlog.get_or_insert_with(|| Backlog {
+            timer: Box::pin(tokio::time::sleep(timeout)),
+            written: 0,
+        });
         loop {
             ready!(backlog.timer.as_mut().poll(context));
             if (backlog.written as f64) < MIN_RATE * timeout.as_secs_f64() {
@@ -148,7 +154,13 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     fn timeouts(stall: Duration, head: Duration) -> Timeouts {
-        Timeouts { stall, head: HeadTimeouts { unproven: head, proven: head } }
+        Timeouts {
+            stall,
+            head: HeadTimeouts {
+                unproven: head,
+                proven: head,
+            },
+        }
     }
 
     fn timeout_stream(stream: DuplexStream, stall: Duration) -> TimeoutStream<DuplexStream> {
@@ -159,7 +171,8 @@ mod tests {
     async fn exchange(sent: &str, head_timeout: Duration, response_time: Duration) -> String {
         let (stream, mut client) = tokio::io::duplex(1 << 10);
         let connection = new_connection();
-        let timeout_stream = TimeoutStream::new(stream, timeouts(MINUTE, head_timeout), connection.clone());
+        let timeout_stream =
+            TimeoutStream::new(stream, timeouts(MINUTE, head_timeout), connection.clone());
         let service = service_fn(|_| {
             let guard = connection.begin();
             async move {
@@ -185,9 +198,17 @@ mod tests {
     async fn closes_a_connection_without_a_request_head_but_not_during_a_response() {
         let head_timeout = Duration::from_millis(100);
         assert_eq!(exchange("", head_timeout, Duration::ZERO).await, "");
-        assert_eq!(exchange("GET / HTTP/1.1\r\nhost:", head_timeout, Duration::ZERO).await, "");
+        assert_eq!(
+            exchange("GET / HTTP/1.1\r\nhost:", head_timeout, Duration::ZERO).await,
+            ""
+        );
         // After the response, the timeout applies to the next request.
-        let received = exchange("GET / HTTP/1.1\r\nhost: h\r\n\r\n", head_timeout, head_timeout * 4).await;
+        let received = exchange(
+            "GET / HTTP/1.1\r\nhost: h\r\n\r\n",
+            head_timeout,
+            head_timeout * 4,
+        )
+        .await;
         assert!(received.ends_with("\r\n\r\nhere"), "{received}");
     }
 
@@ -217,7 +238,9 @@ mod tests {
     async fn closes_a_connection_that_reads_nothing_or_too_slowly() {
         let stall_timeout = Duration::from_millis(500);
         let (stream, _silent) = tokio::io::duplex(1);
-        let stalled = timeout_stream(stream, stall_timeout).write_all(b"more than fits").await;
+        let stalled = timeout_stream(stream, stall_timeout)
+            .write_all(b"more than fits")
+            .await;
         assert_eq!(stalled.unwrap_err().kind(), io::ErrorKind::TimedOut);
         let slow = write_to_slow_client(stall_timeout, 1).await;
         assert_eq!(slow.unwrap_err().kind(), io::ErrorKind::TimedOut);

@@ -68,17 +68,37 @@ impl Endpoint {
         id: &Id,
         call: &Arc<Call>,
         mut reading: ReadResult,
-        write: impl FnOnce(&Self, &Id, &Arc<Call>, Reading<'_>) -> Result<ChargedResponse, E> + Send + 'static,
+        write: impl FnOnce(&Self, &Id, &Arc<Call>, Reading<'_>) -> Result<ChargedResponse, E>
+        + Send
+        + 'static,
     ) -> Result<ChargedResponse, E> {
         let size = estimated_size(&reading.contents);
         if size <= LARGE {
-            return write(self, id, call, Reading { result: &reading, held: None });
+            return write(
+                self,
+                id,
+                call,
+                Reading {
+                    result: &reading,
+                    held: None,
+                },
+            );
         }
         let (endpoint, id, call) = (self.clone(), id.clone(), call.clone());
         // The contents are dropped there too, which takes as long as a part of the writing.
         let work = move || {
-            let held = (size > DEFERRED).then(|| endpoint.hold(&call, &mut reading)).transpose()?;
-            write(&endpoint, &id, &call, Reading { result: &reading, held: held.as_ref() })
+            let held = (size > DEFERRED)
+                .then(|| endpoint.hold(&call, &mut reading))
+                .transpose()?;
+            write(
+                &endpoint,
+                &id,
+                &call,
+                Reading {
+                    result: &reading,
+                    held: held.as_ref(),
+                },
+            )
         };
         self.0.low_priority_threads.run(work).boxed().await
     }
@@ -112,10 +132,14 @@ impl Endpoint {
         if reading.is_json_shared() {
             let json = self.shared_contents_json(call, contents)?;
             let out = self.output(call, json.len())?;
-            return self.result_in(out, id, modern, metadata, |o| o.json_bytes("contents", json));
+            return self.result_in(out, id, modern, metadata, |o| {
+                o.json_bytes("contents", json)
+            });
         }
         let out = self.contents_output(call, reading, 1)?;
-        self.result_in(out, id, modern, metadata, |o| o.objects("contents", contents.iter(), render::content))
+        self.result_in(out, id, modern, metadata, |o| {
+            o.objects("contents", contents.iter(), render::content)
+        })
     }
 
     /// Returns the contents as a JSON array, which all responses with them share.
@@ -124,7 +148,9 @@ impl Endpoint {
         call: &Call,
         contents: &'a Contents,
     ) -> Result<&'a Bytes, RpcError> {
-        contents.rendered.get_or_try_render(|| self.contents_json(call, contents))
+        contents
+            .rendered
+            .get_or_try_render(|| self.contents_json(call, contents))
     }
 
     /// Returns the contents as a JSON array, which is kept with them.
@@ -151,7 +177,10 @@ pub(super) fn estimated_size(contents: &[Content]) -> usize {
 
 fn sizes(contents: &[Content], body_size: impl Fn(&Body) -> usize) -> usize {
     let size = |content: &Content| {
-        let metadata = content.metadata.iter().map(|(key, json)| key.len() + json.get().len() + 8);
+        let metadata = content
+            .metadata
+            .iter()
+            .map(|(key, json)| key.len() + json.get().len() + 8);
         256 + content.uri.as_str().len() + body_size(&content.body) + metadata.sum::<usize>()
     };
     contents.iter().map(size).sum()
@@ -166,5 +195,9 @@ fn body_size(body: &Body) -> usize {
 
 /// The same where large bodies are encoded when they are sent.
 fn written_size(body: &Body) -> usize {
-    if held_contents::is_large(body) { 0 } else { body_size(body) }
+    if held_contents::is_large(body) {
+        0
+    } else {
+        body_size(body)
+    }
 }

@@ -30,7 +30,11 @@ impl Endpoint {
         cursor: Option<&str>,
     ) -> Result<ChargedResponse, DispatchError> {
         let page = self.0.gateway.tools(call, cursor).await?;
-        let items: Vec<_> = page.items.iter().map(|tool| render::tool_json(tool)).collect();
+        let items: Vec<_> = page
+            .items
+            .iter()
+            .map(|tool| render::tool_json(tool))
+            .collect();
         Ok(self.page((id, modern), call, &page, "tools", &items)?)
     }
 
@@ -44,8 +48,18 @@ impl Endpoint {
     ) -> Result<ChargedResponse, DispatchError> {
         let Retried { request, answers } = retried;
         let (name, arguments) = (request.name.clone(), request.arguments.to_string());
-        let binding = Binding { caller: call.caller.as_ref(), method: "tools/call", name: &name, arguments };
-        let source = InputSource { endpoint: self, call, peer, slot };
+        let binding = Binding {
+            caller: call.caller.as_ref(),
+            method: "tools/call",
+            name: &name,
+            arguments,
+        };
+        let source = InputSource {
+            endpoint: self,
+            call,
+            peer,
+            slot,
+        };
         let mut input = Input::new(source, binding);
         if let Some((provided, asked_by)) = input.of_answers(answers.take())? {
             (request.input, request.asked_by) = (Some(provided), asked_by);
@@ -55,18 +69,23 @@ impl Endpoint {
             match answered.answer {
                 Answer::Complete(result) => {
                     let metadata = provider_metadata(&result.metadata);
-                    let size =
-                        result.content.iter().map(Block::size).sum::<usize>() + structured_size(&result);
+                    let size = result.content.iter().map(Block::size).sum::<usize>()
+                        + structured_size(&result);
                     let out = self.output(call, size)?;
                     let fill = |o: &mut Object<'_>| render::tool_result(o, &result);
                     return Ok(self.result_in(out, id, peer.is_modern(), metadata, fill)?);
                 }
-                Answer::InputRequired(required) => match input.provide(required, answered.component).await? {
-                    Provided::Now(provided) => {
-                        (request.input, request.asked_by) = (Some(provided), Some(answered.component));
+                Answer::InputRequired(required) => {
+                    match input.provide(required, answered.component).await? {
+                        Provided::Now(provided) => {
+                            (request.input, request.asked_by) =
+                                (Some(provided), Some(answered.component));
+                        }
+                        Provided::Later(question) => {
+                            return Ok(self.input_required(id, &question).into());
+                        }
                     }
-                    Provided::Later(question) => return Ok(self.input_required(id, &question).into()),
-                },
+                }
             }
         }
     }
@@ -80,7 +99,11 @@ impl Endpoint {
         cursor: Option<&str>,
     ) -> Result<ChargedResponse, DispatchError> {
         let page = self.0.gateway.prompts(call, cursor).await?;
-        let items: Vec<_> = page.items.iter().map(|prompt| render::prompt_json(prompt)).collect();
+        let items: Vec<_> = page
+            .items
+            .iter()
+            .map(|prompt| render::prompt_json(prompt))
+            .collect();
         Ok(self.page((id, modern), call, &page, "prompts", &items)?)
     }
 
@@ -94,8 +117,18 @@ impl Endpoint {
     ) -> Result<ChargedResponse, DispatchError> {
         let Retried { request, answers } = retried;
         let (name, arguments) = (request.name.clone(), format!("{:?}", request.arguments));
-        let binding = Binding { caller: call.caller.as_ref(), method: "prompts/get", name: &name, arguments };
-        let source = InputSource { endpoint: self, call, peer, slot };
+        let binding = Binding {
+            caller: call.caller.as_ref(),
+            method: "prompts/get",
+            name: &name,
+            arguments,
+        };
+        let source = InputSource {
+            endpoint: self,
+            call,
+            peer,
+            slot,
+        };
         let mut input = Input::new(source, binding);
         if let Some((provided, asked_by)) = input.of_answers(answers.take())? {
             (request.input, request.asked_by) = (Some(provided), asked_by);
@@ -105,26 +138,41 @@ impl Endpoint {
             match answered.answer {
                 Answer::Complete(result) => {
                     let metadata = provider_metadata(&result.metadata);
-                    let size = result.messages.iter().map(|message| message.content.size()).sum();
+                    let size = result
+                        .messages
+                        .iter()
+                        .map(|message| message.content.size())
+                        .sum();
                     let out = self.output(call, size)?;
                     let fill = |o: &mut Object<'_>| render::prompt_result(o, &result);
                     return Ok(self.result_in(out, id, peer.is_modern(), metadata, fill)?);
                 }
-                Answer::InputRequired(required) => match input.provide(required, answered.component).await? {
-                    Provided::Now(provided) => {
-                        (request.input, request.asked_by) = (Some(provided), Some(answered.component));
+                Answer::InputRequired(required) => {
+                    match input.provide(required, answered.component).await? {
+                        Provided::Now(provided) => {
+                            (request.input, request.asked_by) =
+                                (Some(provided), Some(answered.component));
+                        }
+                        Provided::Later(question) => {
+                            return Ok(self.input_required(id, &question).into());
+                        }
                     }
-                    Provided::Later(question) => return Ok(self.input_required(id, &question).into()),
-                },
+                }
             }
         }
     }
 }
 
 fn structured_size(result: &ToolResult) -> usize {
-    result.structured.as_deref().map_or(0, |json| json.get().len())
+    result
+        .structured
+        .as_deref()
+        .map_or(0, |json| json.get().len())
 }
 
 fn provider_metadata(metadata: &Metadata) -> ResultMetadata<'_> {
-    ResultMetadata { of_provider: metadata, ..ResultMetadata::default() }
+    ResultMetadata {
+        of_provider: metadata,
+        ..ResultMetadata::default()
+    }
 }

@@ -15,7 +15,8 @@ use crate::method::Answers;
 use crate::peer::Peer;
 use crate::request_slot::RequestSlot;
 use crate::rpc_error::{
-    DispatchError, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY, RpcError,
+    DispatchError, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, MISSING_CLIENT_CAPABILITY,
+    RpcError,
 };
 use larder_model::input::{InputRequest, InputRequired, InputResponse, ProvidedInput};
 use larder_model::name::Digest;
@@ -58,7 +59,12 @@ pub(super) enum Provided {
 
 impl<'a> Input<'a> {
     pub(super) fn new(source: InputSource<'a>, binding: Binding<'a>) -> Self {
-        Self { source, binding, rounds: 0, in_advance: Vec::new() }
+        Self {
+            source,
+            binding,
+            rounds: 0,
+            in_advance: Vec::new(),
+        }
     }
 
     /// Asks the client for input.
@@ -72,7 +78,10 @@ impl<'a> Input<'a> {
         }
         self.check_capabilities(&required)?;
         match self.answers_in_advance(&required.requests) {
-            Some(responses) => Ok(Provided::Now(ProvidedInput { responses, state: required.state })),
+            Some(responses) => Ok(Provided::Now(ProvidedInput {
+                responses,
+                state: required.state,
+            })),
             None => Ok(Provided::Later(self.later(&required, component)?)),
         }
     }
@@ -81,7 +90,8 @@ impl<'a> Input<'a> {
     /// other answers are ignored. Since the provider has asked in this call, nothing has to be bound to an earlier one.
     fn answers_in_advance(&mut self, requests: &[InputRequest]) -> Option<Vec<InputResponse>> {
         let given = std::mem::take(&mut self.in_advance);
-        let answer = |request: &InputRequest| given.iter().find(|one| one.key == request.key).cloned();
+        let answer =
+            |request: &InputRequest| given.iter().find(|one| one.key == request.key).cloned();
         requests.iter().map(answer).collect()
     }
 
@@ -90,7 +100,8 @@ impl<'a> Input<'a> {
         &mut self,
         answers: Option<Answers>,
     ) -> Result<Option<(ProvidedInput, Option<Digest>)>, RpcError> {
-        let Some(Answers { responses, state }) = answers.filter(|_| self.source.peer.is_modern()) else {
+        let Some(Answers { responses, state }) = answers.filter(|_| self.source.peer.is_modern())
+        else {
             return Ok(None);
         };
         let Some(state) = state else {
@@ -98,26 +109,50 @@ impl<'a> Input<'a> {
             return Ok(None);
         };
         let invalid = || {
-            let message = "`requestState` is not valid for this call, or has expired: start again without it";
+            let message =
+                "`requestState` is not valid for this call, or has expired: start again without it";
             RpcError::new(INVALID_PARAMS, message)
         };
-        let state = self.source.endpoint.0.input_states.open(&self.binding, &state).ok_or_else(invalid)?;
-        let asked_by = Digest::parse(&format!("sha256:{}", state.component)).map_err(|_| invalid())?;
-        Ok(Some((ProvidedInput { responses, state: state.of_provider }, Some(asked_by))))
+        let state = self
+            .source
+            .endpoint
+            .0
+            .input_states
+            .open(&self.binding, &state)
+            .ok_or_else(invalid)?;
+        let asked_by =
+            Digest::parse(&format!("sha256:{}", state.component)).map_err(|_| invalid())?;
+        Ok(Some((
+            ProvidedInput {
+                responses,
+                state: state.of_provider,
+            },
+            Some(asked_by),
+        )))
     }
 
     /// Returns the question for a modern client, with the encrypted state of the call.
-    fn later(&self, required: &InputRequired, component: Digest) -> Result<InputQuestion, RpcError> {
+    fn later(
+        &self,
+        required: &InputRequired,
+        component: Digest,
+    ) -> Result<InputQuestion, RpcError> {
         let request = |one: &InputRequest| {
             let request = json!({ "method": one.method.as_str(), "params": one.params });
             (one.key.clone(), request)
         };
         let requests: Value = Value::Object(required.requests.iter().map(request).collect());
         let failed = || RpcError::new(INTERNAL_ERROR, "the state of the call cannot be encrypted");
-        let state =
-            self.source.endpoint.0.input_states.seal(&self.binding, component, required.state.clone());
+        let state = self.source.endpoint.0.input_states.seal(
+            &self.binding,
+            component,
+            required.state.clone(),
+        );
         let requests = to_raw_value(&requests).map_err(|_| failed())?;
-        Ok(InputQuestion { requests, state: state.ok_or_else(failed)? })
+        Ok(InputQuestion {
+            requests,
+            state: state.ok_or_else(failed)?,
+        })
     }
 
     /// Asks a legacy client, and waits for its answers.
@@ -125,12 +160,23 @@ impl<'a> Input<'a> {
         self.check_capabilities(&required)?;
         self.rounds += 1;
         if self.rounds > MAX_ROUNDS {
-            let message = format!("the provider asked for input more than {MAX_ROUNDS} times in one call");
+            let message =
+                format!("the provider asked for input more than {MAX_ROUNDS} times in one call");
             return Err(RpcError::new(INTERNAL_ERROR, message).into());
         }
-        let InputSource { endpoint, call, peer, slot } = &mut self.source;
-        let Peer::Legacy(client) = peer else { return Err(unreachable_client(AskError::Gone).into()) };
-        let stream = client.stream.as_ref().ok_or_else(|| unreachable_client(AskError::Gone))?;
+        let InputSource {
+            endpoint,
+            call,
+            peer,
+            slot,
+        } = &mut self.source;
+        let Peer::Legacy(client) = peer else {
+            return Err(unreachable_client(AskError::Gone).into());
+        };
+        let stream = client
+            .stream
+            .as_ref()
+            .ok_or_else(|| unreachable_client(AskError::Gone))?;
         // The arguments are kept twice: for the next call, and in the binding of a modern state.
         let kept = 2 * self.binding.arguments.len() + required.size();
         let charge = endpoint.charge_question(call, kept)?;
@@ -142,11 +188,15 @@ impl<'a> Input<'a> {
         drop(charge);
         slot.acquire_again(endpoint, call).await?;
         let responses = responses.map_err(unreachable_client)?;
-        Ok(ProvidedInput { responses, state: required.state })
+        Ok(ProvidedInput {
+            responses,
+            state: required.state,
+        })
     }
 
     fn check_capabilities(&self, required: &InputRequired) -> Result<(), RpcError> {
-        let missing = missing_capabilities(self.source.call.interaction.as_ref(), &required.requests);
+        let missing =
+            missing_capabilities(self.source.call.interaction.as_ref(), &required.requests);
         if missing.as_object().is_none_or(serde_json::Map::is_empty) {
             return Ok(());
         }
@@ -180,7 +230,9 @@ impl Endpoint {
                 o.raw("inputRequests", &question.requests);
                 o.text("requestState", &question.state);
                 let server = &self.0.settings.load().server_info;
-                o.object("_meta", |o| o.json("io.modelcontextprotocol/serverInfo", server));
+                o.object("_meta", |o| {
+                    o.json("io.modelcontextprotocol/serverInfo", server)
+                });
             });
         })
     }

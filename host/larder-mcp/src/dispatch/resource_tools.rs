@@ -37,10 +37,16 @@ impl Endpoint {
     /// Replaces a call of one of the server's own tools by what it means. The client's side of the call is removed: a
     /// read that could use it would depend on the client, and its response could not be shared.
     pub(super) fn resolve_resource_tool(&self, operation: &mut Operation, call: &mut Arc<Call>) {
-        let Operation::CallTool(retried) = operation else { return };
-        let Some(tool) = self.0.gateway.resource_tool(call, &retried.request.name) else { return };
+        let Operation::CallTool(retried) = operation else {
+            return;
+        };
+        let Some(tool) = self.0.gateway.resource_tool(call, &retried.request.name) else {
+            return;
+        };
         // The `Arc` has not been cloned yet, so this succeeds.
-        Arc::get_mut(call).into_iter().for_each(|call| call.interaction = None);
+        Arc::get_mut(call)
+            .into_iter()
+            .for_each(|call| call.interaction = None);
         let arguments = Arc::unwrap_or_clone(std::mem::take(&mut retried.request.arguments));
         *operation = Operation::CallResourceTool(Box::new(ResourceToolCall { tool, arguments }));
     }
@@ -52,11 +58,17 @@ impl Endpoint {
         call: &Arc<Call>,
         request: &ResourceToolCall,
     ) -> Result<ChargedResponse, DispatchError> {
-        let context = Context { endpoint: self, id, modern, call };
+        let context = Context {
+            endpoint: self,
+            id,
+            modern,
+            call,
+        };
         let arguments = match request.tool.arguments(&request.arguments) {
             Ok(arguments) => arguments,
             Err(why) => {
-                let message = format!("The arguments do not match the input schema of the tool: {why}");
+                let message =
+                    format!("The arguments do not match the input schema of the tool: {why}");
                 return Ok(context.failed(&message));
             }
         };
@@ -80,37 +92,66 @@ impl Endpoint {
 
 impl Context<'_> {
     async fn list(self, arguments: ResourceArguments) -> Result<ChargedResponse, DispatchError> {
-        let (limit, cursor) = (arguments.limit.unwrap_or(LIST_ITEMS), arguments.cursor.clone());
+        let (limit, cursor) = (
+            arguments.limit.unwrap_or(LIST_ITEMS),
+            arguments.cursor.clone(),
+        );
         let filter = filter_of(arguments);
-        let page = self.endpoint.0.gateway.list_at_most(self.call, cursor.as_deref(), &filter, limit).await?;
+        let page = self
+            .endpoint
+            .0
+            .gateway
+            .list_at_most(self.call, cursor.as_deref(), &filter, limit)
+            .await?;
         let size = page.items.iter().map(|entry| entry.wire_size()).sum();
         self.structured(size, &page.incomplete, |o| {
-            o.objects("resources", &page.items, |o, entry| render::summary(o, entry));
+            o.objects("resources", &page.items, |o, entry| {
+                render::summary(o, entry)
+            });
             render::end_of_page(o, page.next.as_deref(), &page.incomplete);
         })
     }
 
-    async fn templates(self, arguments: ResourceArguments) -> Result<ChargedResponse, DispatchError> {
-        let (limit, cursor) = (arguments.limit.unwrap_or(LIST_ITEMS), arguments.cursor.clone());
+    async fn templates(
+        self,
+        arguments: ResourceArguments,
+    ) -> Result<ChargedResponse, DispatchError> {
+        let (limit, cursor) = (
+            arguments.limit.unwrap_or(LIST_ITEMS),
+            arguments.cursor.clone(),
+        );
         let filter = filter_of(arguments);
-        let page =
-            self.endpoint.0.gateway.templates_at_most(self.call, cursor.as_deref(), &filter, limit).await?;
+        let page = self
+            .endpoint
+            .0
+            .gateway
+            .templates_at_most(self.call, cursor.as_deref(), &filter, limit)
+            .await?;
         let size = page.items.iter().map(|template| template.wire_size()).sum();
         self.structured(size, &page.incomplete, |o| {
-            o.objects("resourceTemplates", &page.items, |o, template| render::template_summary(o, template));
+            o.objects("resourceTemplates", &page.items, |o, template| {
+                render::template_summary(o, template)
+            });
             render::end_of_page(o, page.next.as_deref(), &page.incomplete);
         })
     }
 
     /// Reads a resource, in the same way as `resources/read`.
-    async fn read_uri(self, text: &str) -> Result<Result<(Uri, ReadResult), String>, DispatchError> {
+    async fn read_uri(
+        self,
+        text: &str,
+    ) -> Result<Result<(Uri, ReadResult), String>, DispatchError> {
         match Uri::parse(text) {
             Ok(uri) => {
                 let reading = self.endpoint.0.gateway.read(self.call, &uri, None).await?;
                 Ok(Ok((uri, reading)))
             }
             Err(error) => {
-                self.endpoint.0.gateway.record_bad_uri(self.call, text).await?;
+                self.endpoint
+                    .0
+                    .gateway
+                    .record_bad_uri(self.call, text)
+                    .await?;
                 Ok(Err(error.to_string()))
             }
         }
@@ -121,9 +162,20 @@ impl Context<'_> {
             Ok((_, reading)) => reading,
             Err(message) => return Ok(self.failed(&message)),
         };
-        let Self { endpoint, id, modern, call } = self;
+        let Self {
+            endpoint,
+            id,
+            modern,
+            call,
+        } = self;
         let write = move |endpoint: &Endpoint, id: &Id, call: &Arc<Call>, reading: Reading<'_>| {
-            Context { endpoint, id, modern, call }.write_reading(reading)
+            Context {
+                endpoint,
+                id,
+                modern,
+                call,
+            }
+            .write_reading(reading)
         };
         endpoint.write_contents(id, call, reading, write).await
     }
@@ -137,17 +189,30 @@ impl Context<'_> {
             false => None,
         };
         let version = reading.result.version.as_deref();
-        let metadata = ResultMetadata { version, ..ResultMetadata::default() };
+        let metadata = ResultMetadata {
+            version,
+            ..ResultMetadata::default()
+        };
         let out = endpoint.contents_output(self.call, reading, 2)?;
-        Ok(endpoint.result_in(out, self.id, self.modern, metadata, |o| {
-            render::contents(o, contents, json.map(|json| &json[..]));
-        })?)
+        Ok(
+            endpoint.result_in(out, self.id, self.modern, metadata, |o| {
+                render::contents(o, contents, json.map(|json| &json[..]));
+            })?,
+        )
     }
 
     async fn search(self, arguments: ResourceArguments) -> Result<ChargedResponse, DispatchError> {
-        let (limit, cursor) = (arguments.limit.unwrap_or(SEARCH_RESULTS), arguments.cursor.clone());
+        let (limit, cursor) = (
+            arguments.limit.unwrap_or(SEARCH_RESULTS),
+            arguments.cursor.clone(),
+        );
         let query = query_of(arguments, limit);
-        let page = self.endpoint.0.gateway.search(self.call, &query, cursor.as_deref()).await?;
+        let page = self
+            .endpoint
+            .0
+            .gateway
+            .search(self.call, &query, cursor.as_deref())
+            .await?;
         let sizes = page
             .results
             .iter()
@@ -161,12 +226,26 @@ impl Context<'_> {
         })
     }
 
-    async fn search_documents(self, arguments: ResourceArguments) -> Result<ChargedResponse, DispatchError> {
+    async fn search_documents(
+        self,
+        arguments: ResourceArguments,
+    ) -> Result<ChargedResponse, DispatchError> {
         let query = query_of(arguments, SEARCH_RESULTS);
-        let page = self.endpoint.0.gateway.search(self.call, &query, None).await?;
-        let size = page.results.iter().map(|found| found.entry.wire_size()).sum();
+        let page = self
+            .endpoint
+            .0
+            .gateway
+            .search(self.call, &query, None)
+            .await?;
+        let size = page
+            .results
+            .iter()
+            .map(|found| found.entry.wire_size())
+            .sum();
         self.structured(size, &page.incomplete, |o| {
-            o.objects("results", &page.results, |o, found| render::document_link(o, &found.entry));
+            o.objects("results", &page.results, |o, found| {
+                render::document_link(o, &found.entry)
+            });
         })
     }
 
@@ -175,16 +254,34 @@ impl Context<'_> {
             Ok(found) => found,
             Err(message) => return Ok(self.failed(&message)),
         };
-        if !reading.contents.iter().any(|content| matches!(content.body, Body::Text(_))) {
-            let kind = reading.contents.first().and_then(|content| content.mime_type.as_deref());
+        if !reading
+            .contents
+            .iter()
+            .any(|content| matches!(content.body, Body::Text(_)))
+        {
+            let kind = reading
+                .contents
+                .first()
+                .and_then(|content| content.mime_type.as_deref());
             let kind = kind.unwrap_or("of an unknown type");
             return Ok(self.failed(&format!("`{uri}` has no text: its content is {kind}")));
         }
-        let Self { endpoint, id, modern, call } = self;
+        let Self {
+            endpoint,
+            id,
+            modern,
+            call,
+        } = self;
         let entry = endpoint.0.gateway.listed_entry(call, &uri);
         let write = move |endpoint: &Endpoint, id: &Id, call: &Arc<Call>, reading: Reading<'_>| {
             let out = endpoint.contents_output(call, reading, 1)?;
-            Context { endpoint, id, modern, call }.structured_in(out, &[], |o| {
+            Context {
+                endpoint,
+                id,
+                modern,
+                call,
+            }
+            .structured_in(out, &[], |o| {
                 render::document(o, &uri, entry.as_deref(), reading.result);
             })
         };
@@ -212,29 +309,58 @@ impl Context<'_> {
         write_object(&mut out, fill);
         // It is charged until the result is written.
         let json = endpoint.written(out)?;
-        let metadata = ResultMetadata { incomplete, ..ResultMetadata::default() };
+        let metadata = ResultMetadata {
+            incomplete,
+            ..ResultMetadata::default()
+        };
         let mut out = endpoint.output(self.call, 2 * json.bytes.len() + json.bytes.len() / 4)?;
         if let Some(places) = &json.places {
             out = out.with_places_for(&places.held);
         }
-        Ok(endpoint.result_in(out, self.id, self.modern, metadata, |o| render::structured(o, &json))?)
+        Ok(
+            endpoint.result_in(out, self.id, self.modern, metadata, |o| {
+                render::structured(o, &json)
+            })?,
+        )
     }
 
     /// A result that tells the model what went wrong.
     fn failed(self, message: &str) -> ChargedResponse {
         let metadata = ResultMetadata::default();
-        self.endpoint.result(self.id, self.modern, metadata, |o| render::failed(o, message))
+        self.endpoint.result(self.id, self.modern, metadata, |o| {
+            render::failed(o, message)
+        })
     }
 }
 
 fn filter_of(arguments: ResourceArguments) -> Filter {
-    let ResourceArguments { query, uri_prefix, kind, .. } = arguments;
-    Filter { text: query, uri_prefix, kind, ..Filter::default() }
+    let ResourceArguments {
+        query,
+        uri_prefix,
+        kind,
+        ..
+    } = arguments;
+    Filter {
+        text: query,
+        uri_prefix,
+        kind,
+        ..Filter::default()
+    }
 }
 
 fn query_of(arguments: ResourceArguments, limit: u32) -> SearchQuery {
-    let ResourceArguments { query, uri_prefix, kind, .. } = arguments;
-    SearchQuery { text: query.unwrap_or_default(), limit, uri_prefix, kind }
+    let ResourceArguments {
+        query,
+        uri_prefix,
+        kind,
+        ..
+    } = arguments;
+    SearchQuery {
+        text: query.unwrap_or_default(),
+        limit,
+        uri_prefix,
+        kind,
+    }
 }
 
 /// Returns what a model is told about an error. `None` if the request itself is refused, as a read would be.

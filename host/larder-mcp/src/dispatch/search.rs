@@ -22,7 +22,10 @@ impl Endpoint {
             .iter()
             .map(|found| found.entry.wire_size() + found.excerpt.as_deref().map_or(0, str::len));
         let out = self.output(call, sizes.sum())?;
-        let metadata = ResultMetadata { incomplete: &page.incomplete, ..ResultMetadata::default() };
+        let metadata = ResultMetadata {
+            incomplete: &page.incomplete,
+            ..ResultMetadata::default()
+        };
         Ok(self.result_in(out, id, modern, metadata, |o| {
             o.objects("results", &page.results, |o, found| {
                 render::entry(o, &found.entry);

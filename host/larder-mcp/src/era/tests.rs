@@ -9,24 +9,34 @@ fn request(method: &str, params: &str) -> String {
 }
 
 fn modern_request(method: &str, more: &str) -> String {
-    request(method, &format!(r#"{{"_meta":{{{VERSION},{CAPABILITIES}}}{more}}}"#))
+    request(
+        method,
+        &format!(r#"{{"_meta":{{{VERSION},{CAPABILITIES}}}{more}}}"#),
+    )
 }
 
 fn classify_text(text: &str, headers: Option<&[(&str, &str)]>) -> Result<RequestKind, (u16, i32)> {
     let headers = headers.map(|headers| {
-        let pair =
-            |(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        let pair = |(name, value): &(&str, &str)| {
+            (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())
+        };
         let mut map = HeaderMap::new();
         headers.iter().map(pair).for_each(|(name, value)| {
             map.append(name, value);
         });
         map
     });
-    let Ok(Incoming::One(Message::Request(request))) = read(text.as_bytes()) else { panic!("{text}") };
-    classify(&request, headers.as_ref()).map_err(|rpc_error| (rpc_error.status.as_u16(), rpc_error.code))
+    let Ok(Incoming::One(Message::Request(request))) = read(text.as_bytes()) else {
+        panic!("{text}")
+    };
+    classify(&request, headers.as_ref())
+        .map_err(|rpc_error| (rpc_error.status.as_u16(), rpc_error.code))
 }
 
-const HEADERS: &[(&str, &str)] = &[("mcp-protocol-version", MODERN), ("mcp-method", "resources/list")];
+const HEADERS: &[(&str, &str)] = &[
+    ("mcp-protocol-version", MODERN),
+    ("mcp-method", "resources/list"),
+];
 
 #[test]
 fn the_version_in_the_body_decides() {
@@ -58,7 +68,9 @@ fn the_first_failed_check_determines_the_error() {
     );
     let future = request(
         "resources/list",
-        &format!(r#"{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"v999.0.0",{CAPABILITIES}}}}}"#),
+        &format!(
+            r#"{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"v999.0.0",{CAPABILITIES}}}}}"#
+        ),
     );
     let list = modern_request("resources/list", "");
     let v999: &[(&str, &str)] = &[("mcp-protocol-version", "v999.0.0"), HEADERS[1]];
@@ -68,15 +80,35 @@ fn the_first_failed_check_determines_the_error() {
         (&wrong_capabilities, HEADERS, (400, INVALID_PARAMS)),
         (&wrong_version, HEADERS, (400, INVALID_PARAMS)),
         (&list, v999, (400, HEADER_MISMATCH)),
-        (&future, v999, (400, super::super::rpc_error::UNSUPPORTED_PROTOCOL_VERSION)),
-        (&future, &[], (400, super::super::rpc_error::UNSUPPORTED_PROTOCOL_VERSION)),
+        (
+            &future,
+            v999,
+            (400, super::super::rpc_error::UNSUPPORTED_PROTOCOL_VERSION),
+        ),
+        (
+            &future,
+            &[],
+            (400, super::super::rpc_error::UNSUPPORTED_PROTOCOL_VERSION),
+        ),
         (&list, &HEADERS[1..], (400, HEADER_MISMATCH)),
         (&list, &HEADERS[..1], (400, HEADER_MISMATCH)),
         (&list, twice, (400, HEADER_MISMATCH)),
-        (&list, &[HEADERS[0], ("mcp-method", "resources/read")], (400, HEADER_MISMATCH)),
-        (&list, &[HEADERS[0], ("mcp-method", "Resources/list")], (400, HEADER_MISMATCH)),
+        (
+            &list,
+            &[HEADERS[0], ("mcp-method", "resources/read")],
+            (400, HEADER_MISMATCH),
+        ),
+        (
+            &list,
+            &[HEADERS[0], ("mcp-method", "Resources/list")],
+            (400, HEADER_MISMATCH),
+        ),
     ] {
-        assert_eq!(classify_text(text, Some(headers)), Err(expected), "{text} {headers:?}");
+        assert_eq!(
+            classify_text(text, Some(headers)),
+            Err(expected),
+            "{text} {headers:?}"
+        );
     }
 }
 
@@ -104,12 +136,25 @@ fn rejects_legacy_methods_in_modern_requests() {
 #[test]
 fn the_name_header_must_match_the_uri() {
     let read = |uri: &str, name: Option<&str>| {
-        let headers = [HEADERS[0], ("mcp-method", "resources/read"), ("mcp-name", name.unwrap_or_default())];
+        let headers = [
+            HEADERS[0],
+            ("mcp-method", "resources/read"),
+            ("mcp-name", name.unwrap_or_default()),
+        ];
         let headers = &headers[..if name.is_some() { 3 } else { 2 }];
-        classify_text(&modern_request("resources/read", &format!(r#","uri":{uri}"#)), Some(headers))
+        classify_text(
+            &modern_request("resources/read", &format!(r#","uri":{uri}"#)),
+            Some(headers),
+        )
     };
-    assert_eq!(read(r#""x:1""#, Some("x:1")), Ok(RequestKind::Modern(Method::Read)));
-    assert_eq!(read(r#""x:ü""#, Some("=?base64?eDrDvA==?=")), Ok(RequestKind::Modern(Method::Read)));
+    assert_eq!(
+        read(r#""x:1""#, Some("x:1")),
+        Ok(RequestKind::Modern(Method::Read))
+    );
+    assert_eq!(
+        read(r#""x:ü""#, Some("=?base64?eDrDvA==?=")),
+        Ok(RequestKind::Modern(Method::Read))
+    );
     assert_eq!(
         read("7", Some("x:1")),
         Ok(RequestKind::Modern(Method::Read)),
@@ -123,7 +168,11 @@ fn the_name_header_must_match_the_uri() {
         Some("=?base64?/w==?="),
         Some("=?base64?eDoy?="),
     ] {
-        assert_eq!(read(r#""x:1""#, bad), Err((400, HEADER_MISMATCH)), "{bad:?}");
+        assert_eq!(
+            read(r#""x:1""#, bad),
+            Err((400, HEADER_MISMATCH)),
+            "{bad:?}"
+        );
     }
 }
 
@@ -131,20 +180,46 @@ fn the_name_header_must_match_the_uri() {
 fn a_header_alone_does_not_make_a_request_modern() {
     for (method, header, expected) in [
         ("initialize", None, Ok(RequestKind::Initialize)),
-        ("initialize", Some("2025-11-25"), Ok(RequestKind::Initialize)),
+        (
+            "initialize",
+            Some("2025-11-25"),
+            Ok(RequestKind::Initialize),
+        ),
         ("initialize", Some(MODERN), Err((400, HEADER_MISMATCH))),
         ("resources/list", None, Ok(RequestKind::Legacy)),
-        ("resources/list", Some("2025-06-18"), Ok(RequestKind::Legacy)),
-        ("resources/list", Some("1900-01-01"), Ok(RequestKind::Legacy)),
+        (
+            "resources/list",
+            Some("2025-06-18"),
+            Ok(RequestKind::Legacy),
+        ),
+        (
+            "resources/list",
+            Some("1900-01-01"),
+            Ok(RequestKind::Legacy),
+        ),
         ("resources/list", Some(MODERN), Err((400, INVALID_PARAMS))),
-        ("resources/list", Some("2099-01-01"), Err((400, INVALID_PARAMS))),
+        (
+            "resources/list",
+            Some("2099-01-01"),
+            Err((400, INVALID_PARAMS)),
+        ),
         ("server/discover", None, Err((400, INVALID_PARAMS))),
         ("no/such", None, Ok(RequestKind::Legacy)),
     ] {
-        let headers: Vec<_> = header.into_iter().map(|version| ("mcp-protocol-version", version)).collect();
-        assert_eq!(classify_text(&request(method, "{}"), Some(&headers)), expected, "{method} {header:?}");
+        let headers: Vec<_> = header
+            .into_iter()
+            .map(|version| ("mcp-protocol-version", version))
+            .collect();
+        assert_eq!(
+            classify_text(&request(method, "{}"), Some(&headers)),
+            expected,
+            "{method} {header:?}"
+        );
     }
-    assert_eq!(classify_text(&request("resources/list", "{}"), None), Ok(RequestKind::Legacy));
+    assert_eq!(
+        classify_text(&request("resources/list", "{}"), None),
+        Ok(RequestKind::Legacy)
+    );
     let twice = ["2025-06-18", MODERN].map(|version| ("mcp-protocol-version", version));
     for method in ["initialize", "resources/list"] {
         assert_eq!(
@@ -157,18 +232,32 @@ fn a_header_alone_does_not_make_a_request_modern() {
 
 #[test]
 fn accepts_only_legacy_versions_in_session_headers() {
-    for (version, good) in
-        [("2025-03-26", true), ("2025-11-25", true), ("2024-11-05", false), ("", false), ("x", false)]
-    {
-        let headers = [(VERSION_HEADER, version.parse().unwrap())].into_iter().collect();
+    for (version, good) in [
+        ("2025-03-26", true),
+        ("2025-11-25", true),
+        ("2024-11-05", false),
+        ("", false),
+        ("x", false),
+    ] {
+        let headers = [(VERSION_HEADER, version.parse().unwrap())]
+            .into_iter()
+            .collect();
         assert_eq!(check_legacy_header(&headers).is_ok(), good, "{version}");
     }
     assert!(check_legacy_header(&HeaderMap::new()).is_ok());
-    let mut twice: HeaderMap = [(VERSION_HEADER, "2025-06-18".parse().unwrap())].into_iter().collect();
+    let mut twice: HeaderMap = [(VERSION_HEADER, "2025-06-18".parse().unwrap())]
+        .into_iter()
+        .collect();
     twice.append(VERSION_HEADER, "2025-11-25".parse().unwrap());
     assert!(check_legacy_header(&twice).is_err());
-    assert_eq!(LegacyVersion::negotiate("2024-11-05").as_str(), "2025-11-25");
-    assert_eq!(LegacyVersion::negotiate("2025-03-26").as_str(), "2025-03-26");
+    assert_eq!(
+        LegacyVersion::negotiate("2024-11-05").as_str(),
+        "2025-11-25"
+    );
+    assert_eq!(
+        LegacyVersion::negotiate("2025-03-26").as_str(),
+        "2025-03-26"
+    );
     assert_eq!(
         LegacyVersion::negotiate(MODERN).as_str(),
         "2025-11-25",

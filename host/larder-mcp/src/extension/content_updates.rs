@@ -32,14 +32,27 @@ pub(crate) struct ContentUpdates {
 
 impl ContentUpdates {
     pub(crate) fn new(endpoint: Endpoint, subscriptions: Arc<Subscriptions>) -> Self {
-        let (waiting, reading, cancel) =
-            (BTreeMap::new(), BTreeMap::new(), CancellationToken::new().drop_guard());
-        Self { endpoint, subscriptions, waiting, reading, running: FuturesUnordered::new(), cancel }
+        let (waiting, reading, cancel) = (
+            BTreeMap::new(),
+            BTreeMap::new(),
+            CancellationToken::new().drop_guard(),
+        );
+        Self {
+            endpoint,
+            subscriptions,
+            waiting,
+            reading,
+            running: FuturesUnordered::new(),
+            cancel,
+        }
     }
 
     /// Starts reads for the changes whose notifications carry the resource, and returns the other changes,
     /// which can be sent at once. The numbers must increase.
-    pub(crate) fn take(&mut self, changes: impl IntoIterator<Item = (u64, Change)>) -> Vec<(u64, Change)> {
+    pub(crate) fn take(
+        &mut self,
+        changes: impl IntoIterator<Item = (u64, Change)>,
+    ) -> Vec<(u64, Change)> {
         let mut others = Vec::new();
         for (number, change) in changes {
             match change {
@@ -75,10 +88,16 @@ impl ContentUpdates {
 
     /// Starts reads up to the limit, oldest change first. Drops URIs that the client unsubscribed from.
     fn start_reads(&mut self) {
-        self.waiting.retain(|uri, _| self.subscriptions.watch.contains(uri));
+        self.waiting
+            .retain(|uri, _| self.subscriptions.watch.contains(uri));
         while self.running.len() < MAX_CONCURRENT_READS {
-            let free = self.waiting.iter().filter(|(uri, _)| !self.reading.contains_key(*uri));
-            let Some((uri, number)) = free.min_by_key(|(_, number)| **number) else { return };
+            let free = self
+                .waiting
+                .iter()
+                .filter(|(uri, _)| !self.reading.contains_key(*uri));
+            let Some((uri, number)) = free.min_by_key(|(_, number)| **number) else {
+                return;
+            };
             let (uri, number) = (uri.clone(), *number);
             self.waiting.remove(&uri);
             self.reading.insert(uri.clone(), number);
@@ -88,15 +107,23 @@ impl ContentUpdates {
 
     /// Reads in a task of its own, because a guest may block its thread for a while.
     fn spawn_read(&self, uri: Uri) -> BoxFuture<'static, (Uri, Vec<u8>)> {
-        let (endpoint, subscriptions, changed) =
-            (self.endpoint.clone(), self.subscriptions.clone(), uri.clone());
+        let (endpoint, subscriptions, changed) = (
+            self.endpoint.clone(),
+            self.subscriptions.clone(),
+            uri.clone(),
+        );
         let read = async move { endpoint.content_changed(&subscriptions, &changed).await };
         let cancel = self.cancel.token().clone();
-        let task = self.endpoint.0.drain.spawn(async move { cancel.run_until_cancelled_owned(read).await });
+        let task = self
+            .endpoint
+            .0
+            .drain
+            .spawn(async move { cancel.run_until_cancelled_owned(read).await });
         async move {
             let message = task.await.ok().flatten().flatten();
             // If the read failed, the client still learns that the resource changed.
-            let message = message.unwrap_or_else(|| notification(&Change::Updated(uri.clone()), None));
+            let message =
+                message.unwrap_or_else(|| notification(&Change::Updated(uri.clone()), None));
             (uri, message)
         }
         .boxed()

@@ -50,7 +50,9 @@ pub fn http_head(data: &[u8]) {
 
 async fn respond(endpoint: Endpoint, data: &[u8]) -> Vec<u8> {
     let (mut client, server) = UnixStream::pair().expect("a socket");
-    let slot = ConnectionSlots::new(1, Default::default()).take(Source::UNIX_SOCKET).expect("a slot");
+    let slot = ConnectionSlots::new(1, Default::default())
+        .take(Source::UNIX_SOCKET)
+        .expect("a slot");
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let connection = ConnectionState::new(ClientAddress::Tcp(address), slot);
     let exchange = async {
@@ -62,7 +64,9 @@ async fn respond(endpoint: Endpoint, data: &[u8]) -> Vec<u8> {
         response
     };
     let both = async { tokio::join!(exchange, serve(server, connection, endpoint)).0 };
-    tokio::time::timeout(TIMEOUT, both).await.expect("the connection ends")
+    tokio::time::timeout(TIMEOUT, both)
+        .await
+        .expect("the connection ends")
 }
 
 /// Checks that the bytes are complete responses.
@@ -74,25 +78,42 @@ fn check(mut bytes: &[u8], data: &[u8]) {
         let head = std::str::from_utf8(&bytes[..end]).expect("a head is text");
         let status: u16 = head["HTTP/1.1 ".len()..][..3].parse().expect("a status");
         let has_version = head.starts_with("HTTP/1.1 ") || head.starts_with("HTTP/1.0 ");
-        assert!(has_version && (100..600).contains(&status) && status != 500, "{head}");
+        assert!(
+            has_version && (100..600).contains(&status) && status != 500,
+            "{head}"
+        );
         let rest = &bytes[end..];
         // The response to a HEAD request has a length, but no body.
-        let is_bodiless = may_have_head_request && (rest.is_empty() || rest.starts_with(b"HTTP/1."));
-        let body = if is_bodiless { &[][..] } else { &rest[..content_length(head)] };
+        let is_bodiless =
+            may_have_head_request && (rest.is_empty() || rest.starts_with(b"HTTP/1."));
+        let body = if is_bodiless {
+            &[][..]
+        } else {
+            &rest[..content_length(head)]
+        };
         if head.contains("application/json") && !body.is_empty() {
             serde_json::from_slice::<Value>(body).expect("a JSON body");
         }
         (bytes, count) = (&bytes[end + body.len()..], count + 1);
     }
-    assert!(count <= data.len() / 16 + 1, "{count} responses to {} bytes", data.len());
+    assert!(
+        count <= data.len() / 16 + 1,
+        "{count} responses to {} bytes",
+        data.len()
+    );
 }
 
 fn find_head_end(bytes: &[u8]) -> Option<usize> {
-    bytes.windows(4).position(|window| window == b"\r\n\r\n").map(|at| at + 4)
+    bytes
+        .windows(4)
+        .position(|window| window == b"\r\n\r\n")
+        .map(|at| at + 4)
 }
 
 fn content_length(head: &str) -> usize {
-    let lengths = head.lines().filter_map(|line| line.strip_prefix("content-length: "));
+    let lengths = head
+        .lines()
+        .filter_map(|line| line.strip_prefix("content-length: "));
     let mut lengths = lengths.map(|length| length.parse().expect("a length"));
     let length = lengths.next().unwrap_or_default();
     assert!(lengths.next().is_none(), "two lengths: {head}");
@@ -100,20 +121,47 @@ fn content_length(head: &str) -> usize {
 }
 
 fn caller() -> Caller {
-    Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] }
+    Caller {
+        subject: None,
+        issuer: None,
+        teams: Teams::default_team(),
+        scopes: vec![],
+    }
 }
 
 fn token() -> Token {
-    Token { digest: Digest::of(TOKEN.as_bytes()), caller: caller(), expires: None }
+    Token {
+        digest: Digest::of(TOKEN.as_bytes()),
+        caller: caller(),
+        expires: None,
+    }
 }
 
 fn endpoint(tokens: Vec<Token>) -> Endpoint {
-    let (drain, auth) = (Drain::new(), auth::Config { tokens, oauth: None });
+    let (drain, auth) = (
+        Drain::new(),
+        auth::Config {
+            tokens,
+            oauth: None,
+        },
+    );
     let authenticator = Authenticator::new(auth.clone(), caller(), drain.clone());
-    let cache = gateway::CacheConfig { bytes: 0, entries: 0 };
-    let page_size = PageSize { resources: 10, templates: 10 };
+    let cache = gateway::CacheConfig {
+        bytes: 0,
+        entries: 0,
+    };
+    let page_size = PageSize {
+        resources: 10,
+        templates: 10,
+    };
     let gateway = Gateway::new(
-        gateway::Config { page_size, instructions: None, cache, private: false, shared_teams: vec![] },
+        gateway::Config {
+            page_size,
+            instructions: None,
+            cache,
+            private: false,
+            shared_teams: vec![],
+        },
         None,
     );
     let observers = (Metrics::default(), Telemetry::default());

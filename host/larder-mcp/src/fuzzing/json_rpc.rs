@@ -66,9 +66,14 @@ fn check_request(request: &Request<'_>) {
         Err(rpc_error) => return check_error(Some(&request.id), &rpc_error),
     };
     for method in methods {
-        let caller = Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] };
-        let parsed =
-            new_call(&request.params, caller).and_then(|call| ParsedRequest::read(request, method, call));
+        let caller = Caller {
+            subject: None,
+            issuer: None,
+            teams: Teams::default_team(),
+            scopes: vec![],
+        };
+        let parsed = new_call(&request.params, caller)
+            .and_then(|call| ParsedRequest::read(request, method, call));
         match parsed {
             Ok(parsed) => check_operation(&parsed.operation),
             Err(rpc_error) => check_error(Some(&request.id), &rpc_error),
@@ -78,14 +83,20 @@ fn check_request(request: &Request<'_>) {
 
 fn check_operation(operation: &Operation) {
     assert!(!operation.method().name().is_empty());
-    let is_invalid = matches!(operation, Operation::InvalidUri { .. } | Operation::Unsubscribe { .. });
+    let is_invalid = matches!(
+        operation,
+        Operation::InvalidUri { .. } | Operation::Unsubscribe { .. }
+    );
     let uri = operation.uri().filter(|_| !is_invalid);
     assert!(uri.is_none_or(|uri| larder_model::uri::Uri::parse(uri).is_ok()));
 }
 
 fn check_params(params: &Params<'_>) {
     if params.error.is_some() {
-        assert_eq!((params.fields.iter().count(), params.meta.iter().count()), (0, 0));
+        assert_eq!(
+            (params.fields.iter().count(), params.meta.iter().count()),
+            (0, 0)
+        );
     }
 }
 
@@ -95,5 +106,9 @@ fn check_error(id: Option<&Id>, rpc_error: &RpcError) {
     assert!(!response.contains(&b'\n'));
     let json: Value = serde_json::from_slice(&response).expect("a response is JSON");
     assert_eq!(json["error"]["code"], rpc_error.code);
-    assert!(response.len() <= 16 << 10, "an error response has {} bytes", response.len());
+    assert!(
+        response.len() <= 16 << 10,
+        "an error response has {} bytes",
+        response.len()
+    );
 }

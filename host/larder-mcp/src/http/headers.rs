@@ -18,37 +18,49 @@ pub(super) fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
     if values.peek().is_none() {
         return true;
     }
-    values.flat_map(|value| split_trimmed(value.as_bytes(), b',')).any(|range| {
-        let mut parts = split_trimmed(range, b';');
-        let media_type = parts.next().unwrap_or_default();
-        let is_accepted = media_type == b"*/*"
-            || types.iter().any(|accepted| media_type.eq_ignore_ascii_case(accepted.as_bytes()));
-        is_accepted && !parts.any(has_zero_weight)
-    })
+    values
+        .flat_map(|value| split_trimmed(value.as_bytes(), b','))
+        .any(|range| {
+            let mut parts = split_trimmed(range, b';');
+            let media_type = parts.next().unwrap_or_default();
+            let is_accepted = media_type == b"*/*"
+                || types
+                    .iter()
+                    .any(|accepted| media_type.eq_ignore_ascii_case(accepted.as_bytes()));
+            is_accepted && !parts.any(has_zero_weight)
+        })
 }
 
 /// Whether a media range parameter is a weight of zero, which means "not acceptable".
 fn has_zero_weight(parameter: &[u8]) -> bool {
-    let weight = parameter.strip_prefix(b"q=").and_then(|weight| std::str::from_utf8(weight).ok());
-    weight.and_then(|weight| weight.parse::<f32>().ok()).is_some_and(|weight| weight <= 0.0)
+    let weight = parameter
+        .strip_prefix(b"q=")
+        .and_then(|weight| std::str::from_utf8(weight).ok());
+    weight
+        .and_then(|weight| weight.parse::<f32>().ok())
+        .is_some_and(|weight| weight <= 0.0)
 }
 
 /// Splits at a separator and trims the parts.
 fn split_trimmed(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
-    value.split(move |byte| *byte == separator).map(<[u8]>::trim_ascii)
+    value
+        .split(move |byte| *byte == separator)
+        .map(<[u8]>::trim_ascii)
 }
 
 /// Requires `application/json` that is not compressed: an HTML form on any web page can send other types without a
 /// preflight request.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), RpcError> {
-    let unsupported =
-        |why| Err(RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    let unsupported = |why| {
+        Err(RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
+    };
     let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
     if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return unsupported("the body must not be compressed");
     }
-    let media_type =
-        headers.get(header::CONTENT_TYPE).and_then(|value| split_trimmed(value.as_bytes(), b';').next());
+    let media_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| split_trimmed(value.as_bytes(), b';').next());
     if media_type.is_some_and(|media_type| media_type.eq_ignore_ascii_case(b"application/json")) {
         return Ok(());
     }
@@ -65,7 +77,14 @@ pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, RpcErro
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
         (None, None) => Ok(None),
-        (Some(coding), None) if coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked") => Ok(None),
+        (Some(coding), None)
+            if coding
+                .as_bytes()
+                .trim_ascii()
+                .eq_ignore_ascii_case(b"chunked") =>
+        {
+            Ok(None)
+        }
         _ => {
             let why = "the only transfer coding that is supported is `chunked`";
             Err(RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::NOT_IMPLEMENTED))

@@ -31,7 +31,8 @@ impl Endpoint {
         head: &RequestHead<'_>,
         request: &Request<'_>,
     ) -> Result<Response, RpcError> {
-        let (client, handshake) = legacy::Client::initialize(request, self.context(head, None), None)?;
+        let (client, handshake) =
+            legacy::Client::initialize(request, self.context(head, None), None)?;
         let session = self.0.sessions.open(client, head.identity.caller.clone())?;
         // Boxed, because this is rare, and the future of every request would contain it.
         self.0.sessions.store(&session).boxed().await;
@@ -44,12 +45,18 @@ impl Endpoint {
 
     /// Finds the session of a message.
     async fn session(&self, head: &RequestHead<'_>) -> Result<Arc<Session>, RpcError> {
-        let id = head.headers.get(SESSION_HEADER).map(|id| id.to_str().unwrap_or_default());
+        let id = head
+            .headers
+            .get(SESSION_HEADER)
+            .map(|id| id.to_str().unwrap_or_default());
         let caller = &head.identity.caller;
         let session = match (self.0.sessions.find(id, caller), id) {
             (Err(unknown), Some(id)) => {
                 // Boxed, because this is rare, and the future of every request would contain it.
-                self.restore_session(id, caller).boxed().await?.ok_or(unknown)?
+                self.restore_session(id, caller)
+                    .boxed()
+                    .await?
+                    .ok_or(unknown)?
             }
             (found, _) => found?,
         };
@@ -66,7 +73,9 @@ impl Endpoint {
         let context = self.context(head, Some(&session.requests));
         let accepted = session.client.accept(request, context)?;
         let stream = self.run_in_session(&session, accepted);
-        Ok(self.respond_with_stream(session, head.identity, request.id.clone(), stream).await)
+        Ok(self
+            .respond_with_stream(session, head.identity, request.id.clone(), stream)
+            .await)
     }
 
     /// Runs a request in a task of its own, which continues when the connection breaks.
@@ -83,7 +92,10 @@ impl Endpoint {
             drop(cancellable);
             response
         });
-        CallStream::new(messages, task.map(|ended| ended.ok().flatten().flatten()).boxed())
+        CallStream::new(
+            messages,
+            task.map(|ended| ended.ok().flatten().flatten()).boxed(),
+        )
     }
 
     /// Responds with JSON, or with a resumable event stream if a message precedes the response.
@@ -103,9 +115,13 @@ impl Endpoint {
         let stream = session.replay.open(id, identity.caller.clone());
         stream.push_message(first);
         let reader = RequestStream::subscribe(&stream, 0);
-        self.0.drain.spawn(async move { forward(call, &stream, asks).await });
+        self.0
+            .drain
+            .spawn(async move { forward(call, &stream, asks).await });
         match reader {
-            Some(reader) => sse::request_stream(self.clone(), reader, session, identity.clone(), None),
+            Some(reader) => {
+                sse::request_stream(self.clone(), reader, session, identity.clone(), None)
+            }
             None => cancelled(),
         }
     }
@@ -118,7 +134,8 @@ impl Endpoint {
         params: Option<&Params<'_>>,
         handle: impl FnOnce(&Session, RequestContext<'_>) -> Result<(), RpcError>,
     ) -> Response {
-        let is_modern = has_modern_version_header(head.headers) || params.is_some_and(declares_version);
+        let is_modern =
+            has_modern_version_header(head.headers) || params.is_some_and(declares_version);
         if is_modern || !head.headers.contains_key(SESSION_HEADER) {
             return empty(StatusCode::ACCEPTED);
         }
@@ -150,7 +167,10 @@ impl Endpoint {
             responses
         });
         Ok(match task.await.ok().flatten().flatten() {
-            Some(responses) => json(StatusCode::OK, Body::of_parts(responses.into_iter().map(Unsent::from))),
+            Some(responses) => json(
+                StatusCode::OK,
+                Body::of_parts(responses.into_iter().map(Unsent::from)),
+            ),
             None => empty(StatusCode::ACCEPTED),
         })
     }
@@ -163,8 +183,9 @@ impl Endpoint {
         // The permit comes first, so that an older stream is not replaced by one that cannot start.
         let permit = self.stream_permit(&head.identity.caller)?;
         let last = last_event_id(head.headers);
-        if let Some(link) =
-            session.link().filter(|_| !last.is_some_and(|last| session.replay.is_request(last)))
+        if let Some(link) = session
+            .link()
+            .filter(|_| !last.is_some_and(|last| session.replay.is_request(last)))
         {
             let last_run = last.and_then(|last| session.replay.run_of(last));
             link.take_notifications(&session, last_run).boxed().await;
@@ -181,15 +202,27 @@ impl Endpoint {
                     Missed::Updates(uris) => uris.iter().for_each(|uri| watch.mark_changed(uri)),
                     Missed::Anything => watch.mark_all_changed(),
                 }
-                sse::notifications(self.clone(), session, head.identity.clone(), permit, position)
+                sse::notifications(
+                    self.clone(),
+                    session,
+                    head.identity.clone(),
+                    permit,
+                    position,
+                )
             }
             // In the event-stream protocol, 204 tells the client to stop reconnecting.
             ResumePoint::Request(reader) if reader.is_finished() => empty(StatusCode::NO_CONTENT),
-            ResumePoint::Request(reader) => {
-                sse::request_stream(self.clone(), reader, session, head.identity.clone(), Some(permit))
-            }
+            ResumePoint::Request(reader) => sse::request_stream(
+                self.clone(),
+                reader,
+                session,
+                head.identity.clone(),
+                Some(permit),
+            ),
             ResumePoint::OtherRun(position) => {
-                self.resume_elsewhere(head, session, permit, &position).boxed().await?
+                self.resume_elsewhere(head, session, permit, &position)
+                    .boxed()
+                    .await?
             }
         })
     }
@@ -203,10 +236,14 @@ impl Endpoint {
         position: &StreamPosition,
     ) -> Result<Response, RpcError> {
         let identity = head.identity.clone();
-        Ok(match RemoteStream::open(&session, position, &identity.caller).await? {
-            (_, RemoteItem::End) => empty(StatusCode::NO_CONTENT),
-            (stream, first) => sse::remote_stream(self.clone(), (first, stream), session, identity, permit),
-        })
+        Ok(
+            match RemoteStream::open(&session, position, &identity.caller).await? {
+                (_, RemoteItem::End) => empty(StatusCode::NO_CONTENT),
+                (stream, first) => {
+                    sse::remote_stream(self.clone(), (first, stream), session, identity, permit)
+                }
+            },
+        )
     }
 
     pub(super) async fn end_session(&self, head: &RequestHead<'_>) -> Result<Response, RpcError> {
@@ -230,7 +267,9 @@ async fn forward(mut call: CallStream, stream: &Arc<RequestStream>, mut asks: bo
         };
         asks = matches!(item, Some(StreamItem::Question(_)));
         match item {
-            Some(StreamItem::Message(bytes) | StreamItem::Question(bytes)) => stream.push_message(bytes),
+            Some(StreamItem::Message(bytes) | StreamItem::Question(bytes)) => {
+                stream.push_message(bytes)
+            }
             Some(StreamItem::Response(response)) => stream.push_response(response.into_shared()),
             None => return stream.end(),
         }

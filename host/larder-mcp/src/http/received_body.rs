@@ -57,15 +57,28 @@ pub(super) async fn receive(
     let mut body = pin!(Limited::new(body, limit));
     let first = next(body.as_mut()).await?.unwrap_or_default();
     if body.is_end_stream() && first.len() <= FREE_BYTES {
-        return Ok(ReceivedBody { bytes: first, _charge: None });
+        return Ok(ReceivedBody {
+            bytes: first,
+            _charge: None,
+        });
     }
-    let length = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX);
-    let mut growing = Growing { bytes: Vec::new(), charge: None, length, memory };
+    let length = length
+        .and_then(|length| usize::try_from(length).ok())
+        .unwrap_or(usize::MAX);
+    let mut growing = Growing {
+        bytes: Vec::new(),
+        charge: None,
+        length,
+        memory,
+    };
     growing.add(&first)?;
     while let Some(more) = next(body.as_mut()).await? {
         growing.add(&more)?;
     }
-    Ok(ReceivedBody { bytes: growing.bytes.into(), _charge: growing.charge })
+    Ok(ReceivedBody {
+        bytes: growing.bytes.into(),
+        _charge: growing.charge,
+    })
 }
 
 async fn next(body: Pin<&mut Limited<impl RequestBody>>) -> Result<Option<Bytes>, BodyError> {
@@ -93,7 +106,10 @@ impl Growing<'_> {
     fn charge(&mut self, capacity: usize) -> Result<(), Refused> {
         let (budget, caller) = self.memory;
         match &mut self.charge {
-            Some(charge) => charge.grow(Some(caller), (capacity as u64).saturating_sub(charge.bytes())),
+            Some(charge) => charge.grow(
+                Some(caller),
+                (capacity as u64).saturating_sub(charge.bytes()),
+            ),
             None if capacity <= FREE_BYTES => Ok(()),
             None => {
                 self.charge = Some(Box::new(budget.charge_request(caller, capacity)?));
@@ -121,7 +137,9 @@ pub(super) async fn discard(body: impl RequestBody) {
 /// The error for a request without memory.
 pub(super) fn no_memory(refused: Refused) -> RpcError {
     match refused {
-        Refused::Full => RpcError::overloaded("the server has no memory for a large request at the moment"),
+        Refused::Full => {
+            RpcError::overloaded("the server has no memory for a large request at the moment")
+        }
         Refused::AboveLimit(limit) => {
             let why = format!(
                 "the body needs more than {}, which one client can use: the operator can raise `server.memory`",

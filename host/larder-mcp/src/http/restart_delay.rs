@@ -21,7 +21,11 @@ pub(super) fn of_modern_client() -> u32 {
 
 /// The delay of a legacy client, in milliseconds.
 pub(super) fn of_legacy_client(endpoint: &Endpoint) -> u32 {
-    random(if endpoint.0.has_replicas.load(Ordering::Relaxed) { SOON } else { AFTER_RESTART })
+    random(if endpoint.0.has_replicas.load(Ordering::Relaxed) {
+        SOON
+    } else {
+        AFTER_RESTART
+    })
 }
 
 fn random(range: Range<u32>) -> u32 {

@@ -27,10 +27,19 @@ const RECONNECT_DELAY_MS: u32 = 1_000;
 pub(super) fn events(frames: impl Stream<Item = StreamFrame> + Send + 'static) -> Response {
     let mut response = Response::new(Body::frames(frames));
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream"),
+    );
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
     // Without this header nginx buffers the events.
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    headers.insert(
+        HeaderName::from_static("x-accel-buffering"),
+        HeaderValue::from_static("no"),
+    );
     response
 }
 
@@ -45,7 +54,14 @@ fn message_events(messages: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
 
 /// An event with an id, from which a client can resume.
 fn event_with_id(id: &str, message: &[u8]) -> Vec<u8> {
-    [b"event: message\nid: ", id.as_bytes(), b"\ndata: ", message, b"\n\n"].concat()
+    [
+        b"event: message\nid: ",
+        id.as_bytes(),
+        b"\ndata: ",
+        message,
+        b"\n\n",
+    ]
+    .concat()
 }
 
 /// The beginning of an event with an id.
@@ -70,7 +86,11 @@ fn shared_event(id: &str, message: SharedResponse) -> StreamFrame {
         SharedResponse::Bytes(bytes) if bytes.len() <= FREE_BYTES => {
             StreamFrame::Small(event_with_id(id, &bytes))
         }
-        large => StreamFrame::Large(format!("event: message\nid: {id}\ndata: ").into(), large.into(), END),
+        large => StreamFrame::Large(
+            format!("event: message\nid: {id}\ndata: ").into(),
+            large.into(),
+            END,
+        ),
     }
 }
 
@@ -82,18 +102,21 @@ pub(super) fn call(
     call: CallStream,
     identity: Arc<Identity>,
 ) -> Response {
-    let rest = stream::unfold((endpoint, call, identity), |(endpoint, mut call, identity)| async move {
-        let frame = tokio::select! {
-            biased;
-            () = endpoint.0.authenticator.invalidated(&identity) => return None,
-            item = call.next() => match item? {
-                StreamItem::Message(bytes) | StreamItem::Question(bytes) => StreamFrame::Small(message_events([bytes])),
-                StreamItem::Response(response) => response_event(response),
-            },
-            () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => StreamFrame::Small(keep_alive_comment()),
-        };
-        Some((frame, (endpoint, call, identity)))
-    });
+    let rest = stream::unfold(
+        (endpoint, call, identity),
+        |(endpoint, mut call, identity)| async move {
+            let frame = tokio::select! {
+                biased;
+                () = endpoint.0.authenticator.invalidated(&identity) => return None,
+                item = call.next() => match item? {
+                    StreamItem::Message(bytes) | StreamItem::Question(bytes) => StreamFrame::Small(message_events([bytes])),
+                    StreamItem::Response(response) => response_event(response),
+                },
+                () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => StreamFrame::Small(keep_alive_comment()),
+            };
+            Some((frame, (endpoint, call, identity)))
+        },
+    );
     events(stream::once(async move { StreamFrame::Small(message_events([first])) }).chain(rest))
 }
 
@@ -103,25 +126,39 @@ fn keep_alive_comment() -> Vec<u8> {
 
 /// Streams the messages of `subscriptions/listen`, until the server stops or the caller's credential is no
 /// longer valid.
-pub(super) fn listen(endpoint: Endpoint, listen_stream: ListenStream, identity: Arc<Identity>) -> Response {
+pub(super) fn listen(
+    endpoint: Endpoint,
+    listen_stream: ListenStream,
+    identity: Arc<Identity>,
+) -> Response {
     let state = (endpoint, listen_stream, identity);
-    events(stream::unfold(state, |(endpoint, mut listen_stream, identity)| async move {
-        let bytes = tokio::select! {
-            biased;
-            messages = listen_stream.next(endpoint.0.authenticator.invalidated(&identity)) => {
-                let (events, ends) = (message_events(messages?), listen_stream.ends_with_the_server());
-                if ends { with_restart_delay(&events) } else { events }
-            }
-            () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => keep_alive_comment(),
-        };
-        Some((StreamFrame::Small(bytes), (endpoint, listen_stream, identity)))
-    }))
+    events(stream::unfold(
+        state,
+        |(endpoint, mut listen_stream, identity)| async move {
+            let bytes = tokio::select! {
+                biased;
+                messages = listen_stream.next(endpoint.0.authenticator.invalidated(&identity)) => {
+                    let (events, ends) = (message_events(messages?), listen_stream.ends_with_the_server());
+                    if ends { with_restart_delay(&events) } else { events }
+                }
+                () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => keep_alive_comment(),
+            };
+            Some((
+                StreamFrame::Small(bytes),
+                (endpoint, listen_stream, identity),
+            ))
+        },
+    ))
 }
 
 /// Adds the delay before a reconnection to the first of these events. An event of its own would have no data, which
 /// confuses some clients.
 fn with_restart_delay(events: &[u8]) -> Vec<u8> {
-    [format!("retry: {}\n", restart_delay::of_modern_client()).as_bytes(), events].concat()
+    [
+        format!("retry: {}\n", restart_delay::of_modern_client()).as_bytes(),
+        events,
+    ]
+    .concat()
 }
 
 /// Streams the notifications of a legacy session, until the session or the credential ends or a newer stream
@@ -134,8 +171,10 @@ pub(super) fn notifications(
     position: LogPosition,
 ) -> Response {
     // The first frame makes hyper send the response head, so that the client knows that the stream is open.
-    let first = priming_event(&session, || session.replay.notification_event_id(position.number()))
-        .unwrap_or_else(keep_alive_comment);
+    let first = priming_event(&session, || {
+        session.replay.notification_event_id(position.number())
+    })
+    .unwrap_or_else(keep_alive_comment);
     let notifications = Notifications::new(&endpoint, &session.client, position);
     let stream_state = NotificationStream {
         token: session.begin_stream(),
@@ -145,22 +184,25 @@ pub(super) fn notifications(
         _permit: permit,
     };
     let first = stream::once(async { first });
-    let rest = stream::unfold((endpoint, Some(stream_state)), |(endpoint, stream_state)| async move {
-        let mut stream_state = stream_state?;
-        let (token, identity) = (stream_state.token.clone(), stream_state.identity.clone());
-        let bytes = tokio::select! {
-            biased;
-            () = token.cancelled() => return None,
-            () = endpoint.0.drain.stopping() => {
-                let last = restart_event(&endpoint, &stream_state.session)?;
-                return Some((last, (endpoint, None)));
-            }
-            () = endpoint.0.authenticator.invalidated(&identity) => return None,
-            message = stream_state.next() => message,
-            () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => keep_alive_comment(),
-        };
-        Some((bytes, (endpoint, Some(stream_state))))
-    });
+    let rest = stream::unfold(
+        (endpoint, Some(stream_state)),
+        |(endpoint, stream_state)| async move {
+            let mut stream_state = stream_state?;
+            let (token, identity) = (stream_state.token.clone(), stream_state.identity.clone());
+            let bytes = tokio::select! {
+                biased;
+                () = token.cancelled() => return None,
+                () = endpoint.0.drain.stopping() => {
+                    let last = restart_event(&endpoint, &stream_state.session)?;
+                    return Some((last, (endpoint, None)));
+                }
+                () = endpoint.0.authenticator.invalidated(&identity) => return None,
+                message = stream_state.next() => message,
+                () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => keep_alive_comment(),
+            };
+            Some((bytes, (endpoint, Some(stream_state))))
+        },
+    );
     events(first.chain(rest).map(StreamFrame::Small))
 }
 
@@ -173,7 +215,13 @@ fn priming_event(session: &Session, id: impl FnOnce() -> String) -> Option<Vec<u
 
 /// The last event before the server stops: the delay before a reconnection. `None` as for the first event.
 fn restart_event(endpoint: &Endpoint, session: &Session) -> Option<Vec<u8>> {
-    let last = || format!("retry: {}\ndata:\n\n", restart_delay::of_legacy_client(endpoint)).into_bytes();
+    let last = || {
+        format!(
+            "retry: {}\ndata:\n\n",
+            restart_delay::of_legacy_client(endpoint)
+        )
+        .into_bytes()
+    };
     session.client.version.has_priming_event().then(last)
 }
 
@@ -190,11 +238,17 @@ impl NotificationStream {
     /// Waits for the next frames. Cancel-safe.
     async fn next(&mut self) -> Vec<u8> {
         let messages = self.notifications.next().await;
-        let frames =
-            messages.into_iter().map(|NotificationMessage { message, resume_from }| match resume_from {
-                Some(number) => event_with_id(&self.session.replay.notification_event_id(number), &message),
+        let frames = messages.into_iter().map(
+            |NotificationMessage {
+                 message,
+                 resume_from,
+             }| match resume_from {
+                Some(number) => {
+                    event_with_id(&self.session.replay.notification_event_id(number), &message)
+                }
                 None => message_events([message]),
-            });
+            },
+        );
         frames.collect::<Vec<_>>().concat()
     }
 }
@@ -214,20 +268,27 @@ pub(super) fn request_stream(
     identity: Arc<Identity>,
     permit: Option<StreamPermit>,
 ) -> Response {
-    let first = priming_event(&session, || session.replay.request_event_id(reader.stream(), reader.last()));
-    let state = (endpoint, reader, session, identity, permit);
-    let rest = stream::unfold(state, |(endpoint, mut reader, session, identity, permit)| async move {
-        let frame = tokio::select! {
-            biased;
-            () = endpoint.0.authenticator.invalidated(&identity) => return None,
-            item = reader.next() => {
-                let (number, message) = item?;
-                shared_event(&session.replay.request_event_id(reader.stream(), number), message)
-            }
-            () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => StreamFrame::Small(keep_alive_comment()),
-        };
-        Some((frame, (endpoint, reader, session, identity, permit)))
+    let first = priming_event(&session, || {
+        session
+            .replay
+            .request_event_id(reader.stream(), reader.last())
     });
+    let state = (endpoint, reader, session, identity, permit);
+    let rest = stream::unfold(
+        state,
+        |(endpoint, mut reader, session, identity, permit)| async move {
+            let frame = tokio::select! {
+                biased;
+                () = endpoint.0.authenticator.invalidated(&identity) => return None,
+                item = reader.next() => {
+                    let (number, message) = item?;
+                    shared_event(&session.replay.request_event_id(reader.stream(), number), message)
+                }
+                () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => StreamFrame::Small(keep_alive_comment()),
+            };
+            Some((frame, (endpoint, reader, session, identity, permit)))
+        },
+    );
     events(stream::iter(first).map(StreamFrame::Small).chain(rest))
 }
 
@@ -241,8 +302,9 @@ pub(super) fn remote_stream(
 ) -> Response {
     let priming = priming_event(&session, || stream.event_id(&session, stream.last()));
     let state = (endpoint, stream, session, identity, permit, Some(first));
-    let rest =
-        stream::unfold(state, |(endpoint, mut stream, session, identity, permit, mut read)| async move {
+    let rest = stream::unfold(
+        state,
+        |(endpoint, mut stream, session, identity, permit, mut read)| async move {
             let bytes = tokio::select! {
                 biased;
                 () = endpoint.0.authenticator.invalidated(&identity) => return None,
@@ -261,7 +323,11 @@ pub(super) fn remote_stream(
                     }
                 },
             };
-            Some((StreamFrame::Small(bytes), (endpoint, stream, session, identity, permit, read)))
-        });
+            Some((
+                StreamFrame::Small(bytes),
+                (endpoint, stream, session, identity, permit, read),
+            ))
+        },
+    );
     events(stream::iter(priming).map(StreamFrame::Small).chain(rest))
 }

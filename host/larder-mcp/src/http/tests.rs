@@ -22,9 +22,10 @@ fn request_futures_are_small() {
     ) -> usize {
         size_of::<F>()
     }
-    for (name, size, max) in
-        [("dispatch", of_dispatch(Endpoint::dispatch), 4 << 10), ("respond", of(Endpoint::respond), 6_400)]
-    {
+    for (name, size, max) in [
+        ("dispatch", of_dispatch(Endpoint::dispatch), 4 << 10),
+        ("respond", of(Endpoint::respond), 6_400),
+    ] {
         assert!(size <= max, "the future of `{name}` has {size} bytes");
     }
 }

@@ -6,7 +6,11 @@ use super::*;
 fn show(message: &Message<'_>) -> String {
     match message {
         Message::Request(Request { id, method, params }) => {
-            let error = params.error.as_ref().map(|error| format!(", but {error}")).unwrap_or_default();
+            let error = params
+                .error
+                .as_ref()
+                .map(|error| format!(", but {error}"))
+                .unwrap_or_default();
             format!("request {id} {method}{error}")
         }
         Message::Notification(notification) => format!("notification {}", notification.method),
@@ -29,7 +33,10 @@ fn check(input: impl AsRef<[u8]>, expected: Expect) {
 
 #[test]
 fn reads_valid_messages() {
-    check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, expect!["request 1 ping"]);
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+        expect!["request 1 ping"],
+    );
     check(
         r#" { "id" : "\u0061" , "method":"a\/b","jsonrpc":"2.0","params":{}} "#,
         expect![[r#"request "\u0061" a/b"#]],
@@ -38,15 +45,30 @@ fn reads_valid_messages() {
         r#"{"jsonrpc":"2.0","id":-12345678901234567890123,"method":"m"}"#,
         expect!["request -12345678901234567890123 m"],
     );
-    check(r#"{"jsonrpc":"2.0","method":"n","params":{"a":1}}"#, expect!["notification n"]);
-    check(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, expect!["response"]);
-    check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}"#, expect!["response"]);
+    check(
+        r#"{"jsonrpc":"2.0","method":"n","params":{"a":1}}"#,
+        expect!["notification n"],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+        expect!["response"],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}"#,
+        expect!["response"],
+    );
 }
 
 #[test]
 fn rejects_invalid_json() {
-    check("", expect!["-32700 the message is not JSON: EOF while parsing a value at line 1 column 0"]);
-    check("hello", expect!["-32700 the message is not JSON: expected value at line 1 column 1"]);
+    check(
+        "",
+        expect!["-32700 the message is not JSON: EOF while parsing a value at line 1 column 0"],
+    );
+    check(
+        "hello",
+        expect!["-32700 the message is not JSON: expected value at line 1 column 1"],
+    );
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":"ping""#,
         expect!["-32700 the message is not JSON: EOF while parsing an object at line 1 column 39"],
@@ -61,7 +83,10 @@ fn rejects_invalid_json() {
             r#"-32700 the message is not JSON: control character (\u0000-\u001F) found while parsing a string at line 1 column 13"#
         ]],
     );
-    check(b"{\"jsonrpc\":\"\xff\"}", expect!["-32700 the message is not JSON: it is not UTF-8"]);
+    check(
+        b"{\"jsonrpc\":\"\xff\"}",
+        expect!["-32700 the message is not JSON: it is not UTF-8"],
+    );
     check(
         "[".repeat(200),
         expect!["-32700 the message is not JSON: EOF while parsing a list at line 1 column 200"],
@@ -72,8 +97,10 @@ fn rejects_invalid_json() {
         "]".repeat(127)
     );
     check(deep, expect!["-32600 a value is nested too deeply (1)"]);
-    let quoted =
-        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":"\"{}"}}}}"#, "[".repeat(500));
+    let quoted = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":"\"{}"}}}}"#,
+        "[".repeat(500)
+    );
     check(quoted, expect!["request 1 m"]);
 }
 
@@ -83,10 +110,22 @@ fn rejects_json_that_is_not_a_message() {
         check(text, expect!["-32600 a message is a JSON object (no id)"]);
     }
     check("{}", expect![[r#"-32600 `jsonrpc` must be "2.0" (no id)"#]]);
-    check(r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#, expect![[r#"-32600 `jsonrpc` must be "2.0" (1)"#]]);
-    check(r#"{"jsonrpc":"2.0","id":1}"#, expect!["-32600 `method` is missing (1)"]);
-    check(r#"{"jsonrpc":"2.0","id":1,"method":null}"#, expect!["-32600 `method` must be a string (1)"]);
-    check(r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#, expect!["-32600 `method` must be a string (1)"]);
+    check(
+        r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#,
+        expect![[r#"-32600 `jsonrpc` must be "2.0" (1)"#]],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":1}"#,
+        expect!["-32600 `method` is missing (1)"],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"method":null}"#,
+        expect!["-32600 `method` must be a string (1)"],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#,
+        expect!["-32600 `method` must be a string (1)"],
+    );
 }
 
 #[test]
@@ -103,7 +142,10 @@ fn rejects_ids_that_are_not_strings_or_integers() {
         &format!("\"{}\"", "x".repeat(2000)),
     ] {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
-        check(text, expect!["-32600 the id must be a string or an integer (no id)"]);
+        check(
+            text,
+            expect!["-32600 the id must be a string or an integer (no id)"],
+        );
     }
 }
 
@@ -138,7 +180,8 @@ fn rejects_parameters_that_are_not_objects() {
         check(text, expect!["request 1 m, but `params` must be an object"]);
     }
     for meta in ["null", "[]"] {
-        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"_meta":{meta}}}}}"#);
+        let text =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"_meta":{meta}}}}}"#);
         check(text, expect!["request 1 m, but `_meta` must be an object"]);
     }
     check(
@@ -154,8 +197,14 @@ fn reads_batches() {
         r#"[{"jsonrpc":"2.0","id":1,"method":"m"},{"jsonrpc":"2.0","method":"n"},7]"#,
         expect!["request 1 m; notification n; -32600 a message is a JSON object (no id)"],
     );
-    check("[1,", expect!["-32700 the message is not JSON: EOF while parsing a value at line 1 column 3"]);
-    check(format!("[{}1]", "1,".repeat(64)), expect!["-32600 the batch has more than 64 messages"]);
+    check(
+        "[1,",
+        expect!["-32700 the message is not JSON: EOF while parsing a value at line 1 column 3"],
+    );
+    check(
+        format!("[{}1]", "1,".repeat(64)),
+        expect!["-32600 the batch has more than 64 messages"],
+    );
 }
 
 const VALID: &str = r#"{"jsonrpc":"2.0","id":"i\n1","method":"resources/read","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","k":[1,{"x":null}]},"uri":"x:1"}}"#;
@@ -168,13 +217,21 @@ fn check_id(input: &[u8]) {
         Incoming::Batch(batch) => batch,
     };
     for message in messages {
-        let (Message::Request(Request { id, .. }) | Message::Malformed { id: Some(id), .. }) = message else {
+        let (Message::Request(Request { id, .. }) | Message::Malformed { id: Some(id), .. }) =
+            message
+        else {
             continue;
         };
         let id = id.json();
-        assert!(input.windows(id.len()).any(|window| window == id.as_bytes()), "{id} differs from the input");
         assert!(
-            serde_json::from_str::<serde_json::Value>(id).is_ok_and(|id| id.is_string() || id.is_number())
+            input
+                .windows(id.len())
+                .any(|window| window == id.as_bytes()),
+            "{id} differs from the input"
+        );
+        assert!(
+            serde_json::from_str::<serde_json::Value>(id)
+                .is_ok_and(|id| id.is_string() || id.is_number())
         );
         assert!(!id.contains('\n'), "an id must not contain a line break");
     }
@@ -199,10 +256,14 @@ const MEMBERS: [&str; 12] = [
 fn reads_members_in_any_order() {
     let many: Vec<_> = (0..125).map(|n| format!("\"e{n}\":0")).collect();
     let (many, rest) = (many.join(","), r#""jsonrpc":"2.0","id":1,"method":"m""#);
-    for inner in
-        [r#""params":{}"#.to_owned(), format!(r#""params":{{"_meta":{{}},{many},"a":1,"b":2,"c":3}}"#)]
-    {
-        for text in [format!("{{{inner},{rest},{many}}}"), format!("{{{rest},{many},{inner}}}")] {
+    for inner in [
+        r#""params":{}"#.to_owned(),
+        format!(r#""params":{{"_meta":{{}},{many},"a":1,"b":2,"c":3}}"#),
+    ] {
+        for text in [
+            format!("{{{inner},{rest},{many}}}"),
+            format!("{{{rest},{many},{inner}}}"),
+        ] {
             assert!(read_valid_request(&text).is_none(), "{text}");
         }
     }
@@ -213,12 +274,21 @@ fn reads_members_in_any_order() {
 /// Returns everything that was read of a message, except for `_meta` among the parameters: the reader in one
 /// pass does not list it there.
 fn summary(message: &Message<'_>) -> String {
-    let Message::Request(Request { params, .. }) = message else { return show(message) };
+    let Message::Request(Request { params, .. }) = message else {
+        return show(message);
+    };
     let of = |fields: &Fields<'_>| {
         let all = fields.iter().filter(|(key, _)| *key != "_meta");
-        all.map(|(key, value)| format!("{key}={}", value.get())).collect::<Vec<_>>().join(" ")
+        all.map(|(key, value)| format!("{key}={}", value.get()))
+            .collect::<Vec<_>>()
+            .join(" ")
     };
-    format!("{} [{}] [{}]", show(message), of(&params.fields), of(&params.meta))
+    format!(
+        "{} [{}] [{}]",
+        show(message),
+        of(&params.fields),
+        of(&params.meta)
+    )
 }
 
 proptest! {

@@ -53,7 +53,10 @@ pub(crate) struct InvalidUri {
 impl InvalidUri {
     /// Parses a URI; if it is invalid, keeps its text.
     pub(super) fn parse(text: Cow<'_, str>) -> Result<Uri, Self> {
-        Uri::parse(&text).map_err(|error| Self { text: text.into_owned(), error })
+        Uri::parse(&text).map_err(|error| Self {
+            text: text.into_owned(),
+            error,
+        })
     }
 }
 
@@ -61,23 +64,40 @@ impl InvalidUri {
 pub(super) fn completion(fields: &Fields<'_>) -> Result<Operation, RpcError> {
     let reference = fields.required_object("ref")?;
     let argument = fields.required_object("argument")?;
-    let (name, prefix) = (argument.required_text("name")?, argument.required_text("value")?);
+    let (name, prefix) = (
+        argument.required_text("name")?,
+        argument.required_text("value")?,
+    );
     let context = fields.object("context")?.unwrap_or_default();
-    let (name, prefix, filled) =
-        (name.into_owned(), prefix.into_owned(), strings(&context, "context.arguments")?);
+    let (name, prefix, filled) = (
+        name.into_owned(),
+        prefix.into_owned(),
+        strings(&context, "context.arguments")?,
+    );
     match &*reference.required_text("type")? {
         "ref/prompt" => {
             let prompt = reference.required_text("name")?.into_owned();
-            let query = ArgumentQuery { prompt, argument: name, prefix, filled };
+            let query = ArgumentQuery {
+                prompt,
+                argument: name,
+                prefix,
+                filled,
+            };
             Ok(Operation::CompleteArgument(Box::new(query)))
         }
         "ref/resource" => {
             let template = reference.required_text("uri")?.into_owned();
-            Ok(Operation::Complete(Some(CompletionRequest { template, variable: name, prefix, filled })))
+            Ok(Operation::Complete(Some(CompletionRequest {
+                template,
+                variable: name,
+                prefix,
+                filled,
+            })))
         }
         other => {
             let other = clip(other, 80);
-            let message = format!("`ref.type` is `{other}`: use \"ref/resource\" or \"ref/prompt\"");
+            let message =
+                format!("`ref.type` is `{other}`: use \"ref/resource\" or \"ref/prompt\"");
             Err(RpcError::new(INVALID_PARAMS, message))
         }
     }
@@ -88,11 +108,18 @@ pub(super) fn search(fields: &Fields<'_>) -> Result<SearchQuery, RpcError> {
     let invalid = || RpcError::new(INVALID_PARAMS, "`limit` must be a positive integer");
     let limit = match fields.get("limit") {
         None => DEFAULT_RESULTS,
-        Some(json) => serde_json::from_str::<NonZeroU32>(json.get()).map_err(|_| invalid())?.get(),
+        Some(json) => serde_json::from_str::<NonZeroU32>(json.get())
+            .map_err(|_| invalid())?
+            .get(),
     };
     let optional = |key| Ok::<_, RpcError>(fields.text(key)?.map(Into::into));
     let text = fields.required_text("query")?.into_owned();
-    Ok(SearchQuery { text, limit, uri_prefix: optional("uriPrefix")?, kind: optional("kind")? })
+    Ok(SearchQuery {
+        text,
+        limit,
+        uri_prefix: optional("uriPrefix")?,
+        kind: optional("kind")?,
+    })
 }
 
 /// Reads the parameters of `tools/call`.
@@ -103,29 +130,50 @@ pub(super) fn tool_call(fields: &Fields<'_>) -> Result<Retried<ToolRequest>, Rpc
         Some(json) => serde_json::from_str(json.get())
             .map_err(|_| RpcError::new(INVALID_PARAMS, "`arguments` must be an object"))?,
     };
-    let request =
-        ToolRequest { name, arguments: Arc::new(Value::Object(arguments)), input: None, asked_by: None };
-    Ok(Retried { request, answers: answers(fields)? })
+    let request = ToolRequest {
+        name,
+        arguments: Arc::new(Value::Object(arguments)),
+        input: None,
+        asked_by: None,
+    };
+    Ok(Retried {
+        request,
+        answers: answers(fields)?,
+    })
 }
 
 /// Reads the parameters of `prompts/get`.
 pub(super) fn prompt_call(fields: &Fields<'_>) -> Result<Retried<PromptCall>, RpcError> {
     let name = fields.required_text("name")?.into_owned();
     let arguments = strings(fields, "arguments")?;
-    let request = PromptCall { name, arguments, input: None, asked_by: None };
-    Ok(Retried { request, answers: answers(fields)? })
+    let request = PromptCall {
+        name,
+        arguments,
+        input: None,
+        asked_by: None,
+    };
+    Ok(Retried {
+        request,
+        answers: answers(fields)?,
+    })
 }
 
 /// Reads the answers of a modern client that makes a call again.
 fn answers(fields: &Fields<'_>) -> Result<Option<Answers>, RpcError> {
-    let (state, given) = (fields.text("requestState")?.map(Into::into), fields.object("inputResponses")?);
+    let (state, given) = (
+        fields.text("requestState")?.map(Into::into),
+        fields.object("inputResponses")?,
+    );
     if state.is_none() && given.is_none() {
         return Ok(None);
     }
     let responses = given
         .unwrap_or_default()
         .iter()
-        .map(|(key, json)| InputResponse { key: key.to_owned(), outcome: Ok(json.get().to_owned()) })
+        .map(|(key, json)| InputResponse {
+            key: key.to_owned(),
+            outcome: Ok(json.get().to_owned()),
+        })
         .collect();
     Ok(Some(Answers { responses, state }))
 }
@@ -133,9 +181,16 @@ fn answers(fields: &Fields<'_>) -> Result<Option<Answers>, RpcError> {
 /// Reads the member `arguments`: texts by name. `label` is its name in errors.
 fn strings(fields: &Fields<'_>, label: &str) -> Result<Vec<(String, String)>, RpcError> {
     let arguments = fields.object("arguments")?.unwrap_or_default();
-    let pairs = arguments
-        .iter()
-        .map(|(name, value)| value.string().map(|value| (name.to_owned(), value.into_owned())));
+    let pairs = arguments.iter().map(|(name, value)| {
+        value
+            .string()
+            .map(|value| (name.to_owned(), value.into_owned()))
+    });
     let pairs: Option<Vec<_>> = pairs.collect();
-    pairs.ok_or_else(|| RpcError::new(INVALID_PARAMS, format!("every value of `{label}` must be a string")))
+    pairs.ok_or_else(|| {
+        RpcError::new(
+            INVALID_PARAMS,
+            format!("every value of `{label}` must be a string"),
+        )
+    })
 }

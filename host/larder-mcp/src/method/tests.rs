@@ -6,13 +6,22 @@ use larder_model::name::Teams;
 
 fn check(method: Method, params: &str, expected: Expect) {
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
-    let Ok(Incoming::One(Message::Request(request))) = read(text.as_bytes()) else { panic!("{text}") };
-    let caller = Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] };
+    let Ok(Incoming::One(Message::Request(request))) = read(text.as_bytes()) else {
+        panic!("{text}")
+    };
+    let caller = Caller {
+        subject: None,
+        issuer: None,
+        teams: Teams::default_team(),
+        scopes: vec![],
+    };
     let call = new_call(&request.params, caller);
-    expected.assert_eq(&match call.and_then(|call| ParsedRequest::read(&request, method, call)) {
-        Ok(parsed) => format!("{:?} {:?}", parsed.operation, parsed.call.metadata),
-        Err(rpc_error) => format!("{} {}", rpc_error.code, rpc_error.message),
-    });
+    expected.assert_eq(
+        &match call.and_then(|call| ParsedRequest::read(&request, method, call)) {
+            Ok(parsed) => format!("{:?} {:?}", parsed.operation, parsed.call.metadata),
+            Err(rpc_error) => format!("{} {}", rpc_error.code, rpc_error.message),
+        },
+    );
 }
 
 #[test]
@@ -38,11 +47,27 @@ fn reads_list_and_read_parameters() {
             "Templates { cursor: None, filter: Filter { uri_prefix: None, kind: None, mime_type: None, team: None, provider: None, text: None } } []"
         ],
     );
-    check(Method::List, r#"{"cursor":1}"#, expect!["-32602 `cursor` must be a string"]);
-    check(Method::List, "[]", expect!["-32602 `params` must be an object"]);
+    check(
+        Method::List,
+        r#"{"cursor":1}"#,
+        expect!["-32602 `cursor` must be a string"],
+    );
+    check(
+        Method::List,
+        "[]",
+        expect!["-32602 `params` must be an object"],
+    );
     check(Method::Read, "{}", expect!["-32602 `uri` is missing"]);
-    check(Method::Read, r#"{"uri":["x:1"]}"#, expect!["-32602 `uri` must be a string"]);
-    check(Method::Read, r#"{"uri":"x:1","uri":"x:2"}"#, expect!["-32602 the key `uri` appears twice"]);
+    check(
+        Method::Read,
+        r#"{"uri":["x:1"]}"#,
+        expect!["-32602 `uri` must be a string"],
+    );
+    check(
+        Method::Read,
+        r#"{"uri":"x:1","uri":"x:2"}"#,
+        expect!["-32602 the key `uri` appears twice"],
+    );
     check(
         Method::Read,
         r#"{"uri":"x:1","_meta":{"traceparent":"00-1","o":{"a": 1}}}"#,
@@ -50,8 +75,15 @@ fn reads_list_and_read_parameters() {
             r#"Read { uri: Uri("x:1"), known_version: None } [("traceparent", "\"00-1\""), ("o", "{\"a\": 1}")]"#
         ]],
     );
-    let long = format!(r#"{{"uri":"x:1","_meta":{{"k":"{}"}}}}"#, "x".repeat(MAX_METADATA));
-    check(Method::Read, &long, expect!["-32602 `_meta` has more than 64 KiB"]);
+    let long = format!(
+        r#"{{"uri":"x:1","_meta":{{"k":"{}"}}}}"#,
+        "x".repeat(MAX_METADATA)
+    );
+    check(
+        Method::Read,
+        &long,
+        expect!["-32602 `_meta` has more than 64 KiB"],
+    );
     check(
         Method::Read,
         r#"{"uri":"x:1","_meta":{"progressToken":1.5}}"#,
@@ -81,7 +113,11 @@ fn parses_uris() {
             r#"InvalidUri { method: SubscribeAll, invalid: InvalidUri { text: "no uri", error: Malformed("no uri") } } []"#
         ]],
     );
-    check(Method::Unsubscribe, invalid, expect![[r#"Unsubscribe { uri: "no uri" } []"#]]);
+    check(
+        Method::Unsubscribe,
+        invalid,
+        expect![[r#"Unsubscribe { uri: "no uri" } []"#]],
+    );
 }
 
 #[test]
@@ -101,8 +137,14 @@ fn reads_completion_parameters() {
         ]],
     );
     for (bad, why) in [
-        (r#"{"argument":{"name":"a","value":"v"}}"#, expect!["-32602 `ref` is missing"]),
-        (r#"{"ref":{"type":"ref/resource","uri":"x:{a}"}}"#, expect!["-32602 `argument` is missing"]),
+        (
+            r#"{"argument":{"name":"a","value":"v"}}"#,
+            expect!["-32602 `ref` is missing"],
+        ),
+        (
+            r#"{"ref":{"type":"ref/resource","uri":"x:{a}"}}"#,
+            expect!["-32602 `argument` is missing"],
+        ),
         (
             r#"{"ref":{"type":"ref/resource"},"argument":{"name":"a","value":"v"}}"#,
             expect!["-32602 `uri` is missing"],

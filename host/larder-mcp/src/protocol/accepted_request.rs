@@ -61,17 +61,44 @@ impl AcceptedRequest {
         if let Some(headers) = context.headers {
             parsed = parsed.with_trace_headers(headers);
         }
-        let ParsedRequest { id, operation, call, messages } = parsed;
+        let ParsedRequest {
+            id,
+            operation,
+            call,
+            messages,
+        } = parsed;
         if let (Operation::CallTool(retried), true, Some(headers)) =
             (&operation, peer.is_modern(), context.headers)
         {
-            let tool = context.endpoint.0.gateway.tool(&call, &retried.request.name);
+            let tool = context
+                .endpoint
+                .0
+                .gateway
+                .tool(&call, &retried.request.name);
             let arguments = &retried.request.arguments;
-            tool.map_or(Ok(()), |tool| parameter_headers::check(&tool, arguments, headers))?;
+            tool.map_or(Ok(()), |tool| {
+                parameter_headers::check(&tool, arguments, headers)
+            })?;
         }
-        let cancellable = context.in_flight.map(|requests| requests.register(&id)).transpose()?.map(Arc::new);
-        let (endpoint, slot) = (context.endpoint.clone(), RequestSlot::new(context.limit.clone(), method));
-        let work = Work { endpoint, id, method, operation, call, peer, slot, cancellable };
+        let cancellable = context
+            .in_flight
+            .map(|requests| requests.register(&id))
+            .transpose()?
+            .map(Arc::new);
+        let (endpoint, slot) = (
+            context.endpoint.clone(),
+            RequestSlot::new(context.limit.clone(), method),
+        );
+        let work = Work {
+            endpoint,
+            id,
+            method,
+            operation,
+            call,
+            peer,
+            slot,
+            cancellable,
+        };
         Ok(Self { messages, work })
     }
 
@@ -128,7 +155,16 @@ impl Work {
     /// The future borrows the request, as the futures inside it do: a value that is passed to an `async fn`
     /// takes space twice in its future, and a future is copied where it is passed on.
     pub(crate) async fn run(&mut self) -> Option<ChargedResponse> {
-        let Self { endpoint, id, operation, call, peer, slot, cancellable, .. } = self;
+        let Self {
+            endpoint,
+            id,
+            operation,
+            call,
+            peer,
+            slot,
+            cancellable,
+            ..
+        } = self;
         slot.acquire().await;
         match cancellable {
             None => Some(endpoint.dispatch(id, operation, call, (peer, slot)).await),

@@ -46,13 +46,22 @@ impl Client {
             Some(client) => (client.subscriptions.clone(), client.log.clone()),
             None => {
                 let watch = context.endpoint.0.gateway.watch(context.caller);
-                (Arc::new(Subscriptions::new(watch, context.caller.clone())), Arc::default())
+                (
+                    Arc::new(Subscriptions::new(watch, context.caller.clone())),
+                    Arc::default(),
+                )
             }
         };
         subscriptions.watch.watch_lists(Lists::ALL);
         let description = Arc::new(ClientDescription::of(request));
         let side = Arc::new(LegacyClientSide::new(description.capabilities.as_deref()));
-        let client = Self { version, subscriptions, log, description, side };
+        let client = Self {
+            version,
+            subscriptions,
+            log,
+            description,
+            side,
+        };
         Ok((client, initialize_result(request, context, version)))
     }
 
@@ -67,7 +76,13 @@ impl Client {
         subscriptions.restore(stored);
         let (subscriptions, description) = (Arc::new(subscriptions), Arc::new(description));
         let side = Arc::new(LegacyClientSide::new(description.capabilities.as_deref()));
-        Self { version, subscriptions, log: Arc::default(), description, side }
+        Self {
+            version,
+            subscriptions,
+            log: Arc::default(),
+            description,
+            side,
+        }
     }
 
     /// Accepts a request other than `initialize`.
@@ -94,7 +109,11 @@ impl Client {
 
     fn peer(&self) -> Peer {
         let (subscriptions, side) = (self.subscriptions.clone(), self.side.clone());
-        Peer::Legacy(LegacyPeer { subscriptions, side, stream: None })
+        Peer::Legacy(LegacyPeer {
+            subscriptions,
+            side,
+            stream: None,
+        })
     }
 }
 
@@ -110,9 +129,16 @@ pub(crate) fn accept_uninitialized(
 }
 
 /// Returns the response to `initialize`.
-fn initialize_result(request: &Request<'_>, context: RequestContext<'_>, version: LegacyVersion) -> Vec<u8> {
+fn initialize_result(
+    request: &Request<'_>,
+    context: RequestContext<'_>,
+    version: LegacyVersion,
+) -> Vec<u8> {
     let inner = &context.endpoint.0;
-    inner.metrics.server().request("initialize", ProtocolEra::Legacy);
+    inner
+        .metrics
+        .server()
+        .request("initialize", ProtocolEra::Legacy);
     let span = initialize_span(request, context);
     let server = inner.gateway.instructions(context.caller);
     let response = object(|o| {
@@ -137,6 +163,9 @@ fn initialize_span(request: &Request<'_>, context: RequestContext<'_>) -> Option
     let telemetry = Some(&context.endpoint.0.telemetry).filter(|telemetry| telemetry.is_on())?;
     let mut call = context.new_call(&request.params).ok()?;
     call.request_id = Some(request.id.shared());
-    context.headers.into_iter().for_each(|headers| method::add_trace_headers(&mut call, headers));
+    context
+        .headers
+        .into_iter()
+        .for_each(|headers| method::add_trace_headers(&mut call, headers));
     telemetry.start_request(&mut call, &request.method)
 }

@@ -11,7 +11,8 @@ use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AcceptedRequest, ConcurrencyLimit, NotificationMessage, Notifications, RequestContext, legacy, modern,
+    AcceptedRequest, ConcurrencyLimit, NotificationMessage, Notifications, RequestContext, legacy,
+    modern,
 };
 use crate::Endpoint;
 use crate::cancellation::{CancellableRequest, CancellableRequests};
@@ -71,7 +72,10 @@ struct Client {
 
 impl Endpoint {
     /// Serves one client until its input ends or the server stops.
-    pub(crate) async fn serve_message_stream(&self, mut transport: impl Transport) -> io::Result<()> {
+    pub(crate) async fn serve_message_stream(
+        &self,
+        mut transport: impl Transport,
+    ) -> io::Result<()> {
         let mut client = Client::new(self.clone());
         let (sender, mut outgoing) = mpsc::channel(OUTPUT_QUEUE);
         let mut sender = Some(sender);
@@ -135,7 +139,9 @@ async fn next_notifications(notifications: &mut Option<Notifications>) -> Vec<No
 
 impl OutgoingMessage {
     fn unless_cancelled(self) -> Option<UnsentMessage> {
-        let is_cancelled = self.cancellable.is_some_and(|cancellable| cancellable.is_cancelled());
+        let is_cancelled = self
+            .cancellable
+            .is_some_and(|cancellable| cancellable.is_cancelled());
         (!is_cancelled).then_some(self.message)
     }
 }
@@ -170,9 +176,10 @@ impl Client {
         match message::read(bytes) {
             Err(rpc_error) => Some(error(None, &rpc_error)),
             Ok(Incoming::One(message)) => self.handle_message(message, sender),
-            Ok(Incoming::Batch(batch)) => {
-                self.start_batch(batch, sender).err().map(|rpc_error| error(None, &rpc_error))
-            }
+            Ok(Incoming::Batch(batch)) => self
+                .start_batch(batch, sender)
+                .err()
+                .map(|rpc_error| error(None, &rpc_error)),
         }
     }
 
@@ -181,17 +188,22 @@ impl Client {
             Message::Malformed { id, rpc_error } => Some(error(id.as_ref(), &rpc_error)),
             Message::Response(response) => {
                 // There are no other replicas for this client.
-                self.legacy.iter().for_each(|client| _ = client.side.resolve(&response));
+                self.legacy
+                    .iter()
+                    .for_each(|client| _ = client.side.resolve(&response));
                 None
             }
             Message::Notification(notification) => {
                 self.context().handle_notification(&notification);
                 None
             }
-            Message::Request(request) => self.handle_request(&request, sender).unwrap_or_else(|rpc_error| {
-                self.endpoint.count_unknown_method(&request, &rpc_error);
-                Some(error(Some(&request.id), &rpc_error))
-            }),
+            Message::Request(request) => {
+                self.handle_request(&request, sender)
+                    .unwrap_or_else(|rpc_error| {
+                        self.endpoint.count_unknown_method(&request, &rpc_error);
+                        Some(error(Some(&request.id), &rpc_error))
+                    })
+            }
         }
     }
 
@@ -204,7 +216,9 @@ impl Client {
         match classify(request, None)? {
             RequestKind::Initialize => return self.initialize(request).map(Some),
             RequestKind::Listen => self.start_listen(modern::listen(request, context)?, sender),
-            RequestKind::Modern(method) => self.start(modern::accept(request, method, context)?, sender),
+            RequestKind::Modern(method) => {
+                self.start(modern::accept(request, method, context)?, sender)
+            }
             RequestKind::Legacy => {
                 let accepted = match &self.legacy {
                     Some(client) => client.accept(request, context)?,
@@ -217,9 +231,14 @@ impl Client {
     }
 
     fn initialize(&mut self, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
-        let (client, response) = legacy::Client::initialize(request, self.context(), self.legacy.as_ref())?;
+        let (client, response) =
+            legacy::Client::initialize(request, self.context(), self.legacy.as_ref())?;
         if self.notifications.is_none() {
-            self.notifications = Some(Notifications::new(&self.endpoint, &client, LogPosition::default()));
+            self.notifications = Some(Notifications::new(
+                &self.endpoint,
+                &client,
+                LogPosition::default(),
+            ));
         }
         self.legacy = Some(client);
         Ok(response)
@@ -231,7 +250,14 @@ impl Client {
         self.endpoint.0.drain.spawn(async move {
             while let Some(item) = stream.next().await {
                 let (message, cancellable) = (item.into_message(), cancellable.clone());
-                if sender.send(OutgoingMessage { message, cancellable }).await.is_err() {
+                if sender
+                    .send(OutgoingMessage {
+                        message,
+                        cancellable,
+                    })
+                    .await
+                    .is_err()
+                {
                     return;
                 }
             }
@@ -252,13 +278,23 @@ impl Client {
 
     /// Starts the requests of a batch. Their responses are sent in one message.
     fn start_batch(&self, batch: Vec<Message<'_>>, sender: &Sender) -> Result<(), RpcError> {
-        let client = self.legacy.as_ref().filter(|_| !legacy::contains_modern(&batch));
-        let accepted = client.ok_or_else(legacy::not_supported)?.accept_batch(batch, self.context())?;
+        let client = self
+            .legacy
+            .as_ref()
+            .filter(|_| !legacy::contains_modern(&batch));
+        let accepted = client
+            .ok_or_else(legacy::not_supported)?
+            .accept_batch(batch, self.context())?;
         let sender = sender.clone();
         self.endpoint.0.drain.spawn(async move {
             if let Some(parts) = accepted.respond().await {
                 // This fails only when the client is gone.
-                let _ = sender.send(OutgoingMessage { message: parts.into(), cancellable: None }).await;
+                let _ = sender
+                    .send(OutgoingMessage {
+                        message: parts.into(),
+                        cancellable: None,
+                    })
+                    .await;
             }
         });
         Ok(())
@@ -285,7 +321,10 @@ async fn send_listen_messages(accepted: modern::AcceptedListen, sender: &Sender)
     let mut stream = accepted.begin().await;
     while let Some(messages) = stream.next(std::future::pending()).await {
         for bytes in messages {
-            let message = OutgoingMessage { message: bytes.into(), cancellable: cancellable.clone() };
+            let message = OutgoingMessage {
+                message: bytes.into(),
+                cancellable: cancellable.clone(),
+            };
             if sender.send(message).await.is_err() {
                 return;
             }

@@ -24,19 +24,39 @@ pub(crate) fn accept(
     context: RequestContext<'_>,
 ) -> Result<AcceptedRequest, RpcError> {
     let unknown = |rpc_error: RpcError| rpc_error.with_status(StatusCode::NOT_FOUND);
-    let method = context.endpoint.supported_method(method, request).map_err(unknown)?;
+    let method = context
+        .endpoint
+        .supported_method(method, request)
+        .map_err(unknown)?;
     AcceptedRequest::new(request, method, Peer::Modern, context)
 }
 
 /// Accepts a `subscriptions/listen` request.
-pub(crate) fn listen(request: &Request<'_>, context: RequestContext<'_>) -> Result<AcceptedListen, RpcError> {
+pub(crate) fn listen(
+    request: &Request<'_>,
+    context: RequestContext<'_>,
+) -> Result<AcceptedListen, RpcError> {
     let filter = ListenFilter::read(&request.params)?;
     let mut call = context.new_call(&request.params)?;
-    context.headers.into_iter().for_each(|headers| method::add_trace_headers(&mut call, headers));
+    context
+        .headers
+        .into_iter()
+        .for_each(|headers| method::add_trace_headers(&mut call, headers));
     let permit = context.endpoint.stream_permit(context.caller)?;
     let id = request.id.clone();
-    let cancellable = context.in_flight.map(|requests| requests.register(&id)).transpose()?.map(Arc::new);
-    Ok(AcceptedListen { endpoint: context.endpoint.clone(), id, filter, call, permit, cancellable })
+    let cancellable = context
+        .in_flight
+        .map(|requests| requests.register(&id))
+        .transpose()?
+        .map(Arc::new);
+    Ok(AcceptedListen {
+        endpoint: context.endpoint.clone(),
+        id,
+        filter,
+        call,
+        permit,
+        cancellable,
+    })
 }
 
 /// A `subscriptions/listen` request that was accepted.
@@ -57,10 +77,23 @@ impl AcceptedListen {
 
     /// Starts watching the resources that the caller can read.
     pub(crate) async fn begin(self) -> ListenStream {
-        let Self { endpoint, id, filter, call, permit, cancellable } = self;
+        let Self {
+            endpoint,
+            id,
+            filter,
+            call,
+            permit,
+            cancellable,
+        } = self;
         let subscription = ListenSubscription::begin(&endpoint, id, filter, call).await;
         let state = ListenState::Accepted;
-        ListenStream { endpoint, subscription, state, _permit: permit, _cancellable: cancellable }
+        ListenStream {
+            endpoint,
+            subscription,
+            state,
+            _permit: permit,
+            _cancellable: cancellable,
+        }
     }
 }
 

@@ -30,7 +30,12 @@ impl Notifications {
     pub(crate) fn new(endpoint: &Endpoint, client: &Client, position: LogPosition) -> Self {
         let (subscriptions, log) = (client.subscriptions.clone(), client.log.clone());
         let content_updates = ContentUpdates::new(endpoint.clone(), subscriptions.clone());
-        Self { subscriptions, log, position, content_updates }
+        Self {
+            subscriptions,
+            log,
+            position,
+            content_updates,
+        }
     }
 
     /// Waits for the next messages. Updates that need a read from a provider are sent later, and delay

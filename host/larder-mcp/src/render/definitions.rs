@@ -10,12 +10,15 @@ use larder_model::tool::{Hints, ToolResult};
 
 /// Returns a tool of a list as JSON. It is rendered once and then shared by all requests.
 pub(crate) fn tool_json(tool: &OfferedTool) -> &[u8] {
-    tool.rendered.get_or_render(|| object(|o| self::tool(o, tool)))
+    tool.rendered
+        .get_or_render(|| object(|o| self::tool(o, tool)))
 }
 
 /// Like [`tool_json`], for a prompt.
 pub(crate) fn prompt_json(prompt: &OfferedPrompt) -> &[u8] {
-    prompt.rendered.get_or_render(|| object(|o| self::prompt(o, prompt)))
+    prompt
+        .rendered
+        .get_or_render(|| object(|o| self::prompt(o, prompt)))
 }
 
 fn tool(o: &mut Object<'_>, offered: &OfferedTool) {
@@ -24,13 +27,21 @@ fn tool(o: &mut Object<'_>, offered: &OfferedTool) {
     o.optional_text("title", tool.title.as_deref());
     o.optional_text("description", tool.description.as_deref());
     o.raw("inputSchema", &tool.input_schema);
-    tool.output_schema.iter().for_each(|schema| o.raw("outputSchema", schema));
+    tool.output_schema
+        .iter()
+        .for_each(|schema| o.raw("outputSchema", schema));
     hints(o, &tool.hints);
     icons_and_meta(o, &tool.icons, &tool.metadata);
 }
 
 fn hints(o: &mut Object<'_>, hints: &Hints) {
-    let Hints { read_only, destructive, idempotent, open_world, long_running: _ } = *hints;
+    let Hints {
+        read_only,
+        destructive,
+        idempotent,
+        open_world,
+        long_running: _,
+    } = *hints;
     let all = [
         ("readOnlyHint", read_only),
         ("destructiveHint", destructive),
@@ -39,7 +50,8 @@ fn hints(o: &mut Object<'_>, hints: &Hints) {
     ];
     if all.iter().any(|(_, hint)| hint.is_some()) {
         o.object("annotations", |o| {
-            all.into_iter().for_each(|(key, hint)| hint.into_iter().for_each(|hint| o.flag(key, hint)));
+            all.into_iter()
+                .for_each(|(key, hint)| hint.into_iter().for_each(|hint| o.flag(key, hint)));
         });
     }
 }
@@ -50,12 +62,22 @@ fn prompt(o: &mut Object<'_>, offered: &OfferedPrompt) {
     o.optional_text("title", prompt.title.as_deref());
     o.optional_text("description", prompt.description.as_deref());
     if !prompt.arguments.is_empty() {
-        o.objects("arguments", &prompt.arguments, |o, Argument { name, title, description, required }| {
-            o.text("name", name);
-            o.optional_text("title", title.as_deref());
-            o.optional_text("description", description.as_deref());
-            o.flag("required", *required);
-        });
+        o.objects(
+            "arguments",
+            &prompt.arguments,
+            |o,
+             Argument {
+                 name,
+                 title,
+                 description,
+                 required,
+             }| {
+                o.text("name", name);
+                o.optional_text("title", title.as_deref());
+                o.optional_text("description", description.as_deref());
+                o.flag("required", *required);
+            },
+        );
     }
     icons_and_meta(o, &prompt.icons, &prompt.metadata);
 }
@@ -77,7 +99,10 @@ pub(crate) fn tool_result(o: &mut Object<'_>, result: &ToolResult) {
         }),
         _ => o.objects("content", &result.content, block),
     }
-    result.structured.iter().for_each(|json| o.raw("structuredContent", json));
+    result
+        .structured
+        .iter()
+        .for_each(|json| o.raw("structuredContent", json));
     if result.is_error {
         o.flag("isError", true);
     }
@@ -110,7 +135,10 @@ fn block(o: &mut Object<'_>, block: &Block) {
             o.object("resource", |o| embedded(o, resource));
         }
     }
-    block.annotations.iter().for_each(|annotations| self::annotations(o, annotations));
+    block
+        .annotations
+        .iter()
+        .for_each(|annotations| self::annotations(o, annotations));
     meta(o, &block.metadata, &[]);
 }
 
@@ -128,12 +156,18 @@ fn embedded(o: &mut Object<'_>, resource: &EmbeddedResource) {
 }
 
 fn annotations(o: &mut Object<'_>, annotations: &Annotations) {
-    let Annotations { audience, priority, last_modified } = annotations;
+    let Annotations {
+        audience,
+        priority,
+        last_modified,
+    } = annotations;
     o.object("annotations", |o| {
         if !audience.is_empty() {
             o.texts("audience", audience.iter().map(|role| role_name(*role)));
         }
-        priority.iter().for_each(|priority| o.number("priority", *priority));
+        priority
+            .iter()
+            .for_each(|priority| o.number("priority", *priority));
         o.optional_text("lastModified", last_modified.as_deref());
     });
 }

@@ -9,8 +9,17 @@ use larder_model::uri::Uri;
 /// Writes the parts of an entry that help a model to select it.
 pub(crate) fn summary(o: &mut Object<'_>, entry: &Entry) {
     o.text("uri", entry.uri.as_str());
-    names(o, &entry.name, entry.title.as_deref(), entry.description.as_deref(), entry.mime_type.as_deref());
-    entry.size.into_iter().for_each(|size| o.integer("size", size));
+    names(
+        o,
+        &entry.name,
+        entry.title.as_deref(),
+        entry.description.as_deref(),
+        entry.mime_type.as_deref(),
+    );
+    entry
+        .size
+        .into_iter()
+        .for_each(|size| o.integer("size", size));
     o.optional_text("kind", entry.details.kind.as_deref());
 }
 
@@ -18,7 +27,13 @@ pub(crate) fn summary(o: &mut Object<'_>, entry: &Entry) {
 pub(crate) fn template_summary(o: &mut Object<'_>, template: &Template) {
     o.text("uriTemplate", template.uri_template.as_str());
     let (title, description) = (template.title.as_deref(), template.description.as_deref());
-    names(o, &template.name, title, description, template.mime_type.as_deref());
+    names(
+        o,
+        &template.name,
+        title,
+        description,
+        template.mime_type.as_deref(),
+    );
     o.optional_text("kind", template.details.kind.as_deref());
 }
 
@@ -44,22 +59,32 @@ pub(crate) fn document(o: &mut Object<'_>, uri: &Uri, entry: Option<&Entry>, rea
     o.bodies("text", reading.contents.iter().map(|content| &content.body));
     o.text("url", uri.as_str());
     o.object("metadata", |o| {
-        let mime_type = reading.contents.first().and_then(|content| content.mime_type.as_deref());
+        let mime_type = reading
+            .contents
+            .first()
+            .and_then(|content| content.mime_type.as_deref());
         o.optional_text("mimeType", mime_type);
-        o.optional_text("kind", entry.and_then(|entry| entry.details.kind.as_deref()));
+        o.optional_text(
+            "kind",
+            entry.and_then(|entry| entry.details.kind.as_deref()),
+        );
         o.optional_text("version", reading.version.as_deref());
     });
 }
 
 fn title_of<'a>(entry: Option<&'a Entry>, uri: &'a Uri) -> &'a str {
-    entry.map_or(uri.as_str(), |entry| entry.title.as_deref().unwrap_or(&entry.name))
+    entry.map_or(uri.as_str(), |entry| {
+        entry.title.as_deref().unwrap_or(&entry.name)
+    })
 }
 
 /// Writes the contents of a resource: texts as they are, images and sounds as such, and other data as a resource. Each
 /// of several contents follows its URI. `json` are the contents as JSON, if they were written before.
 pub(crate) fn contents(o: &mut Object<'_>, contents: &[Content], json: Option<&[u8]>) {
     let uri = |content| (contents.len() > 1).then_some(Part::Uri(content));
-    let parts = contents.iter().flat_map(|content| uri(content).into_iter().chain([Part::Body(content)]));
+    let parts = contents
+        .iter()
+        .flat_map(|content| uri(content).into_iter().chain([Part::Body(content)]));
     o.objects("content", parts, |o, part| match part {
         Part::Uri(content) => text(o, content.uri.as_str()),
         Part::Body(content) => block(o, content),
@@ -83,9 +108,11 @@ fn text(o: &mut Object<'_>, value: &str) {
 
 fn block(o: &mut Object<'_>, content: &Content) {
     let mime_type = content.mime_type.as_deref().unwrap_or_default();
-    let kind = ["image", "audio"]
-        .into_iter()
-        .find(|kind| mime_type.strip_prefix(kind).is_some_and(|rest| rest.starts_with('/')));
+    let kind = ["image", "audio"].into_iter().find(|kind| {
+        mime_type
+            .strip_prefix(kind)
+            .is_some_and(|rest| rest.starts_with('/'))
+    });
     match (&content.body, kind) {
         (body @ Body::Text(_), _) => {
             o.text("type", "text");

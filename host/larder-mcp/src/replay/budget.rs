@@ -55,16 +55,26 @@ impl ReplayBudget {
     pub(super) fn add(&self, stream: Weak<dyn Retained>, bytes: usize, caller: &Caller) {
         let (bytes, ended_at) = (bytes + STREAM_OVERHEAD, Instant::now());
         let Ok(charge) = self.charge(bytes, caller) else {
-            return stream.upgrade().into_iter().for_each(|stream| stream.expire());
+            return stream
+                .upgrade()
+                .into_iter()
+                .for_each(|stream| stream.expire());
         };
         let mut state = self.lock();
         state.bytes += bytes;
-        state.streams.push_back(EndedStream { stream, bytes, ended_at, _charge: charge });
+        state.streams.push_back(EndedStream {
+            stream,
+            bytes,
+            ended_at,
+            _charge: charge,
+        });
         state.trim(ended_at);
     }
 
     fn charge(&self, bytes: usize, caller: &Caller) -> Result<Option<MemoryCharge>, Refused> {
-        let Some(memory) = self.memory.get() else { return Ok(None) };
+        let Some(memory) = self.memory.get() else {
+            return Ok(None);
+        };
         charge_to_first(memory, MemoryUse::Replay, caller, bytes).map(Some)
     }
 
@@ -81,7 +91,8 @@ impl ReplayBudget {
 impl State {
     fn trim(&mut self, now: Instant) {
         while let Some(oldest) = self.streams.front() {
-            if self.bytes <= MAX_BYTES && now.saturating_duration_since(oldest.ended_at) < RETENTION {
+            if self.bytes <= MAX_BYTES && now.saturating_duration_since(oldest.ended_at) < RETENTION
+            {
                 return;
             }
             self.bytes -= oldest.bytes;
@@ -112,7 +123,10 @@ mod tests {
     fn limits_bytes_and_retention() {
         let budget = Arc::<ReplayBudget>::default();
         let streams: Vec<_> = (0..1_000).map(|_| ended(&budget, 32 << 10)).collect();
-        let kept = streams.iter().filter(|stream| !stream.is_discarded()).count();
+        let kept = streams
+            .iter()
+            .filter(|stream| !stream.is_discarded())
+            .count();
         assert!(kept > 100 && kept * (32 << 10) <= MAX_BYTES, "{kept}");
         assert!(streams[0].is_discarded() && !streams[999].is_discarded());
         budget.sweep();

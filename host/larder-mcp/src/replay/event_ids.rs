@@ -32,7 +32,12 @@ pub(super) struct EventId<'a> {
 impl EventIds {
     /// Creates the ids of a new session from random text.
     pub(crate) fn new(session: &str, run: &str) -> Self {
-        Self { session: session.to_owned(), run: run.to_owned(), last: 0, oldest: 1 }
+        Self {
+            session: session.to_owned(),
+            run: run.to_owned(),
+            last: 0,
+            oldest: 1,
+        }
     }
 
     /// The ids of the same session in another run of the server.
@@ -53,9 +58,15 @@ impl EventIds {
     pub(super) fn parse<'a>(&self, id: &'a str) -> Option<EventId<'a>> {
         let (rest, number) = id.strip_prefix(self.session.as_str())?.rsplit_once('-')?;
         let (run, stream) = rest.rsplit_once('-')?;
-        let has_replica = run.split_at_checked(RUN_LENGTH).map(|(_, replica)| !replica.is_empty());
+        let has_replica = run
+            .split_at_checked(RUN_LENGTH)
+            .map(|(_, replica)| !replica.is_empty());
         has_replica.filter(|has_replica| !has_replica || replica_of(run).is_some())?;
-        Some(EventId { run, stream: stream.parse().ok()?, number: number.parse().ok()? })
+        Some(EventId {
+            run,
+            stream: stream.parse().ok()?,
+            number: number.parse().ok()?,
+        })
     }
 }
 

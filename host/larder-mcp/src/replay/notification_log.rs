@@ -69,13 +69,19 @@ impl NotificationLog {
     }
 
     /// Waits for events after this position. Cancel-safe.
-    pub(crate) async fn next(&self, position: &mut LogPosition, watch: &Watch) -> Vec<(u64, Change)> {
+    pub(crate) async fn next(
+        &self,
+        position: &mut LogPosition,
+        watch: &Watch,
+    ) -> Vec<(u64, Change)> {
         loop {
             let backlog = self.lock().after(*position);
             match backlog {
                 Backlog::Events(events) if events.is_empty() => {}
                 Backlog::Events(events) => {
-                    *position = events.last().map_or(*position, |(number, _)| LogPosition(*number));
+                    *position = events
+                        .last()
+                        .map_or(*position, |(number, _)| LogPosition(*number));
                     let events = retain_subscribed(events, watch);
                     if !events.is_empty() {
                         return events;
@@ -105,11 +111,18 @@ impl NotificationLog {
     /// Calls `look` while no change is on its way from the watch to this log, with the events that are retained.
     pub(crate) fn between_changes<T>(&self, look: impl FnOnce(&LoggedEvents) -> T) -> T {
         let state = self.lock();
-        let updated = state.events.iter().filter_map(|(number, change)| match change {
-            Change::Updated(uri) => Some((uri.clone(), *number)),
-            Change::List | Change::Tools | Change::Prompts => None,
-        });
-        look(&LoggedEvents { last: state.last, oldest: state.oldest(), updated: updated.collect() })
+        let updated = state
+            .events
+            .iter()
+            .filter_map(|(number, change)| match change {
+                Change::Updated(uri) => Some((uri.clone(), *number)),
+                Change::List | Change::Tools | Change::Prompts => None,
+            });
+        look(&LoggedEvents {
+            last: state.last,
+            oldest: state.oldest(),
+            updated: updated.collect(),
+        })
     }
 
     #[cfg(test)]
@@ -158,7 +171,13 @@ impl LogState {
         if position + 1 < self.oldest() {
             return Backlog::Truncated;
         }
-        Backlog::Events(self.events.iter().filter(|(number, _)| *number > position).cloned().collect())
+        Backlog::Events(
+            self.events
+                .iter()
+                .filter(|(number, _)| *number > position)
+                .cloned()
+                .collect(),
+        )
     }
 
     fn push(&mut self, change: Change) -> (u64, Change) {
@@ -170,7 +189,9 @@ impl LogState {
 
     fn trim(&mut self) {
         while self.events.len() > MAX_EVENTS || self.bytes > MAX_BYTES {
-            let Some((_, change)) = self.events.pop_front() else { return };
+            let Some((_, change)) = self.events.pop_front() else {
+                return;
+            };
             self.bytes -= size(&change);
         }
     }
@@ -208,13 +229,18 @@ mod tests {
             log.append(&mut reader, vec![updated(&format!("x:{n}"))]);
         }
         let after = |position| log.lock().after(LogPosition(position));
-        let Backlog::Events(all) = after(0) else { panic!("all events are retained") };
+        let Backlog::Events(all) = after(0) else {
+            panic!("all events are retained")
+        };
         assert_eq!((all.len(), &all[0]), (MAX_EVENTS, &(1, updated("x:0"))));
         assert_eq!(after(MAX_EVENTS as u64), Backlog::Events(vec![]));
         log.append(&mut reader, vec![Change::List]);
         assert_eq!(after(0), Backlog::Truncated);
         assert!(matches!(after(1), Backlog::Events(events) if events.len() == MAX_EVENTS));
-        assert_eq!((log.position(MAX_EVENTS as u64 + 2), reader), (None, log.now()));
+        assert_eq!(
+            (log.position(MAX_EVENTS as u64 + 2), reader),
+            (None, log.now())
+        );
     }
 
     #[test]

@@ -54,7 +54,14 @@ pub(crate) struct StreamReader {
 
 impl RequestStream {
     pub(super) fn new(number: u64, request: Id, caller: Caller, budget: Arc<ReplayBudget>) -> Self {
-        Self { number, request, caller, state: Mutex::default(), changed: Notify::new(), budget }
+        Self {
+            number,
+            request,
+            caller,
+            state: Mutex::default(),
+            changed: Notify::new(),
+            budget,
+        }
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -134,12 +141,18 @@ impl RequestStream {
         }
         drop(state);
         stream.changed.notify_waiters();
-        Some(StreamReader { stream: stream.clone(), last, token })
+        Some(StreamReader {
+            stream: stream.clone(),
+            last,
+            token,
+        })
     }
 
     fn drop_large_response(&self, state: &mut StreamState) {
-        if let Some((_, response)) =
-            state.response.as_mut().filter(|(_, response)| response.len() > MAX_RETAINED_RESPONSE)
+        if let Some((_, response)) = state
+            .response
+            .as_mut()
+            .filter(|(_, response)| response.len() > MAX_RETAINED_RESPONSE)
         {
             let dropped = RpcError::new(
                 INTERNAL_ERROR,
@@ -172,9 +185,15 @@ impl StreamState {
 
     /// Size of the messages that are retained without a reader.
     fn retained_bytes(&self) -> usize {
-        let response =
-            self.response.as_ref().map_or(0, |(_, response)| response.len().min(MAX_RETAINED_RESPONSE));
-        self.progress.iter().map(|(_, progress)| progress.len()).sum::<usize>() + response
+        let response = self
+            .response
+            .as_ref()
+            .map_or(0, |(_, response)| response.len().min(MAX_RETAINED_RESPONSE));
+        self.progress
+            .iter()
+            .map(|(_, progress)| progress.len())
+            .sum::<usize>()
+            + response
     }
 
     fn discard_if_expired(&mut self) {
@@ -249,7 +268,12 @@ pub(super) mod tests {
     use larder_model::name::Teams;
 
     pub(in super::super) fn stream(budget: &Arc<ReplayBudget>) -> Arc<RequestStream> {
-        let caller = Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] };
+        let caller = Caller {
+            subject: None,
+            issuer: None,
+            teams: Teams::default_team(),
+            scopes: vec![],
+        };
         let request = Id::read(RawJson::read("7").unwrap()).unwrap();
         Arc::new(RequestStream::new(1, request, caller, budget.clone()))
     }
@@ -257,7 +281,9 @@ pub(super) mod tests {
     async fn rest(mut reader: StreamReader) -> Vec<(u64, String)> {
         let mut all = vec![];
         while let Some((number, message)) = reader.next().await {
-            let SharedResponse::Bytes(bytes) = message else { panic!("it was written") };
+            let SharedResponse::Bytes(bytes) = message else {
+                panic!("it was written")
+            };
             all.push((number, String::from_utf8(bytes.into()).unwrap()));
         }
         all
@@ -270,13 +296,19 @@ pub(super) mod tests {
         let mut first = RequestStream::subscribe(&stream, 0).unwrap();
         assert_eq!(first.next().await.unwrap().0, 1);
         let second = RequestStream::subscribe(&stream, 1).unwrap();
-        assert!(first.next().await.is_none(), "a message goes to one stream only");
+        assert!(
+            first.next().await.is_none(),
+            "a message goes to one stream only"
+        );
         drop(first);
         stream.push_message(b"b".to_vec());
         stream.push_response(b"c".to_vec());
         stream.end();
         assert_eq!(rest(second).await, [(2, "b".into()), (3, "c".into())]);
-        assert_eq!(rest(RequestStream::subscribe(&stream, 2).unwrap()).await, [(3, "c".into())]);
+        assert_eq!(
+            rest(RequestStream::subscribe(&stream, 2).unwrap()).await,
+            [(3, "c".into())]
+        );
         assert!(RequestStream::subscribe(&stream, 4).is_none());
     }
 
@@ -304,7 +336,9 @@ pub(super) mod tests {
         let stream = stream(&Arc::default());
         stream.push_message(b"a".to_vec());
         let is_abandoned = async |seconds| {
-            tokio::time::timeout(Duration::from_secs(seconds), stream.abandoned()).await.is_ok()
+            tokio::time::timeout(Duration::from_secs(seconds), stream.abandoned())
+                .await
+                .is_ok()
         };
         let reader = RequestStream::subscribe(&stream, 0).unwrap();
         assert!(!is_abandoned(3_600).await);

@@ -41,33 +41,57 @@ pub(super) struct SessionCounts {
 type CallerKey = (Option<String>, Option<Arc<str>>, Teams);
 
 fn caller_key(caller: &Caller) -> CallerKey {
-    (caller.subject.clone(), caller.issuer.clone(), caller.teams.clone())
+    (
+        caller.subject.clone(),
+        caller.issuer.clone(),
+        caller.teams.clone(),
+    )
 }
 
 fn candidates<W>(table: &Table<W>) -> impl Iterator<Item = Candidate<'_>> {
     let now = Instant::now();
-    let open = table.open.values().map(|session: &Arc<Session<W>>| Candidate {
-        caller: &session.caller,
-        is_in_use: session.is_in_use(),
-        last_used: session.usage().last_used,
-        key: CandidateKey::Open(&session.id),
-    });
-    let stored =
-        table.stored.iter().map(move |(key, EarlierSession { caller, last_used, in_use_until })| Candidate {
+    let open = table
+        .open
+        .values()
+        .map(|session: &Arc<Session<W>>| Candidate {
+            caller: &session.caller,
+            is_in_use: session.is_in_use(),
+            last_used: session.usage().last_used,
+            key: CandidateKey::Open(&session.id),
+        });
+    let stored = table.stored.iter().map(
+        move |(
+            key,
+            EarlierSession {
+                caller,
+                last_used,
+                in_use_until,
+            },
+        )| Candidate {
             caller,
             is_in_use: *in_use_until > now,
             last_used: *last_used,
             key: CandidateKey::Stored(*key),
-        });
+        },
+    );
     open.chain(stored)
 }
 
 impl SessionCounts {
     pub(super) fn new<W>(table: &Table<W>) -> Self {
-        let mut counts = Self { teams: HashMap::new(), callers: HashMap::new() };
+        let mut counts = Self {
+            teams: HashMap::new(),
+            callers: HashMap::new(),
+        };
         for session in candidates(table) {
-            *counts.teams.entry(session.caller.teams.clone()).or_default() += 1;
-            *counts.callers.entry(caller_key(session.caller)).or_default() += 1;
+            *counts
+                .teams
+                .entry(session.caller.teams.clone())
+                .or_default() += 1;
+            *counts
+                .callers
+                .entry(caller_key(session.caller))
+                .or_default() += 1;
         }
         counts
     }
@@ -83,7 +107,11 @@ impl SessionCounts {
             let others = candidates(table).filter(|session| self.is_evictable(session, caller));
             others.max_by_key(|session| {
                 let oldest_first = std::cmp::Reverse(session.last_used);
-                (self.session_counts(session.caller), !session.is_in_use, oldest_first)
+                (
+                    self.session_counts(session.caller),
+                    !session.is_in_use,
+                    oldest_first,
+                )
             })
         });
         session.map(|session| match session.key {
@@ -106,7 +134,13 @@ impl SessionCounts {
     /// The numbers of sessions of the caller's teams and of the caller.
     fn session_counts(&self, caller: &Caller) -> (usize, usize) {
         let teams = self.teams.get(&caller.teams).copied().unwrap_or_default();
-        (teams, self.callers.get(&caller_key(caller)).copied().unwrap_or_default())
+        (
+            teams,
+            self.callers
+                .get(&caller_key(caller))
+                .copied()
+                .unwrap_or_default(),
+        )
     }
 }
 
@@ -122,7 +156,12 @@ mod tests {
     fn caller(name: &str) -> Caller {
         let (team, subject) = name.split_once('/').unwrap();
         let teams = TeamName::parse(team).unwrap().into();
-        Caller { subject: Some(subject.into()), issuer: None, teams, scopes: vec![] }
+        Caller {
+            subject: Some(subject.into()),
+            issuer: None,
+            teams,
+            scopes: vec![],
+        }
     }
 
     /// Opens sessions of these callers, one per second, with an open stream where a `+` follows. Checks which
@@ -162,7 +201,11 @@ mod tests {
     #[test]
     fn evicts_sessions_of_callers_that_have_more() {
         check(4, "x/bob x/bob x/bob x/bob x/ann", "ann bob bob bob");
-        check(4, "x/bob+ x/bob+ x/bob+ x/bob+ x/ann x/cid", "ann bob bob cid");
+        check(
+            4,
+            "x/bob+ x/bob+ x/bob+ x/bob+ x/ann x/cid",
+            "ann bob bob cid",
+        );
         // A session in use is not evicted if its caller would then have fewer sessions.
         check(2, "x/bob+ x/ann+ x/cid", "ann bob no x/cid");
         check(3, "x/bob+ x/ann x/cid x/dan", "bob cid dan");

@@ -53,7 +53,14 @@ impl Recorder {
             log_level: None,
         };
         let (key, log) = (SessionKey::of(id), client.log.clone());
-        Self { storage, key, record, log, ended, stored: Mutex::new(stored) }
+        Self {
+            storage,
+            key,
+            record,
+            log,
+            ended,
+            stored: Mutex::new(stored),
+        }
     }
 
     /// Stores the session, if it differs from what is stored. One writer at a time, so that the newest state is
@@ -65,13 +72,19 @@ impl Recorder {
         }
         let record = self.snapshot(subscriptions);
         let Some(content) = record.to_bytes() else {
-            return self.discard(&mut stored, "it has too many subscriptions").await;
+            return self
+                .discard(&mut stored, "it has too many subscriptions")
+                .await;
         };
         let digest = Stored::Record(Digest::of(&content));
         if *stored == digest {
             return false;
         }
-        let Ok(surplus) = self.storage.bytes.reserve(self.key, &record.owner, content.len()) else {
+        let Ok(surplus) = self
+            .storage
+            .bytes
+            .reserve(self.key, &record.owner, content.len())
+        else {
             return self.discard(&mut stored, "the store is full").await;
         };
         if !surplus.is_empty() {
@@ -79,7 +92,9 @@ impl Recorder {
         }
         let written = match *stored {
             Stored::Nothing => self.storage.store.create(self.key, &record).await,
-            Stored::Earlier | Stored::Record(_) => self.storage.store.update(self.key, &record).await,
+            Stored::Earlier | Stored::Record(_) => {
+                self.storage.store.update(self.key, &record).await
+            }
         };
         match written {
             Ok(()) => *stored = digest,
@@ -93,8 +108,10 @@ impl Recorder {
 
     fn snapshot(&self, subscriptions: &Subscriptions) -> SessionRecord {
         self.log.between_changes(|events| {
-            let mut record =
-                SessionRecord { subscriptions: subscriptions.stored(events), ..self.record.clone() };
+            let mut record = SessionRecord {
+                subscriptions: subscriptions.stored(events),
+                ..self.record.clone()
+            };
             (record.events.last, record.events.oldest) = (events.last, events.oldest);
             record
         })

@@ -38,7 +38,9 @@ impl Endpoint {
         };
         let (storage, removals) = Storage::new(store, &inner.drain);
         inner.sessions.add_stored(listed, storage);
-        inner.sessions.retain_callers(|caller| inner.authenticator.accepts_caller(caller));
+        inner
+            .sessions
+            .retain_callers(|caller| inner.authenticator.accepts_caller(caller));
         let (sessions, drain) = (inner.sessions.clone(), inner.drain.clone());
         inner.drain.spawn(async move {
             let writing = sessions.write_changes(removals);
@@ -58,21 +60,39 @@ impl Endpoint {
         if let Some(shared) = sessions.shared.get() {
             return self.restore_shared(shared, id, caller).await;
         }
-        let Some(storage) = sessions.storage_of(id, caller) else { return Ok(None) };
-        let record = storage.store.load(SessionKey::of(id)).await.map_err(|error| {
-            storage.report("load", &error.to_string());
-            RpcError::overloaded("the stored sessions cannot be read")
-        })?;
+        let Some(storage) = sessions.storage_of(id, caller) else {
+            return Ok(None);
+        };
+        let record = storage
+            .store
+            .load(SessionKey::of(id))
+            .await
+            .map_err(|error| {
+                storage.report("load", &error.to_string());
+                RpcError::overloaded("the stored sessions cannot be read")
+            })?;
         let Some(record) = record.filter(|record| record.owner == SessionOwner::of(caller)) else {
             return Ok(None);
         };
-        let SessionRecord { version, client, events, subscriptions: stored, .. } = record;
+        let SessionRecord {
+            version,
+            client,
+            events,
+            subscriptions: stored,
+            ..
+        } = record;
         let subscriptions = Subscriptions::new(self.0.gateway.watch(caller), caller.clone());
         let client = Client::restore(version, subscriptions, &stored, client);
-        let updated =
-            stored.iter().filter_map(|stored| Some((Uri::parse(&stored.uri).ok()?, stored.updated?)));
-        let earlier = EarlierEvents { ids: events, updated: updated.collect() };
-        sessions.restore(id, client, caller.clone(), earlier).map(Some)
+        let updated = stored
+            .iter()
+            .filter_map(|stored| Some((Uri::parse(&stored.uri).ok()?, stored.updated?)));
+        let earlier = EarlierEvents {
+            ids: events,
+            updated: updated.collect(),
+        };
+        sessions
+            .restore(id, client, caller.clone(), earlier)
+            .map(Some)
     }
 }
 
@@ -80,7 +100,10 @@ impl Sessions {
     /// Stores a new session, if sessions are stored.
     pub(crate) async fn store(&self, session: &Arc<Session>) {
         self.record(session, Stored::Nothing);
-        self.shared.get().into_iter().for_each(|shared| self.share(shared, session, None));
+        self.shared
+            .get()
+            .into_iter()
+            .for_each(|shared| self.share(shared, session, None));
         session.client.subscriptions.save().await;
     }
 
@@ -103,9 +126,21 @@ impl Sessions {
     }
 
     fn record(&self, session: &Session, stored: Stored) {
-        let Some(storage) = self.storage.get() else { return };
-        let client = (&session.client, SessionOwner::of(&session.caller), session.replay.ids());
-        let recorder = Recorder::new(storage.clone(), &session.id, client, session.ended.clone(), stored);
+        let Some(storage) = self.storage.get() else {
+            return;
+        };
+        let client = (
+            &session.client,
+            SessionOwner::of(&session.caller),
+            session.replay.ids(),
+        );
+        let recorder = Recorder::new(
+            storage.clone(),
+            &session.id,
+            client,
+            session.ended.clone(),
+            stored,
+        );
         session.client.subscriptions.keep_in(Arc::new(recorder));
     }
 
@@ -127,14 +162,20 @@ impl Sessions {
 
     /// Writes what changed of each session, and when it was last used.
     async fn write_all(&self) {
-        let Some(storage) = self.storage.get() else { return };
+        let Some(storage) = self.storage.get() else {
+            return;
+        };
         let mut used = Vec::new();
         for session in self.all() {
             let has_changed = session.client.subscriptions.save().await;
             // A write changes the stored time as well.
             // There can be many sessions with many subscriptions, and requests must not wait for all of them.
             tokio::task::yield_now().await;
-            used.extend(session.time_to_store(has_changed).map(|time| (SessionKey::of(&session.id), time)));
+            used.extend(
+                session
+                    .time_to_store(has_changed)
+                    .map(|time| (SessionKey::of(&session.id), time)),
+            );
         }
         if !used.is_empty() {
             storage.touch(used).await;

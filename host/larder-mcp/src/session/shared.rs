@@ -28,7 +28,9 @@ pub(crate) use self::link::SessionLink;
 use self::readers::RemoteReaders;
 pub(crate) use self::remote_stream::{RemoteItem, RemoteStream};
 use super::Session;
-use super::store::{Loaded, SessionKey, SessionRecord, SharedSessionStore, StoredValue, Unavailable};
+use super::store::{
+    Loaded, SessionKey, SessionRecord, SharedSessionStore, StoredValue, Unavailable,
+};
 use super::stored_bytes::StoredBytes;
 use crate::sealing::SealingKeys;
 use larder_runtime::drain::Drain;
@@ -86,8 +88,25 @@ impl Shared {
             tracing::warn!(what, times = repeats.times, last = ?repeats.last, "the shared sessions failed again");
         });
         let (open, ended, removed, changed, wake) = Default::default();
-        let (bytes, readers, drain) = (StoredBytes::new(MAX_BYTES), RemoteReaders::default(), drain.clone());
-        Self { store, keys, idle_timeout, open, ended, removed, changed, wake, bytes, readers, errors, drain }
+        let (bytes, readers, drain) = (
+            StoredBytes::new(MAX_BYTES),
+            RemoteReaders::default(),
+            drain.clone(),
+        );
+        Self {
+            store,
+            keys,
+            idle_timeout,
+            open,
+            ended,
+            removed,
+            changed,
+            wake,
+            bytes,
+            readers,
+            errors,
+            drain,
+        }
     }
 
     /// How often a session that is used is stored again, so that the store keeps it.
@@ -153,7 +172,9 @@ impl Shared {
 
     /// Whether a session has not been used for so long that nobody may continue it.
     fn is_too_old(&self, head: &Head) -> bool {
-        head.last_used.elapsed().is_ok_and(|age| age > self.memory_of_ended())
+        head.last_used
+            .elapsed()
+            .is_ok_and(|age| age > self.memory_of_ended())
     }
 
     /// Loads and decrypts a session. `None` if there is none, or none that this replica can read.
@@ -179,16 +200,28 @@ impl Shared {
     fn open_value(&self, key: SessionKey, revision: u64, value: &StoredValue) -> Option<Opened> {
         let head = self.open_head(key, &value.head)?;
         let body = self.keys.unseal(&context("body", key), &value.body)?;
-        Some(Opened { revision, head, record: SessionRecord::from_bytes(&body)? })
+        Some(Opened {
+            revision,
+            head,
+            record: SessionRecord::from_bytes(&body)?,
+        })
     }
 
     fn open_head(&self, key: SessionKey, head: &[u8]) -> Option<Head> {
         Head::from_bytes(&self.keys.unseal(&context("head", key), head)?)
     }
 
-    fn seal_value(&self, key: SessionKey, head: &Head, body: Vec<u8>) -> std::io::Result<StoredValue> {
+    fn seal_value(
+        &self,
+        key: SessionKey,
+        head: &Head,
+        body: Vec<u8>,
+    ) -> std::io::Result<StoredValue> {
         let head = self.keys.seal(&context("head", key), head.to_bytes())?;
-        Ok(StoredValue { head, body: self.keys.seal(&context("body", key), body)? })
+        Ok(StoredValue {
+            head,
+            body: self.keys.seal(&context("body", key), body)?,
+        })
     }
 
     fn report(&self, what: &'static str, error: &str) {

@@ -14,8 +14,8 @@ use async_trait::async_trait;
 pub use file::FileSessionStore;
 pub use record::SessionRecord;
 pub use shared::{
-    Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SharedSessionStore, StoreChange,
-    StoredValue, Unavailable,
+    Loaded, PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, SharedSessionStore,
+    StoreChange, StoredValue, Unavailable,
 };
 
 use larder_model::name::{Digest, Teams};
@@ -73,8 +73,13 @@ impl SessionKey {
 
     /// Parses what `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_plain = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        Digest::parse(&format!("sha256:{text}")).ok().filter(|_| is_plain).map(Self)
+        let is_plain = text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        Digest::parse(&format!("sha256:{text}"))
+            .ok()
+            .filter(|_| is_plain)
+            .map(Self)
     }
 }
 

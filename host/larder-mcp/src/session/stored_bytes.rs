@@ -19,7 +19,10 @@ pub(super) struct NoRoom;
 
 impl StoredBytes {
     pub(super) fn new(max: usize) -> Self {
-        Self { max, sessions: Mutex::default() }
+        Self {
+            max,
+            sessions: Mutex::default(),
+        }
     }
 
     /// Sets the size of a stored session. Returns the sessions that must be removed from the store to make room.
@@ -31,7 +34,10 @@ impl StoredBytes {
     ) -> Result<Vec<SessionKey>, NoRoom> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.insert(key, (owner.clone(), bytes));
-        let (mut total, mut removed) = (sessions.values().map(|(_, bytes)| bytes).sum::<usize>(), vec![]);
+        let (mut total, mut removed) = (
+            sessions.values().map(|(_, bytes)| bytes).sum::<usize>(),
+            vec![],
+        );
         while total > self.max {
             let sizes = Sizes::of(&sessions);
             let largest = sessions
@@ -57,7 +63,10 @@ impl StoredBytes {
 
     /// Frees the bytes of a session that is not stored any more.
     pub(super) fn release(&self, key: SessionKey) {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        self.sessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&key);
     }
 }
 
@@ -69,7 +78,10 @@ struct Sizes<'a> {
 
 impl<'a> Sizes<'a> {
     fn of(sessions: &'a HashMap<SessionKey, (SessionOwner, usize)>) -> Self {
-        let mut sizes = Self { teams: HashMap::new(), owners: HashMap::new() };
+        let mut sizes = Self {
+            teams: HashMap::new(),
+            owners: HashMap::new(),
+        };
         for (owner, bytes) in sessions.values() {
             *sizes.teams.entry(&owner.teams).or_default() += bytes;
             *sizes.owners.entry(owner).or_default() += bytes;
@@ -85,7 +97,11 @@ impl<'a> Sizes<'a> {
     /// Callers in the same teams are compared by caller, others by team.
     fn has_more(&self, holder: &SessionOwner, than: &SessionOwner) -> bool {
         let ((team, own), (other_team, other)) = (self.of_owner(holder), self.of_owner(than));
-        if holder.teams == than.teams { own > other } else { team > other_team }
+        if holder.teams == than.teams {
+            own > other
+        } else {
+            team > other_team
+        }
     }
 }
 
@@ -97,7 +113,11 @@ mod tests {
     fn owner(name: &str) -> SessionOwner {
         let (team, subject) = name.split_once('/').unwrap();
         let teams = TeamName::parse(team).unwrap().into();
-        SessionOwner { subject: Some(subject.into()), issuer: None, teams }
+        SessionOwner {
+            subject: Some(subject.into()),
+            issuer: None,
+            teams,
+        }
     }
 
     /// Stores sessions (`key team/caller bytes`), and returns what happened to the last one.
@@ -119,7 +139,15 @@ mod tests {
         assert_eq!(last("1 x/ann 60, 2 x/bob 30, 3 x/bob 40"), Err(NoRoom));
         assert_eq!(last("1 x/ann 60, 2 x/bob 40, 3 y/cid 20"), removed("1"));
         assert_eq!(last("1 x/ann 60, 2 y/bob 30, 3 y/cid 20"), removed("1"));
-        assert_eq!(last("1 x/ann 60, 1 x/ann 101"), Err(NoRoom), "larger than all room");
-        assert_eq!(last("1 x/ann 60, 1 x/ann 90, 2 x/bob 10"), Ok(vec![]), "a size is replaced");
+        assert_eq!(
+            last("1 x/ann 60, 1 x/ann 101"),
+            Err(NoRoom),
+            "larger than all room"
+        );
+        assert_eq!(
+            last("1 x/ann 60, 1 x/ann 90, 2 x/bob 10"),
+            Ok(vec![]),
+            "a size is replaced"
+        );
     }
 }

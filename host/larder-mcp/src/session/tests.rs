@@ -19,7 +19,12 @@ pub(super) fn client_with<W>(subscriptions: W) -> Client<W> {
 }
 
 fn caller(subject: &str) -> Caller {
-    Caller { subject: Some(subject.into()), issuer: None, teams: Teams::default_team(), scopes: vec![] }
+    Caller {
+        subject: Some(subject.into()),
+        issuer: None,
+        teams: Teams::default_team(),
+        scopes: vec![],
+    }
 }
 
 fn open(sessions: &Sessions<()>) -> Result<Arc<Session<()>>, RpcError> {
@@ -35,11 +40,27 @@ async fn a_session_belongs_to_its_caller_until_it_ends() {
     let sessions = Sessions::new(10, Duration::from_secs(60));
     let session = open(&sessions).unwrap();
     assert!(session.id.len() == 48 && session.id.bytes().all(|byte| byte.is_ascii_graphic()));
-    assert_eq!(status(sessions.find(Some(&session.id), &caller("ann"))), 200);
-    assert_eq!(status(sessions.find(Some(&session.id), &caller("bob"))), 404);
-    let other_issuer = Caller { issuer: Some("https://id.example".into()), ..caller("ann") };
-    assert_eq!(status(sessions.find(Some(&session.id), &other_issuer)), 404, "another issuer's ann");
-    let other_token = Caller { scopes: vec!["more".into()], ..caller("ann") };
+    assert_eq!(
+        status(sessions.find(Some(&session.id), &caller("ann"))),
+        200
+    );
+    assert_eq!(
+        status(sessions.find(Some(&session.id), &caller("bob"))),
+        404
+    );
+    let other_issuer = Caller {
+        issuer: Some("https://id.example".into()),
+        ..caller("ann")
+    };
+    assert_eq!(
+        status(sessions.find(Some(&session.id), &other_issuer)),
+        404,
+        "another issuer's ann"
+    );
+    let other_token = Caller {
+        scopes: vec!["more".into()],
+        ..caller("ann")
+    };
     assert_eq!(
         status(sessions.find(Some(&session.id), &other_token)),
         200,
@@ -50,7 +71,10 @@ async fn a_session_belongs_to_its_caller_until_it_ends() {
     let stream = session.begin_stream();
     sessions.end(&session).await;
     assert!(stream.is_cancelled());
-    assert_eq!(status(sessions.find(Some(&session.id), &caller("ann"))), 404);
+    assert_eq!(
+        status(sessions.find(Some(&session.id), &caller("ann"))),
+        404
+    );
 }
 
 #[test]
@@ -64,7 +88,10 @@ fn an_idle_session_ends_unless_it_has_a_stream() {
     }
     sessions.sweep();
     assert_eq!(status(sessions.find(Some(&unused.id), &caller("ann"))), 404);
-    assert_eq!(status(sessions.find(Some(&streaming.id), &caller("ann"))), 200);
+    assert_eq!(
+        status(sessions.find(Some(&streaming.id), &caller("ann"))),
+        200
+    );
     streaming.end_stream(&stream);
     streaming.usage().last_used = Instant::now().checked_sub(idle).unwrap();
     assert_eq!(
@@ -81,9 +108,16 @@ fn evicts_the_least_recently_used_session() {
     first.usage().last_used = Instant::now() + Duration::from_secs(1);
     let third = open(&sessions).unwrap();
     let found = |session: &Session<()>| status(sessions.find(Some(&session.id), &caller("ann")));
-    assert_eq!([found(&first), found(&second), found(&third)], [200, 404, 200]);
+    assert_eq!(
+        [found(&first), found(&second), found(&third)],
+        [200, 404, 200]
+    );
     let _streams = (first.begin_stream(), third.begin_stream());
-    assert_eq!(status(open(&sessions)), 503, "sessions with open streams are not evicted");
+    assert_eq!(
+        status(open(&sessions)),
+        503,
+        "sessions with open streams are not evicted"
+    );
 }
 
 #[test]
@@ -93,5 +127,8 @@ fn a_new_stream_replaces_the_old_one() {
     let (old, new) = (session.begin_stream(), session.begin_stream());
     assert!(old.is_cancelled() && !new.is_cancelled());
     session.end_stream(&old);
-    assert!(!new.is_cancelled() && session.is_in_use(), "the end of the old stream does not end the new one");
+    assert!(
+        !new.is_cancelled() && session.is_in_use(),
+        "the end of the old stream does not end the new one"
+    );
 }

@@ -22,7 +22,12 @@ pub(super) struct Lines<R> {
 
 impl<R: AsyncBufRead + Unpin> Lines<R> {
     pub(super) fn new(input: R, max_len: usize) -> Self {
-        Self { input, max_len, buffer: vec![], is_skipping: false }
+        Self {
+            input,
+            max_len,
+            buffer: vec![],
+            is_skipping: false,
+        }
     }
 
     /// Reads the next line, without the line feed. Cancel-safe.
@@ -62,7 +67,10 @@ mod tests {
 
     async fn check(input: &str, expected: &[&str]) {
         for piece in [1, 3, 64] {
-            let mut lines = Lines::new(tokio::io::BufReader::with_capacity(piece, input.as_bytes()), 4);
+            let mut lines = Lines::new(
+                tokio::io::BufReader::with_capacity(piece, input.as_bytes()),
+                4,
+            );
             let mut seen = vec![];
             loop {
                 match lines.next().await.unwrap() {

@@ -54,9 +54,15 @@ pub(in crate::auth) async fn fetch(
 /// Finds the URL of the keys: first by RFC 8414, then by OpenID Connect Discovery in both forms of its URL.
 async fn discover(issuer: &SecureUrl) -> Result<SecureUrl, FetchError> {
     let openid = "openid-configuration";
-    let appended = format!("{}/.well-known/{openid}", issuer.as_str().trim_end_matches('/'));
-    let mut candidates =
-        vec![issuer.well_known("oauth-authorization-server"), issuer.well_known(openid), appended];
+    let appended = format!(
+        "{}/.well-known/{openid}",
+        issuer.as_str().trim_end_matches('/')
+    );
+    let mut candidates = vec![
+        issuer.well_known("oauth-authorization-server"),
+        issuer.well_known(openid),
+        appended,
+    ];
     candidates.dedup();
     let mut failures = Vec::new();
     for url in candidates {
@@ -81,7 +87,10 @@ async fn discover(issuer: &SecureUrl) -> Result<SecureUrl, FetchError> {
 }
 
 async fn get<T: DeserializeOwned>(url: &str, local: bool) -> Result<T, FetchError> {
-    let failed = |reason: String| FetchError::Failed { url: url.to_owned(), reason };
+    let failed = |reason: String| FetchError::Failed {
+        url: url.to_owned(),
+        reason,
+    };
     let bytes = bytes(url, local).await.map_err(failed)?;
     serde_json::from_slice(&bytes).map_err(|error| failed(format!("unexpected content: {error}")))
 }
@@ -90,7 +99,10 @@ async fn bytes(url: &str, local: bool) -> Result<Vec<u8>, String> {
     // An error means that a crypto provider is installed already, which is fine.
     _ = rustls::crypto::ring::default_provider().install_default();
     let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-    let builder = builder.connect_timeout(CONNECT_TIMEOUT).timeout(TIMEOUT).https_only(!local);
+    let builder = builder
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(TIMEOUT)
+        .https_only(!local);
     // A proxy is not used for this machine.
     let builder = if local { builder.no_proxy() } else { builder };
     let client = builder.build().map_err(|error| root_cause(&error))?;
@@ -104,7 +116,10 @@ async fn bytes(url: &str, local: bool) -> Result<Vec<u8>, String> {
     while let Some(chunk) = chunks.next().await {
         body.extend_from_slice(&chunk.map_err(|error| root_cause(&error))?);
         if body.len() > MAX_SIZE {
-            return Err(format!("the response is larger than {} KiB", MAX_SIZE >> 10));
+            return Err(format!(
+                "the response is larger than {} KiB",
+                MAX_SIZE >> 10
+            ));
         }
     }
     Ok(body)
@@ -116,7 +131,11 @@ fn root_cause(error: &reqwest::Error) -> String {
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    if error.is_timeout() { "timed out".into() } else { cause.to_string() }
+    if error.is_timeout() {
+        "timed out".into()
+    } else {
+        cause.to_string()
+    }
 }
 
 #[cfg(test)]
@@ -128,7 +147,11 @@ mod tests {
     #[tokio::test]
     async fn a_deep_document_is_an_error() {
         let nested = "[".repeat(100_000) + &"]".repeat(100_000);
-        for body in [format!(r#"{{"keys":[{nested}]}}"#), format!(r#"{{"keys":{nested}}}"#), nested.clone()] {
+        for body in [
+            format!(r#"{{"keys":[{nested}]}}"#),
+            format!(r#"{{"keys":{nested}}}"#),
+            nested.clone(),
+        ] {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             let url = format!("http://{}", listener.local_addr().unwrap());
             let serve = std::thread::spawn(move || {
@@ -137,7 +160,10 @@ mod tests {
                 let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
                 stream.write_all((head + &body).as_bytes()).unwrap();
             });
-            let error = get::<JwksDocument>(&url, true).await.map(|_| ()).unwrap_err();
+            let error = get::<JwksDocument>(&url, true)
+                .await
+                .map(|_| ())
+                .unwrap_err();
             assert!(matches!(error, FetchError::Failed { .. }), "{error}");
             serve.join().unwrap();
         }

@@ -18,7 +18,9 @@ impl UnknownIds {
         if self.0.len() >= MAX_IDS {
             self.0.clear();
         }
-        self.0.entry(Digest::of(id.as_bytes())).or_insert_with(Instant::now);
+        self.0
+            .entry(Digest::of(id.as_bytes()))
+            .or_insert_with(Instant::now);
     }
 
     /// Forgets an id, because the issuer has the key now.
@@ -29,8 +31,11 @@ impl UnknownIds {
     /// Whether the issuer still did not have the key this long after a token had named it.
     pub(super) fn was_missing_after(&self, id: &str, time: Duration, fetched_at: Instant) -> bool {
         let first = self.0.get(&Digest::of(id.as_bytes()));
-        first
-            .is_some_and(|first| fetched_at.checked_duration_since(*first).is_some_and(|after| after >= time))
+        first.is_some_and(|first| {
+            fetched_at
+                .checked_duration_since(*first)
+                .is_some_and(|after| after >= time)
+        })
     }
 }
 
@@ -44,8 +49,14 @@ mod tests {
         ids.add("k");
         let now = Instant::now();
         ids.add("k");
-        assert!(!ids.was_missing_after("k", Duration::ZERO, now - second), "the fetch was before");
-        assert!(!ids.was_missing_after("k", second, now) && ids.was_missing_after("k", second, now + second));
+        assert!(
+            !ids.was_missing_after("k", Duration::ZERO, now - second),
+            "the fetch was before"
+        );
+        assert!(
+            !ids.was_missing_after("k", second, now)
+                && ids.was_missing_after("k", second, now + second)
+        );
         assert!(!ids.was_missing_after("other", second, now + second));
         ids.remove("k");
         assert!(!ids.was_missing_after("k", second, now + second));

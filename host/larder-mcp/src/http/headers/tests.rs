@@ -3,7 +3,10 @@ use http::HeaderValue;
 use super::*;
 
 fn headers(name: header::HeaderName, values: &[&str]) -> HeaderMap {
-    values.iter().map(|value| (name.clone(), HeaderValue::from_str(value).unwrap())).collect()
+    values
+        .iter()
+        .map(|value| (name.clone(), HeaderValue::from_str(value).unwrap()))
+        .collect()
 }
 
 #[test]
@@ -20,7 +23,11 @@ fn accepts_media_ranges_leniently() {
         (&["application/jsonx"], false),
         (&[""], false),
     ] {
-        assert_eq!(check_accept(&headers(header::ACCEPT, values)).is_ok(), good, "{values:?}");
+        assert_eq!(
+            check_accept(&headers(header::ACCEPT, values)).is_ok(),
+            good,
+            "{values:?}"
+        );
     }
 }
 
@@ -34,11 +41,19 @@ fn accepts_only_json_bodies() {
         ("application/json-seq", false),
         ("", false),
     ] {
-        assert_eq!(check_content_type(&headers(header::CONTENT_TYPE, &[value])).is_ok(), good, "{value}");
+        assert_eq!(
+            check_content_type(&headers(header::CONTENT_TYPE, &[value])).is_ok(),
+            good,
+            "{value}"
+        );
     }
     assert!(check_content_type(&HeaderMap::new()).is_err());
-    for (coding, good) in [("identity", true), ("Identity", true), ("gzip", false), ("identity, gzip", false)]
-    {
+    for (coding, good) in [
+        ("identity", true),
+        ("Identity", true),
+        ("gzip", false),
+        ("identity, gzip", false),
+    ] {
         let mut headers = headers(header::CONTENT_TYPE, &["application/json"]);
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
         assert_eq!(check_content_type(&headers).is_ok(), good, "{coding}");

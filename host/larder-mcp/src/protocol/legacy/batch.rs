@@ -34,11 +34,18 @@ pub(crate) fn contains_modern(batch: &[Message<'_>]) -> bool {
 
 /// The error for a batch in a version without batches.
 pub(crate) fn not_supported() -> RpcError {
-    RpcError::bad_request(INVALID_REQUEST, "this version of the protocol has no batches")
+    RpcError::bad_request(
+        INVALID_REQUEST,
+        "this version of the protocol has no batches",
+    )
 }
 
 impl Batch {
-    pub(super) fn accept(peer: &Peer, batch: Vec<Message<'_>>, context: RequestContext<'_>) -> Self {
+    pub(super) fn accept(
+        peer: &Peer,
+        batch: Vec<Message<'_>>,
+        context: RequestContext<'_>,
+    ) -> Self {
         let mut items = Vec::new();
         for (position, message) in batch.into_iter().enumerate() {
             match message {
@@ -58,22 +65,34 @@ impl Batch {
                 Message::Response(response) => peer.resolve(&response),
             }
         }
-        Self { items, endpoint: context.endpoint.clone(), caller: context.caller.clone() }
+        Self {
+            items,
+            endpoint: context.endpoint.clone(),
+            caller: context.caller.clone(),
+        }
     }
 
     /// Runs the requests, and returns the array of their responses in parts. `None` if there are no responses.
     /// When one response finds no room, the remaining requests do not run.
     pub(crate) async fn respond(self) -> Option<Vec<ChargedResponse>> {
-        let Self { items, endpoint, caller } = self;
+        let Self {
+            items,
+            endpoint,
+            caller,
+        } = self;
         let mut responses = ChargedArray::default();
         let mut refused: Option<Box<RpcError>> = None;
         for item in items {
             let mut response: ChargedResponse = match (item, &refused) {
                 (Item::Response(response), _) => response.into(),
-                (Item::Request(request), Some(refused)) => error(Some(request.id()), refused).into(),
+                (Item::Request(request), Some(refused)) => {
+                    error(Some(request.id()), refused).into()
+                }
                 (Item::Request(request), None) => {
                     let id = request.id().clone();
-                    let Some(response) = run(*request, &caller).await else { continue };
+                    let Some(response) = run(*request, &caller).await else {
+                        continue;
+                    };
                     match responses.has_cost(response.len()) {
                         true => endpoint.charged_always(&caller, &id, response),
                         false => response,

@@ -23,9 +23,16 @@ impl ClientDescription {
     /// Reads the parameters of `initialize`.
     pub(super) fn of(request: &Request<'_>) -> Self {
         let part = |key: &str| {
-            let json = request.params.fields.get(key).filter(|json| json.get().len() <= MAX_BYTES)?;
+            let json = request
+                .params
+                .fields
+                .get(key)
+                .filter(|json| json.get().len() <= MAX_BYTES)?;
             RawValue::from_string(json.get().to_owned()).ok()
         };
-        Self { info: part("clientInfo"), capabilities: part("capabilities") }
+        Self {
+            info: part("clientInfo"),
+            capabilities: part("capabilities"),
+        }
     }
 }

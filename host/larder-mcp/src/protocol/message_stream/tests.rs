@@ -22,22 +22,40 @@ struct ChannelTransport {
 impl Transport for ChannelTransport {
     async fn receive(&mut self) -> io::Result<Received> {
         let message = self.input.recv().await;
-        Ok(message.map_or(Received::End, |message| Received::Message(message.to_string().into())))
+        Ok(message.map_or(Received::End, |message| {
+            Received::Message(message.to_string().into())
+        }))
     }
 
     async fn send(&mut self, message: UnsentMessage) -> io::Result<()> {
-        let UnsentMessage::Small(message) = message else { panic!("it is small") };
-        self.output.send(serde_json::from_slice(&message).unwrap()).await.map_err(io::Error::other)
+        let UnsentMessage::Small(message) = message else {
+            panic!("it is small")
+        };
+        self.output
+            .send(serde_json::from_slice(&message).unwrap())
+            .await
+            .map_err(io::Error::other)
     }
 }
 
 /// An endpoint without teams.
 fn endpoint(drain: &Drain) -> Endpoint {
-    let caller = Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] };
+    let caller = Caller {
+        subject: None,
+        issuer: None,
+        teams: Teams::default_team(),
+        scopes: vec![],
+    };
     let gateway = gateway::Config {
-        page_size: PageSize { resources: 1, templates: 1 },
+        page_size: PageSize {
+            resources: 1,
+            templates: 1,
+        },
         instructions: None,
-        cache: CacheConfig { bytes: 0, entries: 0 },
+        cache: CacheConfig {
+            bytes: 0,
+            entries: 0,
+        },
         private: false,
         shared_teams: vec![],
     };
@@ -63,7 +81,13 @@ fn endpoint(drain: &Drain) -> Endpoint {
     };
     let authenticator = Authenticator::new(config.auth.clone(), caller, drain.clone());
     let observers = (Metrics::default(), Telemetry::default());
-    Endpoint::new(config, authenticator, Gateway::new(gateway, []), drain.clone(), observers)
+    Endpoint::new(
+        config,
+        authenticator,
+        Gateway::new(gateway, []),
+        drain.clone(),
+        observers,
+    )
 }
 
 /// A client of a served transport.
@@ -101,21 +125,44 @@ fn request(id: u32, method: &str, params: Value) -> Value {
 async fn serves_both_eras_over_another_transport() {
     let drain = Drain::new();
     let mut client = TestClient::connect(&drain);
-    assert_eq!(client.request(1, "ping", json!({})).await["result"], json!({}));
-    let early = client.request(2, "resources/subscribe", json!({ "uri": "x:1" })).await;
-    assert!(early["error"]["message"].as_str().unwrap().contains("call `initialize` first"), "{early}");
-    let initialized = client.request(3, "initialize", json!({ "protocolVersion": "2025-06-18" })).await;
+    assert_eq!(
+        client.request(1, "ping", json!({})).await["result"],
+        json!({})
+    );
+    let early = client
+        .request(2, "resources/subscribe", json!({ "uri": "x:1" }))
+        .await;
+    assert!(
+        early["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("call `initialize` first"),
+        "{early}"
+    );
+    let initialized = client
+        .request(3, "initialize", json!({ "protocolVersion": "2025-06-18" }))
+        .await;
     assert_eq!(initialized["result"]["protocolVersion"], "2025-06-18");
-    let absent = client.request(4, "resources/subscribe", json!({ "uri": "x:1" })).await;
+    let absent = client
+        .request(4, "resources/subscribe", json!({ "uri": "x:1" }))
+        .await;
     assert_eq!(absent["error"]["code"], -32002, "{absent}");
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
     });
-    let discovered = client.request(5, "server/discover", json!({ "_meta": meta })).await;
-    assert_eq!(discovered["result"]["resultType"], "complete", "{discovered}");
+    let discovered = client
+        .request(5, "server/discover", json!({ "_meta": meta }))
+        .await;
+    assert_eq!(
+        discovered["result"]["resultType"], "complete",
+        "{discovered}"
+    );
     drop(client.sender);
-    assert!(client.received.recv().await.is_none(), "the end of the input ends the connection");
+    assert!(
+        client.received.recv().await.is_none(),
+        "the end of the input ends the connection"
+    );
 }
 
 #[tokio::test]
@@ -131,13 +178,26 @@ async fn responses_of_a_batch_are_in_its_order() {
     ]);
     for version in ["2025-06-18", "2025-03-26"] {
         let refused = client.exchange(batch.clone()).await;
-        assert_eq!(refused["error"]["message"], "this version of the protocol has no batches");
-        client.request(0, "initialize", json!({ "protocolVersion": version })).await;
+        assert_eq!(
+            refused["error"]["message"],
+            "this version of the protocol has no batches"
+        );
+        client
+            .request(0, "initialize", json!({ "protocolVersion": version }))
+            .await;
     }
     let responses = client.exchange(batch).await;
     let summary = |response: &Value| (response["id"].clone(), response["error"]["code"].clone());
     // The first request was cancelled before it ran, and the id of the third is in use.
     let expected = [(2, json!(-32601)), (3, Value::Null), (3, json!(-32600))];
     let expected = expected.map(|(id, code)| (json!(id), code));
-    assert_eq!(responses.as_array().unwrap().iter().map(summary).collect::<Vec<_>>(), expected);
+    assert_eq!(
+        responses
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(summary)
+            .collect::<Vec<_>>(),
+        expected
+    );
 }

@@ -59,6 +59,13 @@ mod tests {
         }
         assert!(!ended.contains(key(0)) && ended.contains(key(1)) && ended.contains(key(MAX)));
         ended.forget_before(begin + Duration::from_millis(MAX as u64));
-        assert_eq!((ended.keys.len(), ended.times.len(), ended.contains(key(MAX))), (1, 1, true));
+        assert_eq!(
+            (
+                ended.keys.len(),
+                ended.times.len(),
+                ended.contains(key(MAX))
+            ),
+            (1, 1, true)
+        );
     }
 }

@@ -39,7 +39,10 @@ struct Written {
 
 impl Head {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let age = self.last_used.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let age = self
+            .last_used
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let written = Written {
             subject: self.owner.subject.clone(),
             issuer: self.owner.issuer.clone(),
@@ -56,12 +59,33 @@ impl Head {
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let written: Written = serde_json::from_slice(bytes).ok()?;
-        let teams: Option<Vec<_>> = written.teams.iter().map(|team| TeamName::parse(team).ok()).collect();
+        let teams: Option<Vec<_>> = written
+            .teams
+            .iter()
+            .map(|team| TeamName::parse(team).ok())
+            .collect();
         let (subject, issuer, teams) = (written.subject, written.issuer, Teams::of(teams?)?);
         let last_used = UNIX_EPOCH.checked_add(Duration::from_millis(written.last_used))?;
-        let Written { has_stream, run, shared_part, bytes, .. } = written;
-        let owner = SessionOwner { subject, issuer, teams };
-        Some(Self { owner, last_used, has_stream, run, shared_part, bytes })
+        let Written {
+            has_stream,
+            run,
+            shared_part,
+            bytes,
+            ..
+        } = written;
+        let owner = SessionOwner {
+            subject,
+            issuer,
+            teams,
+        };
+        Some(Self {
+            owner,
+            last_used,
+            has_stream,
+            run,
+            shared_part,
+            bytes,
+        })
     }
 
     /// Whether a session with this head has these subscriptions.
@@ -77,14 +101,29 @@ mod tests {
     #[test]
     fn a_head_is_read_again() {
         let teams = ["b", "a"].map(|team| TeamName::parse(team).unwrap());
-        let owner =
-            SessionOwner { subject: Some("ann".into()), issuer: None, teams: Teams::of(teams).unwrap() };
+        let owner = SessionOwner {
+            subject: Some("ann".into()),
+            issuer: None,
+            teams: Teams::of(teams).unwrap(),
+        };
         let last_used = UNIX_EPOCH + Duration::from_millis(1_800_000_000_123);
         let (run, shared_part) = ("r1".to_owned(), SharedPart::default().digest());
-        let head = Head { owner, last_used, has_stream: true, run, shared_part, bytes: 7 };
+        let head = Head {
+            owner,
+            last_used,
+            has_stream: true,
+            run,
+            shared_part,
+            bytes: 7,
+        };
         assert_eq!(Head::from_bytes(&head.to_bytes()), Some(head.clone()));
         assert!(head.has(&SharedPart::default()));
-        let other = String::from_utf8(head.to_bytes()).unwrap().replace("\"a\"", "\"?\"");
-        assert_eq!((Head::from_bytes(other.as_bytes()), Head::from_bytes(b"{}")), (None, None));
+        let other = String::from_utf8(head.to_bytes())
+            .unwrap()
+            .replace("\"a\"", "\"?\"");
+        assert_eq!(
+            (Head::from_bytes(other.as_bytes()), Head::from_bytes(b"{}")),
+            (None, None)
+        );
     }
 }

@@ -38,23 +38,34 @@ impl Elsewhere for OtherReplicas {
     }
 
     fn answer(&self, replica: &str, id: &str, outcome: &Outcome) -> bool {
-        let (Some(shared), Some(replica)) = (self.shared.upgrade(), ReplicaName::parse(replica)) else {
+        let (Some(shared), Some(replica)) = (self.shared.upgrade(), ReplicaName::parse(replica))
+        else {
             // It names no replica, so nobody asked for it.
             return true;
         };
         let parts = split_answer(self.key, id, outcome);
-        parts.into_iter().all(|part| shared.send(Some(&replica), part))
+        parts
+            .into_iter()
+            .all(|part| shared.send(Some(&replica), part))
     }
 
     fn cancel(&self, id: &Id) {
-        let cancel = Content::Cancel { session: self.key.to_string(), id: id.json().to_owned() };
+        let cancel = Content::Cancel {
+            session: self.key.to_string(),
+            id: id.json().to_owned(),
+        };
         // If it cannot be sent, the request continues, as a cancellation may always be too late.
-        self.shared.upgrade().into_iter().for_each(|shared| _ = shared.send(None, cancel.clone()));
+        self.shared
+            .upgrade()
+            .into_iter()
+            .for_each(|shared| _ = shared.send(None, cancel.clone()));
     }
 }
 
 impl fmt::Debug for OtherReplicas {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OtherReplicas").field("replica", &self.replica).finish_non_exhaustive()
+        f.debug_struct("OtherReplicas")
+            .field("replica", &self.replica)
+            .finish_non_exhaustive()
     }
 }

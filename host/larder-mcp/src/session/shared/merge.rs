@@ -25,13 +25,21 @@ pub(super) struct Changes {
 
 impl SharedPart {
     pub(super) fn of(record: &SessionRecord) -> Self {
-        let uris = record.subscriptions.iter().map(|one| (one.uri.clone(), one.with_content)).collect();
-        Self { uris, log_level: record.log_level.clone() }
+        let uris = record
+            .subscriptions
+            .iter()
+            .map(|one| (one.uri.clone(), one.with_content))
+            .collect();
+        Self {
+            uris,
+            log_level: record.log_level.clone(),
+        }
     }
 
     pub(super) fn digest(&self) -> String {
         // Texts are always written.
-        Digest::of(&serde_json::to_vec(&(&self.uris, &self.log_level)).unwrap_or_default()).to_string()
+        Digest::of(&serde_json::to_vec(&(&self.uris, &self.log_level)).unwrap_or_default())
+            .to_string()
     }
 
     /// What others changed, and this replica did not: `self` is what was stored when it last looked.
@@ -39,8 +47,15 @@ impl SharedPart {
         let other = Self::of(stored);
         let is_unchanged = |uri: &String| self.uris.get(uri) == own.uris.get(uri);
         let differs = |one: &&StoredSubscription| own.uris.get(&one.uri) != Some(&one.with_content);
-        let added = stored.subscriptions.iter().filter(|one| is_unchanged(&one.uri)).filter(differs);
-        let removed = own.uris.keys().filter(|uri| is_unchanged(uri) && !other.uris.contains_key(*uri));
+        let added = stored
+            .subscriptions
+            .iter()
+            .filter(|one| is_unchanged(&one.uri))
+            .filter(differs);
+        let removed = own
+            .uris
+            .keys()
+            .filter(|uri| is_unchanged(uri) && !other.uris.contains_key(*uri));
         let may_set_level = self.log_level == own.log_level && other.log_level != own.log_level;
         Changes {
             added: added.cloned().collect(),
@@ -55,9 +70,15 @@ impl SharedPart {
 pub(super) fn merged(stored: &SessionRecord, own: &SessionRecord) -> SessionRecord {
     let known = |uri: &str| stored.subscriptions.iter().find(|one| one.uri == uri);
     let subscriptions = own.subscriptions.iter().map(|one| match known(&one.uri) {
-        Some(known) => StoredSubscription { with_content: one.with_content, ..known.clone() },
+        Some(known) => StoredSubscription {
+            with_content: one.with_content,
+            ..known.clone()
+        },
         // The numbers of notifications are those of the other replica.
-        None => StoredSubscription { updated: None, ..one.clone() },
+        None => StoredSubscription {
+            updated: None,
+            ..one.clone()
+        },
     });
     SessionRecord {
         subscriptions: subscriptions.collect(),
@@ -86,10 +107,22 @@ mod tests {
         let (base, own, stored) = (with(base), with(own), with(stored));
         let mut part = SharedPart::of(&own);
         let changes = SharedPart::of(&base).changes_of_others(&part, &stored);
-        changes.removed.iter().for_each(|uri| _ = part.uris.remove(uri));
-        part.uris.extend(changes.added.into_iter().map(|one| (one.uri, one.with_content)));
-        let show = |(uri, content): (&String, &bool)| format!("{uri}{}", if *content { "+" } else { "" });
-        assert_eq!(part.uris.iter().map(show).collect::<Vec<_>>().join(" "), expected);
+        changes
+            .removed
+            .iter()
+            .for_each(|uri| _ = part.uris.remove(uri));
+        part.uris.extend(
+            changes
+                .added
+                .into_iter()
+                .map(|one| (one.uri, one.with_content)),
+        );
+        let show =
+            |(uri, content): (&String, &bool)| format!("{uri}{}", if *content { "+" } else { "" });
+        assert_eq!(
+            part.uris.iter().map(show).collect::<Vec<_>>().join(" "),
+            expected
+        );
     }
 
     #[test]
@@ -107,20 +140,30 @@ mod tests {
     #[test]
     fn what_the_client_knows_stays_as_stored() {
         let (mut stored, mut own) = (with("x:1"), with("x:1 x:2"));
-        (stored.subscriptions[0].updated, own.subscriptions[0].updated) = (Some(7), Some(1));
+        (
+            stored.subscriptions[0].updated,
+            own.subscriptions[0].updated,
+        ) = (Some(7), Some(1));
         (stored.log_level, own.log_level) = (None, Some("error".into()));
         let merged = merged(&stored, &own);
         let updated: Vec<_> = merged.subscriptions.iter().map(|one| one.updated).collect();
-        assert_eq!((updated, merged.log_level.as_deref()), (vec![Some(7), None], Some("error")));
+        assert_eq!(
+            (updated, merged.log_level.as_deref()),
+            (vec![Some(7), None], Some("error"))
+        );
         assert_eq!(merged.events, stored.events);
     }
 
     #[test]
     fn the_level_of_others_counts_unless_it_was_set_here() {
-        let level = |level: Option<&str>| SessionRecord { log_level: level.map(Into::into), ..with("") };
+        let level = |level: Option<&str>| SessionRecord {
+            log_level: level.map(Into::into),
+            ..with("")
+        };
         let change = |base, own, stored| {
             let base = SharedPart::of(&level(base));
-            base.changes_of_others(&SharedPart::of(&level(own)), &level(stored)).log_level
+            base.changes_of_others(&SharedPart::of(&level(own)), &level(stored))
+                .log_level
         };
         assert_eq!(change(None, None, Some("error")).as_deref(), Some("error"));
         assert_eq!(change(None, Some("debug"), Some("error")), None);

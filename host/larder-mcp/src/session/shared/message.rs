@@ -25,7 +25,13 @@ pub(super) struct Message {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Content {
     /// A part of the answer of a client to a request of the recipient.
-    Answer { session: String, id: String, is_error: bool, part: String, is_last: bool },
+    Answer {
+        session: String,
+        id: String,
+        is_error: bool,
+        part: String,
+        is_last: bool,
+    },
     /// A client cancelled a request.
     Cancel { session: String, id: String },
     /// The client receives its notifications from the sender from now on. The reply is sent when everything that the
@@ -65,7 +71,11 @@ pub(super) struct CallerText {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Piece {
     /// A piece of the message with this number.
-    Part { number: u64, is_last: bool, bytes: Vec<u8> },
+    Part {
+        number: u64,
+        is_last: bool,
+        bytes: Vec<u8>,
+    },
     /// There is no message yet.
     Waiting,
     /// There are no more messages.
@@ -87,12 +97,20 @@ impl CallerText {
     }
 
     pub(super) fn caller(&self) -> Option<Caller> {
-        let teams: Option<Vec<_>> = self.teams.iter().map(|team| TeamName::parse(team).ok()).collect();
+        let teams: Option<Vec<_>> = self
+            .teams
+            .iter()
+            .map(|team| TeamName::parse(team).ok())
+            .collect();
         Some(Caller {
             subject: self.subject.clone(),
             issuer: self.issuer.as_deref().map(Into::into),
             teams: Teams::of(teams?)?,
-            scopes: self.scopes.iter().map(|scope| scope.as_str().into()).collect(),
+            scopes: self
+                .scopes
+                .iter()
+                .map(|scope| scope.as_str().into())
+                .collect(),
         })
     }
 }
@@ -107,8 +125,19 @@ pub(super) fn split_answer(key: SessionKey, id: &str, outcome: &Outcome) -> Vec<
     loop {
         let (part, later) = rest.split_at(rest.floor_char_boundary(ANSWER_PART));
         rest = later;
-        let (session, id, part, is_last) = (key.to_string(), id.to_owned(), part.to_owned(), rest.is_empty());
-        parts.push(Content::Answer { session, id, is_error, part, is_last });
+        let (session, id, part, is_last) = (
+            key.to_string(),
+            id.to_owned(),
+            part.to_owned(),
+            rest.is_empty(),
+        );
+        parts.push(Content::Answer {
+            session,
+            id,
+            is_error,
+            part,
+            is_last,
+        });
         if is_last {
             return parts;
         }
@@ -119,9 +148,11 @@ impl Piece {
     /// The written form: what it is, and for a part its number and its bytes.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         match self {
-            Self::Part { number, is_last, bytes } => {
-                [&[u8::from(*is_last)], &number.to_be_bytes()[..], bytes].concat()
-            }
+            Self::Part {
+                number,
+                is_last,
+                bytes,
+            } => [&[u8::from(*is_last)], &number.to_be_bytes()[..], bytes].concat(),
             Self::Waiting => vec![2],
             Self::End => vec![3],
             Self::Unknown => vec![4],
@@ -134,7 +165,11 @@ impl Piece {
         Some(match kind {
             0 | 1 => {
                 let (number, bytes) = rest.split_first_chunk()?;
-                Self::Part { number: u64::from_be_bytes(*number), is_last: *kind == 1, bytes: bytes.to_vec() }
+                Self::Part {
+                    number: u64::from_be_bytes(*number),
+                    is_last: *kind == 1,
+                    bytes: bytes.to_vec(),
+                }
             }
             2 => Self::Waiting,
             3 => Self::End,
@@ -152,17 +187,30 @@ impl Shared {
         sealed.is_some_and(|sealed| self.store.send(to, sealed))
     }
 
-    pub(super) fn seal_message(&self, to: Option<&ReplicaName>, content: Content) -> Option<Vec<u8>> {
-        let message = Message { from: self.store.replica().to_string(), content };
+    pub(super) fn seal_message(
+        &self,
+        to: Option<&ReplicaName>,
+        content: Content,
+    ) -> Option<Vec<u8>> {
+        let message = Message {
+            from: self.store.replica().to_string(),
+            content,
+        };
         let bytes = serde_json::to_vec(&message).ok()?;
-        self.keys.seal(&message_context(to.map_or(ALL, ReplicaName::as_str)), bytes).ok()
+        self.keys
+            .seal(&message_context(to.map_or(ALL, ReplicaName::as_str)), bytes)
+            .ok()
     }
 
     /// Reads a message that is for this replica, or for all, and that another one sent.
     pub(super) fn open_message(&self, sealed: &[u8]) -> Option<Message> {
         let replica = self.store.replica().as_str();
-        let bytes = [replica, ALL].iter().find_map(|to| self.keys.unseal(&message_context(to), sealed))?;
-        serde_json::from_slice(&bytes).ok().filter(|message: &Message| message.from != replica)
+        let bytes = [replica, ALL]
+            .iter()
+            .find_map(|to| self.keys.unseal(&message_context(to), sealed))?;
+        serde_json::from_slice(&bytes)
+            .ok()
+            .filter(|message: &Message| message.from != replica)
     }
 
     /// Encrypts the reply to a message.
@@ -171,7 +219,8 @@ impl Shared {
     }
 
     pub(super) fn open_reply(&self, sealed: &[u8]) -> Option<Vec<u8>> {
-        self.keys.unseal(&reply_context(self.store.replica().as_str()), sealed)
+        self.keys
+            .unseal(&reply_context(self.store.replica().as_str()), sealed)
     }
 }
 
@@ -189,13 +238,32 @@ mod tests {
 
     #[test]
     fn pieces_are_read_again() {
-        let part = Piece::Part { number: 7, is_last: false, bytes: b"abc".to_vec() };
-        let last = Piece::Part { number: 8, is_last: true, bytes: vec![] };
-        for piece in [part, last, Piece::Waiting, Piece::End, Piece::Unknown, Piece::NotKept] {
+        let part = Piece::Part {
+            number: 7,
+            is_last: false,
+            bytes: b"abc".to_vec(),
+        };
+        let last = Piece::Part {
+            number: 8,
+            is_last: true,
+            bytes: vec![],
+        };
+        for piece in [
+            part,
+            last,
+            Piece::Waiting,
+            Piece::End,
+            Piece::Unknown,
+            Piece::NotKept,
+        ] {
             assert_eq!(Piece::from_bytes(&piece.to_bytes()), Some(piece));
         }
         assert_eq!(
-            (Piece::from_bytes(&[]), Piece::from_bytes(&[0, 1]), Piece::from_bytes(&[9])),
+            (
+                Piece::from_bytes(&[]),
+                Piece::from_bytes(&[0, 1]),
+                Piece::from_bytes(&[9])
+            ),
             (None, None, None)
         );
     }
@@ -206,11 +274,22 @@ mod tests {
         let parts = split_answer(SessionKey::of("a"), "1", &Err(text.clone()));
         let mut joined = String::new();
         for (n, part) in parts.iter().enumerate() {
-            let Content::Answer { part, is_last, is_error: true, .. } = part else { panic!("{part:?}") };
+            let Content::Answer {
+                part,
+                is_last,
+                is_error: true,
+                ..
+            } = part
+            else {
+                panic!("{part:?}")
+            };
             assert_eq!(*is_last, n + 1 == parts.len());
             joined += part;
         }
         assert!(joined == text && parts.len() > 1);
-        assert_eq!(split_answer(SessionKey::of("a"), "1", &Ok(String::new())).len(), 1);
+        assert_eq!(
+            split_answer(SessionKey::of("a"), "1", &Ok(String::new())).len(),
+            1
+        );
     }
 }

@@ -37,7 +37,8 @@ impl PartialAnswers {
         if is_last {
             return Some(whole);
         }
-        self.texts.retain(|_, (began, _)| began.elapsed() < PARTS_TIMEOUT);
+        self.texts
+            .retain(|_, (began, _)| began.elapsed() < PARTS_TIMEOUT);
         self.bytes = self.texts.values().map(|(_, text)| text.len()).sum();
         // The call whose answer does not fit ends without one.
         if self.bytes + whole.len() <= MAX_PARTIAL_BYTES {
@@ -57,16 +58,31 @@ impl Shared {
             match self.open_message(&content) {
                 Some(message) => self.handle(message, reply, &mut answers),
                 None => {
-                    tracing::debug!("ignored a message that no replica with the same key sent to this one")
+                    tracing::debug!(
+                        "ignored a message that no replica with the same key sent to this one"
+                    )
                 }
             }
         }
     }
 
-    fn handle(self: &Arc<Self>, message: Message, reply: Option<ReplyAddress>, answers: &mut PartialAnswers) {
+    fn handle(
+        self: &Arc<Self>,
+        message: Message,
+        reply: Option<ReplyAddress>,
+        answers: &mut PartialAnswers,
+    ) {
         match message.content {
-            Content::Answer { session, id, is_error, part, is_last } => {
-                let Some((key, session)) = self.named(&session) else { return };
+            Content::Answer {
+                session,
+                id,
+                is_error,
+                part,
+                is_last,
+            } => {
+                let Some((key, session)) = self.named(&session) else {
+                    return;
+                };
                 if let Some(whole) = answers.add(key, &id, part, is_last) {
                     let outcome = if is_error { Err(whole) } else { Ok(whole) };
                     // It was for this replica, so it is not passed on.
@@ -103,15 +119,25 @@ impl Shared {
 
     /// The client continues at another replica, which waits until everything that is known of it is stored.
     async fn release(&self, session: &str, run: &str) {
-        let Some((_, session)) = self.named(session) else { return };
-        let Some(link) = session.link.get().filter(|_| session.replay.ids().run == run) else { return };
+        let Some((_, session)) = self.named(session) else {
+            return;
+        };
+        let Some(link) = session
+            .link
+            .get()
+            .filter(|_| session.replay.ids().run == run)
+        else {
+            return;
+        };
         session.end_current_stream();
         link.recorder.write().await;
     }
 
     fn reply(&self, address: Option<ReplyAddress>, to: &str, bytes: Vec<u8>) {
         let sealed = address.and_then(|address| Some((address, self.seal_reply(to, bytes)?)));
-        sealed.into_iter().for_each(|(address, sealed)| self.store.reply(address, sealed));
+        sealed
+            .into_iter()
+            .for_each(|(address, sealed)| self.store.reply(address, sealed));
     }
 }
 

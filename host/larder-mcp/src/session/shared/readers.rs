@@ -47,8 +47,9 @@ struct PartlyRead {
 impl RemoteReaders {
     /// Drops the readers that nobody uses.
     pub(super) fn sweep(&self) {
-        let is_used =
-            |entry: &Entry| entry.last_used.elapsed() < KEPT_FOR || entry.reader.try_lock().is_err();
+        let is_used = |entry: &Entry| {
+            entry.last_used.elapsed() < KEPT_FOR || entry.reader.try_lock().is_err()
+        };
         lock(&self.0).retain(|_, entry| is_used(entry));
     }
 
@@ -64,8 +65,17 @@ impl RemoteReaders {
         if readers.len() >= MAX_READERS {
             return None;
         }
-        let reader = Arc::new(Mutex::new(RemoteReader { reader, message: None }));
-        readers.insert(name.to_owned(), Entry { reader: reader.clone(), last_used: Instant::now() });
+        let reader = Arc::new(Mutex::new(RemoteReader {
+            reader,
+            message: None,
+        }));
+        readers.insert(
+            name.to_owned(),
+            Entry {
+                reader: reader.clone(),
+                last_used: Instant::now(),
+            },
+        );
         Some(reader)
     }
 
@@ -101,26 +111,43 @@ impl Shared {
             return Err(NoStream::NotKept);
         }
         let caller = request.caller.caller().ok_or(NoStream::Unknown)?;
-        let reader = session.replay.reader(request.stream, request.after, &caller)?;
-        self.readers.insert(&request.reader, reader).ok_or(NoStream::NotKept)
+        let reader = session
+            .replay
+            .reader(request.stream, request.after, &caller)?;
+        self.readers
+            .insert(&request.reader, reader)
+            .ok_or(NoStream::NotKept)
     }
 }
 
 impl RemoteReader {
     async fn read(&mut self, request: &ReadRequest) -> Piece {
-        if let Some(message) = self.message.as_mut().filter(|message| message.number > request.after) {
+        if let Some(message) = self
+            .message
+            .as_mut()
+            .filter(|message| message.number > request.after)
+        {
             return match message.piece_at(request.offset).await {
                 Some(piece) => piece,
                 None => Piece::NotKept,
             };
         }
-        let timeout = if request.waits { POLL_TIMEOUT } else { Duration::ZERO };
+        let timeout = if request.waits {
+            POLL_TIMEOUT
+        } else {
+            Duration::ZERO
+        };
         match tokio::time::timeout(timeout, self.reader.next()).await {
             Err(_) => Piece::Waiting,
             Ok(None) => Piece::End,
             Ok(Some((number, message))) => {
                 let (rest, piece) = (UnsentParts::new([message.into()]), Bytes::new());
-                let message = self.message.insert(PartlyRead { number, rest, piece, offset: 0 });
+                let message = self.message.insert(PartlyRead {
+                    number,
+                    rest,
+                    piece,
+                    offset: 0,
+                });
                 message.piece_at(0).await.unwrap_or(Piece::NotKept)
             }
         }
@@ -136,6 +163,10 @@ impl PartlyRead {
             self.offset = offset;
         }
         let (number, is_last) = (self.number, self.rest.len() == 0);
-        (offset == self.offset).then(|| Piece::Part { number, is_last, bytes: self.piece.to_vec() })
+        (offset == self.offset).then(|| Piece::Part {
+            number,
+            is_last,
+            bytes: self.piece.to_vec(),
+        })
     }
 }

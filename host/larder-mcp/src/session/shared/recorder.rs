@@ -83,15 +83,25 @@ impl Synced {
         self.part = SharedPart::of(&opened.record);
         (self.is_outdated, self.written) = (false, None);
         self.moves = self.moves.max(opened.record.moves);
-        (self.stored_use, self.has_stream) = (instant_of(opened.head.last_used), opened.head.has_stream);
+        (self.stored_use, self.has_stream) =
+            (instant_of(opened.head.last_used), opened.head.has_stream);
     }
 }
 
 impl SharedRecorder {
     /// `opened` is what is stored; none if the session is new.
-    pub(super) fn new(shared: Arc<Shared>, session: &Arc<Session>, opened: Option<&Opened>) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        session: &Arc<Session>,
+        opened: Option<&Opened>,
+    ) -> Self {
         let (key, synced) = (SessionKey::of(&session.id), Mutex::new(Synced::new(opened)));
-        Self { shared, key, session: Arc::downgrade(session), synced }
+        Self {
+            shared,
+            key,
+            session: Arc::downgrade(session),
+            synced,
+        }
     }
 
     pub(super) async fn lock(&self) -> MutexGuard<'_, Synced> {
@@ -100,7 +110,9 @@ impl SharedRecorder {
 
     /// Stores the session, if it differs from what is stored, or if the store would forget it. Returns whether it did.
     pub(super) async fn write(&self) -> bool {
-        let Some(session) = self.session.upgrade() else { return false };
+        let Some(session) = self.session.upgrade() else {
+            return false;
+        };
         self.write_locked(&session, &mut *self.lock().await).await
     }
 
@@ -121,13 +133,16 @@ impl SharedRecorder {
     async fn try_write(&self, session: &Session, synced: &mut Synced) -> Attempt {
         let is_due = self.is_due(session, synced);
         let mut record = snapshot(session, synced);
-        let is_same = |record: &SessionRecord, synced: &Synced| SharedPart::of(record) == synced.part;
+        let is_same =
+            |record: &SessionRecord, synced: &Synced| SharedPart::of(record) == synced.part;
         if synced.own_move.is_none() && !synced.is_outdated && !is_due && is_same(&record, synced) {
             return Attempt::Done(false);
         }
         let mut has_stream = session.has_stream();
         if synced.own_move.is_none() || synced.is_outdated {
-            let Ok(stored) = self.pull(session, synced).await else { return Attempt::Done(false) };
+            let Ok(stored) = self.pull(session, synced).await else {
+                return Attempt::Done(false);
+            };
             record = snapshot(session, synced);
             match stored {
                 Some(opened) if synced.own_move.is_none() => {
@@ -142,7 +157,8 @@ impl SharedRecorder {
                 None => _ = synced.own_move.get_or_insert(synced.moves),
             }
         }
-        self.put(session, synced, (record, has_stream, is_due)).await
+        self.put(session, synced, (record, has_stream, is_due))
+            .await
     }
 
     async fn put(
@@ -154,7 +170,10 @@ impl SharedRecorder {
         let shared = &self.shared;
         let max_bytes = shared.store.max_value_bytes().saturating_sub(SEAL_BYTES);
         let Some(body) = record.to_bytes_within(max_bytes) else {
-            shared.report("store", "it has too many subscriptions: only this replica has it");
+            shared.report(
+                "store",
+                "it has too many subscriptions: only this replica has it",
+            );
             return Attempt::Done(false);
         };
         let digest = Some(Digest::of(&body));
@@ -216,7 +235,11 @@ impl SharedRecorder {
 
     /// Loads the stored session, and makes the changes of others here. `None` if it is not stored. Fails if it has ended,
     /// or if the store cannot be reached.
-    pub(super) async fn pull(&self, session: &Session, synced: &mut Synced) -> Result<Option<Opened>, ()> {
+    pub(super) async fn pull(
+        &self,
+        session: &Session,
+        synced: &mut Synced,
+    ) -> Result<Option<Opened>, ()> {
         let loaded = self.shared.load(self.key).await;
         let loaded = loaded.map_err(|error| self.shared.report("load", &error.to_string()))?;
         let opened = match loaded {
@@ -233,12 +256,21 @@ impl SharedRecorder {
         };
         let own = SharedPart::of(&snapshot(session, synced));
         let changes = synced.part.changes_of_others(&own, &opened.record);
-        session.client.subscriptions.change(&changes.added, &changes.removed);
-        changes.log_level.into_iter().for_each(|level| session.client.side.set_log_level_name(&level));
+        session
+            .client
+            .subscriptions
+            .change(&changes.added, &changes.removed);
+        changes
+            .log_level
+            .into_iter()
+            .for_each(|level| session.client.side.set_log_level_name(&level));
         synced.adopt(&opened);
         let stored_events = (opened.record.moves, opened.record.events.run.as_str());
         let own_run = session.replay.ids().run.as_str();
-        if synced.own_move.is_some_and(|own| stored_events > (own, own_run)) {
+        if synced
+            .own_move
+            .is_some_and(|own| stored_events > (own, own_run))
+        {
             synced.own_move = None;
             session.end_current_stream();
         }
@@ -253,7 +285,9 @@ impl SharedRecorder {
 
     /// The stored session has this revision now.
     pub(super) async fn notice(&self, revision: u64, head: &Head) {
-        let Some(session) = self.session.upgrade() else { return };
+        let Some(session) = self.session.upgrade() else {
+            return;
+        };
         let mut synced = self.lock().await;
         if synced.revision.is_some_and(|known| known >= revision) {
             return;

@@ -26,7 +26,11 @@ pub(crate) struct RemoteStream {
 #[derive(Debug)]
 pub(crate) enum RemoteItem {
     /// A piece of a message; with the number of the message if it is the first one.
-    Piece { number: Option<u64>, is_last: bool, bytes: Vec<u8> },
+    Piece {
+        number: Option<u64>,
+        is_last: bool,
+        bytes: Vec<u8>,
+    },
     /// There is no message yet.
     Waiting,
     /// There are no more messages, or the other replica is gone.
@@ -55,12 +59,19 @@ impl RemoteStream {
             waits: false,
             caller: CallerText::of(caller),
         };
-        let mut stream = Self { shared: link.shared.clone(), replica, request };
+        let mut stream = Self {
+            shared: link.shared.clone(),
+            replica,
+            request,
+        };
         let first = match stream.read().await {
             Ok(Piece::Unknown) => return Err(NoStream::Unknown.into()),
             Ok(Piece::NotKept) | Err(RequestError::Gone) => return Err(NoStream::NotKept.into()),
             Err(RequestError::Unavailable(error)) => {
-                stream.shared.report("read the stream of a request of another replica", &error.to_string());
+                stream.shared.report(
+                    "read the stream of a request of another replica",
+                    &error.to_string(),
+                );
                 return Err(RpcError::overloaded(
                     "the replica with the stream of `Last-Event-ID` cannot be reached",
                 ));
@@ -78,7 +89,10 @@ impl RemoteStream {
 
     /// The id of an event of this stream.
     pub(crate) fn event_id(&self, session: &Session, number: u64) -> String {
-        session.replay.ids().format_in_run(&self.request.run, self.request.stream, number)
+        session
+            .replay
+            .ids()
+            .format_in_run(&self.request.run, self.request.stream, number)
     }
 
     /// Returns the next piece. Cancel safe: what was not received is read again.
@@ -86,7 +100,10 @@ impl RemoteStream {
         match self.read().await {
             Ok(piece) => self.accept(piece),
             Err(error) => {
-                self.shared.report("read the stream of a request of another replica", &error.to_string());
+                self.shared.report(
+                    "read the stream of a request of another replica",
+                    &error.to_string(),
+                );
                 RemoteItem::End
             }
         }
@@ -97,21 +114,33 @@ impl RemoteStream {
         let content = Content::Read(self.request.clone());
         let message = self.shared.seal_message(Some(&self.replica), content);
         let message = message.ok_or_else(|| unavailable("the request cannot be encrypted"))?;
-        let reply = tokio::time::timeout(TIMEOUT, self.shared.store.request(&self.replica, message)).await;
+        let reply =
+            tokio::time::timeout(TIMEOUT, self.shared.store.request(&self.replica, message)).await;
         let reply = reply.map_err(|_| unavailable("there was no reply in time"))??;
-        let piece = self.shared.open_reply(&reply).and_then(|bytes| Piece::from_bytes(&bytes));
+        let piece = self
+            .shared
+            .open_reply(&reply)
+            .and_then(|bytes| Piece::from_bytes(&bytes));
         piece.ok_or_else(|| unavailable("the reply cannot be read"))
     }
 
     fn accept(&mut self, piece: Piece) -> RemoteItem {
         match piece {
-            Piece::Part { number, is_last, bytes } => {
+            Piece::Part {
+                number,
+                is_last,
+                bytes,
+            } => {
                 let is_first = self.request.offset == 0;
                 match is_last {
                     true => (self.request.after, self.request.offset) = (number, 0),
                     false => self.request.offset += bytes.len() as u64,
                 }
-                RemoteItem::Piece { number: is_first.then_some(number), is_last, bytes }
+                RemoteItem::Piece {
+                    number: is_first.then_some(number),
+                    is_last,
+                    bytes,
+                }
             }
             Piece::Waiting => RemoteItem::Waiting,
             Piece::End | Piece::Unknown | Piece::NotKept => RemoteItem::End,

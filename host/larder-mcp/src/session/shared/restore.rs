@@ -32,9 +32,13 @@ impl Endpoint {
             shared.report("load", &error.to_string());
             RpcError::overloaded("the sessions of other replicas cannot be read at the moment")
         })?;
-        let opened = loaded.ok().filter(|opened| opened.record.owner == SessionOwner::of(caller));
+        let opened = loaded
+            .ok()
+            .filter(|opened| opened.record.owner == SessionOwner::of(caller));
         let opened = opened.filter(|opened| !shared.is_too_old(&opened.head));
-        let Some(opened) = opened else { return Ok(None) };
+        let Some(opened) = opened else {
+            return Ok(None);
+        };
         let session = self.continue_session(shared, id, caller, &opened)?;
         // Another request may have continued it at the same time.
         let continued = sessions.insert_restored(session.clone())?;
@@ -51,14 +55,28 @@ impl Endpoint {
         caller: &Caller,
         opened: &Opened,
     ) -> Result<Arc<Session>, RpcError> {
-        let SessionRecord { version, client, subscriptions: stored, log_level, events, .. } = &opened.record;
+        let SessionRecord {
+            version,
+            client,
+            subscriptions: stored,
+            log_level,
+            events,
+            ..
+        } = &opened.record;
         let subscriptions = Subscriptions::new(self.0.gateway.watch(caller), caller.clone());
         let client = Client::restore(*version, subscriptions, stored, client.clone());
-        log_level.iter().for_each(|level| client.side.set_log_level_name(level));
+        log_level
+            .iter()
+            .for_each(|level| client.side.set_log_level_name(level));
         let ids = events.in_run(&shared.new_run()?);
         let replay = Replay::new(ids, client.log.clone(), self.0.sessions.budget.clone());
         let replay = replay.after(earlier_events(&opened.record));
-        Ok(Arc::new(Session::new(id.to_owned(), client, caller.clone(), replay)))
+        Ok(Arc::new(Session::new(
+            id.to_owned(),
+            client,
+            caller.clone(),
+            replay,
+        )))
     }
 }
 
@@ -66,14 +84,21 @@ impl Endpoint {
 pub(super) fn earlier_events(record: &SessionRecord) -> EarlierEvents {
     let updated = record.subscriptions.iter();
     let updated = updated.filter_map(|one| Some((Uri::parse(&one.uri).ok()?, one.updated?)));
-    EarlierEvents { ids: record.events.clone(), updated: updated.collect::<HashMap<_, _>>() }
+    EarlierEvents {
+        ids: record.events.clone(),
+        updated: updated.collect::<HashMap<_, _>>(),
+    }
 }
 
 impl Shared {
     /// The part of event ids for this process: random, and with the name of this replica.
     pub(in crate::session) fn new_run(&self) -> Result<String, RpcError> {
         let random = random_id()?;
-        Ok(format!("{}{}", &random[..crate::replay::RUN_LENGTH], self.store.replica()))
+        Ok(format!(
+            "{}{}",
+            &random[..crate::replay::RUN_LENGTH],
+            self.store.replica()
+        ))
     }
 }
 
@@ -88,11 +113,19 @@ impl Sessions {
         let key = SessionKey::of(&session.id);
         let recorder = Arc::new(SharedRecorder::new(shared.clone(), session, opened));
         let (replica, others) = (shared.store.replica().clone(), Arc::downgrade(shared));
-        let elsewhere = Arc::new(OtherReplicas { shared: others, replica, key });
+        let elsewhere = Arc::new(OtherReplicas {
+            shared: others,
+            replica,
+            key,
+        });
         session.requests.link(elsewhere.clone());
         session.client.side.link(elsewhere);
         session.client.subscriptions.keep_in(recorder.clone());
-        _ = session.link.set(SessionLink { shared: shared.clone(), key, recorder });
+        _ = session.link.set(SessionLink {
+            shared: shared.clone(),
+            key,
+            recorder,
+        });
         lock(&shared.open).insert(key, Arc::downgrade(session));
         // The store may have reported it in the meantime.
         self.lock().stored.remove(&key);
@@ -111,7 +144,9 @@ impl Sessions {
         if let Some(session) = shared.session(key) {
             if let Some(link) = session.link.get() {
                 let recorder = link.recorder.clone();
-                shared.drain.spawn(async move { recorder.notice(revision, &head).await });
+                shared
+                    .drain
+                    .spawn(async move { recorder.notice(revision, &head).await });
             }
             return;
         }
@@ -124,8 +159,16 @@ impl Sessions {
         }
         let last_used = instant_of(head.last_used);
         // A replica that does not store it again in time is gone.
-        let in_use_until = if head.has_stream { last_used + shared.idle_timeout / 2 } else { last_used };
-        let session = EarlierSession { caller: head.owner.caller(), last_used, in_use_until };
+        let in_use_until = if head.has_stream {
+            last_used + shared.idle_timeout / 2
+        } else {
+            last_used
+        };
+        let session = EarlierSession {
+            caller: head.owner.caller(),
+            last_used,
+            in_use_until,
+        };
         self.lock().stored.insert(key, session);
     }
 
@@ -133,7 +176,9 @@ impl Sessions {
     pub(super) fn ended_elsewhere(&self, shared: &Shared, key: SessionKey) {
         shared.bytes.release(key);
         shared.note_removed(key);
-        let session = lock(&shared.open).remove(&key).and_then(|session| session.upgrade());
+        let session = lock(&shared.open)
+            .remove(&key)
+            .and_then(|session| session.upgrade());
         let mut table = self.lock();
         table.stored.remove(&key);
         if let Some(session) = session {

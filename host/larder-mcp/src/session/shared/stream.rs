@@ -33,25 +33,41 @@ impl SessionLink {
     /// Reports what differs from what the client knows. Without the store, everything counts as changed that this replica
     /// saw to change.
     async fn compare_with_stored(&self, session: &Session, synced: &mut Synced) {
-        let Ok(Some(mut opened)) = self.recorder.pull(session, synced).await else { return };
+        let Ok(Some(mut opened)) = self.recorder.pull(session, synced).await else {
+            return;
+        };
         if self.release(&opened.record.events.run).await
             && let Ok(Some(released)) = self.recorder.pull(session, synced).await
         {
             opened = released;
         }
-        session.client.subscriptions.compare(&opened.record.subscriptions);
+        session
+            .client
+            .subscriptions
+            .compare(&opened.record.subscriptions);
         session.replay.set_earlier(earlier_events(&opened.record));
     }
 
     /// Tells the replica that has the stream. Returns whether it has stored what it knows.
     async fn release(&self, run: &str) -> bool {
         let own = self.shared.store.replica();
-        let Some(replica) = replica_of(run).and_then(ReplicaName::parse).filter(|name| name != own) else {
+        let Some(replica) = replica_of(run)
+            .and_then(ReplicaName::parse)
+            .filter(|name| name != own)
+        else {
             return false;
         };
-        let content = Content::Release { session: self.key.to_string(), run: run.to_owned() };
-        let Some(message) = self.shared.seal_message(Some(&replica), content) else { return false };
+        let content = Content::Release {
+            session: self.key.to_string(),
+            run: run.to_owned(),
+        };
+        let Some(message) = self.shared.seal_message(Some(&replica), content) else {
+            return false;
+        };
         let request = self.shared.store.request(&replica, message);
-        matches!(tokio::time::timeout(RELEASE_TIMEOUT, request).await, Ok(Ok(_)))
+        matches!(
+            tokio::time::timeout(RELEASE_TIMEOUT, request).await,
+            Ok(Ok(_))
+        )
     }
 }

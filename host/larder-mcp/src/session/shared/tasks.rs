@@ -25,11 +25,23 @@ impl Endpoint {
     pub fn share_sessions(&self, store: Arc<dyn SharedSessionStore>, keys: SealingKeys) {
         let (inner, drain) = (&self.0, &self.0.drain);
         inner.input_states.share(keys.clone());
-        let shared = Arc::new(Shared::new(store, keys, inner.fixed.session_idle_timeout, drain));
+        let shared = Arc::new(Shared::new(
+            store,
+            keys,
+            inner.fixed.session_idle_timeout,
+            drain,
+        ));
         inner.sessions.set_shared(shared.clone());
-        let tasks = SharingTasks { sessions: inner.sessions.clone(), shared, drain: drain.clone() };
+        let tasks = SharingTasks {
+            sessions: inner.sessions.clone(),
+            shared,
+            drain: drain.clone(),
+        };
         tasks.keep_running("changes of shared sessions", SharingTasks::follow);
-        tasks.keep_running("messages about shared sessions", SharingTasks::handle_messages);
+        tasks.keep_running(
+            "messages about shared sessions",
+            SharingTasks::handle_messages,
+        );
         tasks.keep_running("storing of shared sessions", SharingTasks::store_changes);
     }
 }
@@ -49,19 +61,26 @@ impl SharingTasks {
     {
         let tasks = self.clone();
         let start = move || run(tasks.clone());
-        self.drain.supervise_restarting(SupervisedTask::new(name, Impact::OperatorOnly), start);
+        self.drain
+            .supervise_restarting(SupervisedTask::new(name, Impact::OperatorOnly), start);
     }
 
     async fn follow(self) {
-        self.drain.run_until_stopping(self.sessions.follow(&self.shared)).await;
+        self.drain
+            .run_until_stopping(self.sessions.follow(&self.shared))
+            .await;
     }
 
     async fn handle_messages(self) {
-        self.drain.run_until_stopping(self.shared.handle_messages()).await;
+        self.drain
+            .run_until_stopping(self.shared.handle_messages())
+            .await;
     }
 
     async fn store_changes(self) {
-        self.drain.run_until_stopping(self.sessions.store_changes(&self.shared)).await;
+        self.drain
+            .run_until_stopping(self.sessions.store_changes(&self.shared))
+            .await;
         // The streams have ended, so that the last position of each client is known.
         self.sessions.store_all().await;
     }
@@ -77,11 +96,20 @@ impl Sessions {
                 StoreChange::Listed => {
                     let listed = listed.take().unwrap_or_default();
                     self.retain_listed(|key| listed.contains(key));
-                    self.all().iter().for_each(|session| shared.look_after_listing(session, &listed));
+                    self.all()
+                        .iter()
+                        .for_each(|session| shared.look_after_listing(session, &listed));
                     shared.wake.notify_one();
                 }
-                StoreChange::Stored { key, revision, head } => {
-                    listed.as_mut().into_iter().for_each(|listed| _ = listed.insert(key));
+                StoreChange::Stored {
+                    key,
+                    revision,
+                    head,
+                } => {
+                    listed
+                        .as_mut()
+                        .into_iter()
+                        .for_each(|listed| _ = listed.insert(key));
                     match shared.open_head(key, &head) {
                         Some(head) => self.noticed(shared, key, revision, head),
                         None => shared.report(
@@ -139,7 +167,9 @@ impl Shared {
 
     /// Stores a session that is not in the store any more, or what changed while there was no connection.
     fn look_after_listing(&self, session: &Session, listed: &HashSet<SessionKey>) {
-        let Some(link) = session.link.get() else { return };
+        let Some(link) = session.link.get() else {
+            return;
+        };
         if listed.contains(&link.key) {
             return self.store_soon(link.key);
         }

@@ -6,7 +6,9 @@ use super::restore::earlier_events;
 use super::*;
 use crate::replay::Replay;
 use crate::session::Sessions;
-use crate::session::store::{PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, StoreChange};
+use crate::session::store::{
+    PeerMessage, PutError, ReplicaName, ReplyAddress, RequestError, StoreChange,
+};
 use crate::session::tests::client_with as client;
 use crate::subscriptions::Subscriptions;
 use larder_core::catalog;
@@ -41,11 +43,19 @@ impl SharedSessionStore for MemoryStore {
         Ok(match lock(&self.1.sessions).get(&key) {
             None => Loaded::Absent,
             Some((_, None)) => Loaded::Removed,
-            Some((revision, Some(value))) => Loaded::Present { revision: *revision, value: value.clone() },
+            Some((revision, Some(value))) => Loaded::Present {
+                revision: *revision,
+                value: value.clone(),
+            },
         })
     }
 
-    async fn put(&self, key: SessionKey, value: StoredValue, after: Option<u64>) -> Result<u64, PutError> {
+    async fn put(
+        &self,
+        key: SessionKey,
+        value: StoredValue,
+        after: Option<u64>,
+    ) -> Result<u64, PutError> {
         let mut sessions = lock(&self.1.sessions);
         if sessions.get(&key).map(|(revision, _)| *revision) != after {
             return Err(PutError::Conflict);
@@ -106,11 +116,21 @@ impl Replica {
     fn new(number: u64, stored: &Arc<Stored>, other: Option<(String, Opened)>) -> Self {
         let store = Arc::new(MemoryStore(ReplicaName::of(number), stored.clone()));
         let keys = SealingKeys::new(["secret"]).unwrap();
-        let shared = Arc::new(Shared::new(store, keys, Duration::from_secs(60), &Drain::new()));
+        let shared = Arc::new(Shared::new(
+            store,
+            keys,
+            Duration::from_secs(60),
+            &Drain::new(),
+        ));
         let sessions = Sessions::new(10, Duration::from_secs(60));
         sessions.set_shared(shared.clone());
         let (writer, reader) = catalog::catalog(TeamName::default_team(), 100);
-        let caller = Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] };
+        let caller = Caller {
+            subject: None,
+            issuer: None,
+            teams: Teams::default_team(),
+            scopes: vec![],
+        };
         let subscriptions = Subscriptions::new(catalog::watch([&reader]), caller.clone());
         let session = match &other {
             None => sessions.open(client(subscriptions), caller).unwrap(),
@@ -126,7 +146,12 @@ impl Replica {
         if let Some((_, opened)) = &other {
             sessions.share(&shared, &session, Some(opened));
         }
-        Self { shared, sessions, session, _catalog: Box::new((writer, reader)) }
+        Self {
+            shared,
+            sessions,
+            session,
+            _catalog: Box::new((writer, reader)),
+        }
     }
 
     fn key(&self) -> SessionKey {
@@ -145,7 +170,10 @@ impl Replica {
     }
 
     async fn unsubscribe(&self, uri: &str) -> bool {
-        self.session.client.subscriptions.change(&[], &[uri.to_owned()]);
+        self.session
+            .client
+            .subscriptions
+            .change(&[], &[uri.to_owned()]);
         self.session.client.subscriptions.save().await
     }
 
@@ -155,7 +183,11 @@ impl Replica {
             .client
             .log
             .between_changes(|events| self.session.client.subscriptions.stored(events));
-        stored.into_iter().map(|one| one.uri).collect::<Vec<_>>().join(" ")
+        stored
+            .into_iter()
+            .map(|one| one.uri)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// Notices what is stored.
@@ -184,12 +216,21 @@ async fn replicas_merge_their_changes() {
     assert_eq!(second.uris(), "x:1");
     // Neither knows of the other's change.
     assert!(first.subscribe("x:2").await && second.subscribe("x:3").await);
-    assert_eq!((first.uris(), second.uris()), ("x:1 x:2".into(), "x:1 x:2 x:3".into()));
+    assert_eq!(
+        (first.uris(), second.uris()),
+        ("x:1 x:2".into(), "x:1 x:2 x:3".into())
+    );
     first.notice().await;
     assert!(first.unsubscribe("x:1").await);
     second.notice().await;
-    assert_eq!((first.uris(), second.uris()), ("x:2 x:3".into(), "x:2 x:3".into()));
-    assert!(!first.session.client.subscriptions.save().await, "nothing has changed");
+    assert_eq!(
+        (first.uris(), second.uris()),
+        ("x:2 x:3".into(), "x:2 x:3".into())
+    );
+    assert!(
+        !first.session.client.subscriptions.save().await,
+        "nothing has changed"
+    );
     assert!(!second.session.client.subscriptions.save().await);
 }
 
@@ -205,7 +246,10 @@ async fn changes_without_the_store_are_made_up_for() {
         replica.session.client.subscriptions.save().await;
         replica.notice().await;
     }
-    assert_eq!((first.uris(), second.uris()), ("x:1 x:2".into(), "x:1 x:2".into()));
+    assert_eq!(
+        (first.uris(), second.uris()),
+        ("x:1 x:2".into(), "x:1 x:2".into())
+    );
 }
 
 #[tokio::test]
@@ -240,7 +284,9 @@ async fn a_session_ends_at_all_replicas_and_one_that_the_store_forgot_continues(
     assert!(!second.session.ended.is_cancelled());
     second.subscribe("x:2").await;
     assert!(second.session.ended.is_cancelled());
-    second.sessions.ended_elsewhere(&second.shared, second.key());
+    second
+        .sessions
+        .ended_elsewhere(&second.shared, second.key());
     assert_eq!(second.sessions.len(), 0);
 }
 
@@ -258,8 +304,13 @@ async fn a_copy_of_a_session_that_ended_is_removed_again() {
         let copied = replica.shared.load(key).await.unwrap().ok().unwrap();
         assert!(replica.shared.has_ended(key), "it is not continued");
         assert!(!lock(&replica.shared.ended).contains(&key));
-        replica.sessions.noticed(&replica.shared, key, 9, copied.head);
-        assert!(lock(&replica.shared.ended).contains(&key), "it is removed again");
+        replica
+            .sessions
+            .noticed(&replica.shared, key, 9, copied.head);
+        assert!(
+            lock(&replica.shared.ended).contains(&key),
+            "it is removed again"
+        );
     }
     // Another replica, or a later start, does not continue it after some time.
     let mut late = second.shared.load(key).await.unwrap().ok().unwrap();
@@ -275,7 +326,14 @@ fn sessions_of_other_replicas_count() {
     let head = |key: SessionKey| {
         let owner = super::super::store::SessionOwner::of(&replica.session.caller);
         let (run, shared_part) = (String::new(), key.to_string());
-        Head { owner, last_used: SystemTime::now(), has_stream: false, run, shared_part, bytes: 9 }
+        Head {
+            owner,
+            last_used: SystemTime::now(),
+            has_stream: false,
+            run,
+            shared_part,
+            bytes: 9,
+        }
     };
     for n in 0..9 {
         let key = SessionKey::of(&n.to_string());
@@ -283,9 +341,17 @@ fn sessions_of_other_replicas_count() {
     }
     assert_eq!(replica.sessions.len(), 10);
     let (_, reader) = catalog::catalog(TeamName::default_team(), 100);
-    let subscriptions = Subscriptions::new(catalog::watch([&reader]), replica.session.caller.clone());
-    replica.sessions.open(client(subscriptions), replica.session.caller.clone()).unwrap();
-    assert_eq!((replica.sessions.len(), lock(&replica.shared.ended).len()), (10, 1), "one was evicted");
+    let subscriptions =
+        Subscriptions::new(catalog::watch([&reader]), replica.session.caller.clone());
+    replica
+        .sessions
+        .open(client(subscriptions), replica.session.caller.clone())
+        .unwrap();
+    assert_eq!(
+        (replica.sessions.len(), lock(&replica.shared.ended).len()),
+        (10, 1),
+        "one was evicted"
+    );
     replica.sessions.retain_listed(|_| false);
     assert!(replica.sessions.len() <= 2);
 }

@@ -31,7 +31,11 @@ impl FileSessionStore {
     pub async fn open(folder: PathBuf) -> io::Result<Self> {
         let thread = BlockingThreads::new(1);
         let files = limited(thread.run(move || SessionFiles::open(&folder))).await??;
-        Ok(Self(Arc::new(Inner { files, thread, keys: Mutex::default() })))
+        Ok(Self(Arc::new(Inner {
+            files,
+            thread,
+            keys: Mutex::default(),
+        })))
     }
 
     async fn run<T: Send + 'static>(
@@ -45,7 +49,12 @@ impl FileSessionStore {
 
 async fn limited<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     let ended = tokio::time::timeout(TIMEOUT, work).await;
-    ended.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "the disk did not respond in time")))
+    ended.unwrap_or_else(|_| {
+        Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the disk did not respond in time",
+        ))
+    })
 }
 
 impl Inner {
@@ -85,7 +94,8 @@ impl SessionStore for FileSessionStore {
 
     async fn touch(&self, used: Vec<(SessionKey, SystemTime)>) -> io::Result<()> {
         self.run(move |inner| {
-            used.iter().try_for_each(|(key, last_used)| inner.files.touch(*key, *last_used))
+            used.iter()
+                .try_for_each(|(key, last_used)| inner.files.touch(*key, *last_used))
         })
         .await
     }
@@ -112,7 +122,10 @@ impl SessionStore for FileSessionStore {
 }
 
 fn too_large() -> io::Error {
-    io::Error::new(io::ErrorKind::FileTooLarge, "the session has too many subscriptions to be stored")
+    io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        "the session has too many subscriptions to be stored",
+    )
 }
 
 #[cfg(test)]
@@ -125,7 +138,9 @@ mod tests {
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).unwrap();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
     }
 
     #[tokio::test]
@@ -140,22 +155,42 @@ mod tests {
         store.remove(vec![other, other]).await.unwrap();
         store.update(other, &record(&[])).await.unwrap();
         let last_used = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-        store.touch(vec![(key, last_used), (other, last_used)]).await.unwrap();
+        store
+            .touch(vec![(key, last_used), (other, last_used)])
+            .await
+            .unwrap();
         for entry in names(&folder) {
-            let mode = std::fs::metadata(folder.join(&entry)).unwrap().permissions().mode();
+            let mode = std::fs::metadata(folder.join(&entry))
+                .unwrap()
+                .permissions()
+                .mode();
             assert_eq!(mode & 0o777, 0o600, "{entry}");
         }
-        assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(
+            std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
         drop(store);
         std::fs::write(folder.join(".new-abc"), "not completed").unwrap();
         std::fs::write(folder.join(SessionKey::of("c").to_string()), "damaged").unwrap();
 
         let store = FileSessionStore::open(folder.clone()).await.unwrap();
         let [session] = store.list().await.unwrap().try_into().unwrap();
-        assert_eq!((session.key, &session.owner, session.last_used), (key, &record(&[]).owner, last_used));
-        assert_eq!(store.load(key).await.unwrap().unwrap().subscriptions.len(), 2);
+        assert_eq!(
+            (session.key, &session.owner, session.last_used),
+            (key, &record(&[]).owner, last_used)
+        );
+        assert_eq!(
+            store.load(key).await.unwrap().unwrap().subscriptions.len(),
+            2
+        );
         assert!(store.load(other).await.unwrap().is_none());
-        assert_eq!(names(&folder).len(), 3, "the session, the key and the lock: {:?}", names(&folder));
+        assert_eq!(
+            names(&folder).len(),
+            3,
+            "the session, the key and the lock: {:?}",
+            names(&folder)
+        );
     }
 
     #[tokio::test]
@@ -163,12 +198,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("sessions");
         let _used = FileSessionStore::open(folder.clone()).await.unwrap();
-        let error = FileSessionStore::open(folder).await.err().unwrap().to_string();
+        let error = FileSessionStore::open(folder)
+            .await
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains("another server uses"), "{error}");
         let open = dir.path().join("open");
         std::fs::create_dir(&open).unwrap();
         std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let error = FileSessionStore::open(open).await.err().unwrap().to_string();
+        let error = FileSessionStore::open(open)
+            .await
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains("can be read by others"), "{error}");
     }
 }

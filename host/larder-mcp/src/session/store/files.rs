@@ -32,15 +32,25 @@ pub(super) struct SessionFiles {
 impl SessionFiles {
     /// Opens the folder, creating it if necessary.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
         let untrusted = |why: Untrusted| io::Error::other(format!("{} {why}", folder.display()));
         private_files::check_folder(folder, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
         let lock = private_files::open_lock(&folder.join(LOCK_FILE)).map_err(untrusted)?;
         lock.try_lock().map_err(|_| {
-            io::Error::new(io::ErrorKind::ResourceBusy, format!("another server uses {}", folder.display()))
+            io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                format!("another server uses {}", folder.display()),
+            )
         })?;
         let key = SealingKey::open(&folder.join(KEY_FILE))?;
-        Ok(Self { folder: folder.to_owned(), key, _lock: lock })
+        Ok(Self {
+            folder: folder.to_owned(),
+            key,
+            _lock: lock,
+        })
     }
 
     /// Lists all sessions. Removes files that cannot be read, and those that were not completed.
@@ -52,10 +62,17 @@ impl SessionFiles {
             if name.starts_with(NEW_PREFIX) {
                 self.remove_file(name)?;
             }
-            let Some(key) = SessionKey::parse(name) else { continue };
+            let Some(key) = SessionKey::parse(name) else {
+                continue;
+            };
             match self.read(key)? {
                 Some((record, last_used, bytes)) => {
-                    sessions.push(StoredSession { key, owner: record.owner, last_used, bytes });
+                    sessions.push(StoredSession {
+                        key,
+                        owner: record.owner,
+                        last_used,
+                        bytes,
+                    });
                 }
                 None => {
                     self.remove(key)?;
@@ -78,9 +95,13 @@ impl SessionFiles {
         let name = key.to_string();
         let sealed = self.key.seal(name.as_bytes(), content)?;
         // The crate documents mode 0600.
-        let mut file = tempfile::Builder::new().prefix(NEW_PREFIX).tempfile_in(&self.folder)?;
+        let mut file = tempfile::Builder::new()
+            .prefix(NEW_PREFIX)
+            .tempfile_in(&self.folder)?;
         file.write_all(&sealed)?;
-        file.persist(self.folder.join(name)).map(|_: File| ()).map_err(|error| error.error)
+        file.persist(self.folder.join(name))
+            .map(|_: File| ())
+            .map_err(|error| error.error)
     }
 
     pub(super) fn touch(&self, key: SessionKey, last_used: SystemTime) -> io::Result<()> {

@@ -46,7 +46,10 @@ struct Written {
     log_level: Option<String>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -81,19 +84,45 @@ impl SessionRecord {
         if let Some(bytes) = serde_json::to_vec(&written).ok().filter(fits) {
             return Some(bytes);
         }
-        written.subscriptions.iter_mut().for_each(|subscription| subscription.states.clear());
+        written
+            .subscriptions
+            .iter_mut()
+            .for_each(|subscription| subscription.states.clear());
         serde_json::to_vec(&written).ok().filter(fits)
     }
 
     /// Reads a record. `None` if this version of the server cannot use it.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let written: Written = serde_json::from_slice(bytes).ok()?;
-        let version = LegacyVersion::parse(&written.version).filter(|_| written.format == FORMAT)?;
-        let teams: Option<Vec<_>> = written.teams.iter().map(|team| TeamName::parse(team).ok()).collect();
-        let owner =
-            SessionOwner { subject: written.subject, issuer: written.issuer, teams: Teams::of(teams?)? };
-        let Written { client, events, subscriptions, moves, log_level, .. } = written;
-        Some(Self { version, owner, client, events, subscriptions, moves, log_level })
+        let version =
+            LegacyVersion::parse(&written.version).filter(|_| written.format == FORMAT)?;
+        let teams: Option<Vec<_>> = written
+            .teams
+            .iter()
+            .map(|team| TeamName::parse(team).ok())
+            .collect();
+        let owner = SessionOwner {
+            subject: written.subject,
+            issuer: written.issuer,
+            teams: Teams::of(teams?)?,
+        };
+        let Written {
+            client,
+            events,
+            subscriptions,
+            moves,
+            log_level,
+            ..
+        } = written;
+        Some(Self {
+            version,
+            owner,
+            client,
+            events,
+            subscriptions,
+            moves,
+            log_level,
+        })
     }
 }
 
@@ -119,8 +148,16 @@ pub(in super::super) mod tests {
                 issuer: None,
                 teams: Teams::of(["b", "a"].map(|team| TeamName::parse(team).unwrap())).unwrap(),
             },
-            client: ClientDescription { info: None, capabilities: Some(capabilities) },
-            events: EventIds { session: "a1".into(), run: "b2".into(), last: 7, oldest: 2 },
+            client: ClientDescription {
+                info: None,
+                capabilities: Some(capabilities),
+            },
+            events: EventIds {
+                session: "a1".into(),
+                run: "b2".into(),
+                last: 7,
+                oldest: 2,
+            },
             subscriptions: uris.iter().map(subscription).collect(),
             moves: 0,
             log_level: None,
@@ -136,24 +173,51 @@ pub(in super::super) mod tests {
             (record.version, &record.owner, &record.events)
         );
         assert_eq!(read.subscriptions, record.subscriptions);
-        assert_eq!(read.client.capabilities.unwrap().get(), r#"{"sampling":{}}"#);
+        assert_eq!(
+            read.client.capabilities.unwrap().get(),
+            r#"{"sampling":{}}"#
+        );
         let text = String::from_utf8(bytes).unwrap();
-        for (part, other) in
-            [("\"format\":1", "\"format\":2"), ("2025-06-18", "2020-01-01"), ("\"a\"", "\"?\"")]
-        {
+        for (part, other) in [
+            ("\"format\":1", "\"format\":2"),
+            ("2025-06-18", "2020-01-01"),
+            ("\"a\"", "\"?\""),
+        ] {
             assert!(text.contains(part));
-            assert!(SessionRecord::from_bytes(text.replace(part, other).as_bytes()).is_none(), "{other}");
+            assert!(
+                SessionRecord::from_bytes(text.replace(part, other).as_bytes()).is_none(),
+                "{other}"
+            );
         }
-        assert!(SessionRecord::from_bytes(b"{}").is_none() && SessionRecord::from_bytes(b"").is_none());
+        assert!(
+            SessionRecord::from_bytes(b"{}").is_none() && SessionRecord::from_bytes(b"").is_none()
+        );
     }
 
     #[test]
     fn a_large_record_is_stored_without_states_or_not_at_all() {
-        let uris: Vec<_> = (0..1_000).map(|n| format!("x:{n}{}", "y".repeat(1_005))).collect();
+        let uris: Vec<_> = (0..1_000)
+            .map(|n| format!("x:{n}{}", "y".repeat(1_005)))
+            .collect();
         let record = record(&uris.iter().map(String::as_str).collect::<Vec<_>>());
         let read = SessionRecord::from_bytes(&record.to_bytes().unwrap()).unwrap();
-        assert_eq!((read.subscriptions.len(), read.subscriptions[0].states.len()), (1_000, 0));
-        let twice = record.subscriptions.iter().chain(&record.subscriptions).cloned().collect();
-        assert!(SessionRecord { subscriptions: twice, ..record }.to_bytes().is_none());
+        assert_eq!(
+            (read.subscriptions.len(), read.subscriptions[0].states.len()),
+            (1_000, 0)
+        );
+        let twice = record
+            .subscriptions
+            .iter()
+            .chain(&record.subscriptions)
+            .cloned()
+            .collect();
+        assert!(
+            SessionRecord {
+                subscriptions: twice,
+                ..record
+            }
+            .to_bytes()
+            .is_none()
+        );
     }
 }

@@ -22,7 +22,8 @@ impl ReplicaName {
 
     /// Parses a name. Clients send names in the ids of events, so anything else must not pass.
     pub fn parse(text: &str) -> Option<Self> {
-        let fits = text.len() == NAME_LENGTH && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let fits = text.len() == NAME_LENGTH
+            && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         fits.then(|| Self(text.into()))
     }
 
@@ -50,7 +51,12 @@ pub trait SharedSessionStore: Send + Sync {
     /// Returns a session.
     async fn load(&self, key: SessionKey) -> Result<Loaded, Unavailable>;
     /// Stores a session, if `after` is its revision, or if there is none. Returns the new revision.
-    async fn put(&self, key: SessionKey, value: StoredValue, after: Option<u64>) -> Result<u64, PutError>;
+    async fn put(
+        &self,
+        key: SessionKey,
+        value: StoredValue,
+        after: Option<u64>,
+    ) -> Result<u64, PutError>;
     /// Removes a session. An unknown one is ignored.
     async fn remove(&self, key: SessionKey) -> Result<(), Unavailable>;
     /// Returns the next change, of this replica too. Cancel safe, and for one caller.
