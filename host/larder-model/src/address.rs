@@ -57,7 +57,13 @@ mod tests {
 
     #[test]
     fn only_global_addresses_are_public() {
-        for public in ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::1.1.1.1"] {
+        for public in [
+            "1.1.1.1",
+            "93.184.216.34",
+            "2606:4700::1111",
+            "::ffff:1.1.1.1",
+            "64:ff9b::1.1.1.1",
+        ] {
             assert!(is_public(public.parse().unwrap()), "{public}");
         }
         for special in [

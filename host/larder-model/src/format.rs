@@ -15,11 +15,14 @@ const MAX_ICON_SIZE_DIGITS: usize = 5;
 /// Whether a text is a time by RFC 3339, such as `2026-01-31T08:00:00Z`. The letters are upper case, and there are no
 /// leap seconds.
 pub fn is_date_time(text: &str) -> bool {
-    text.split_once('T').is_some_and(|(date, time)| is_date(date) && is_time(time))
+    text.split_once('T')
+        .is_some_and(|(date, time)| is_date(date) && is_time(time))
 }
 
 fn is_date(date: &str) -> bool {
-    let Some([year, month, day]) = numbers(date, '-', [4, 2, 2]) else { return false };
+    let Some([year, month, day]) = numbers(date, '-', [4, 2, 2]) else {
+        return false;
+    };
     let is_leap_year = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
         4 | 6 | 9 | 11 => 30,
@@ -39,7 +42,9 @@ fn is_time(text: &str) -> bool {
             None => return false,
         },
     };
-    let (time, fraction) = time.split_once('.').map_or((time, None), |(time, rest)| (time, Some(rest)));
+    let (time, fraction) = time
+        .split_once('.')
+        .map_or((time, None), |(time, rest)| (time, Some(rest)));
     numbers(time, ':', [2, 2, 2])
         .is_some_and(|[hour, minute, second]| hour < 24 && minute < 60 && second < 60)
         && fraction.is_none_or(|fraction| is_number(fraction, MAX_FRACTION_DIGITS))
@@ -53,7 +58,9 @@ fn numbers<const N: usize>(text: &str, separator: char, digits: [usize; N]) -> O
     let mut parts = text.split(separator);
     let mut numbers = [0; N];
     for (number, digits) in numbers.iter_mut().zip(digits) {
-        let part = parts.next().filter(|part| part.len() == digits && is_number(part, digits))?;
+        let part = parts
+            .next()
+            .filter(|part| part.len() == digits && is_number(part, digits))?;
         *number = part.parse().ok()?;
     }
     parts.next().is_none().then_some(numbers)
@@ -67,7 +74,10 @@ fn is_number(text: &str, max_digits: usize) -> bool {
 /// checked.
 pub fn is_media_type(text: &str) -> bool {
     let is_token = |text: &str| {
-        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c))
+        !text.is_empty()
+            && text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c))
     };
     let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
     text.len() <= MAX_MEDIA_TYPE
@@ -94,9 +104,11 @@ fn is_uri_byte(byte: u8) -> bool {
 /// Whether a text is a size of an icon: `any`, or a width and a height such as `48x48`.
 pub fn is_icon_size(text: &str) -> bool {
     text == "any"
-        || text
-            .split_once('x')
-            .is_some_and(|sides| [sides.0, sides.1].iter().all(|side| is_number(side, MAX_ICON_SIZE_DIGITS)))
+        || text.split_once('x').is_some_and(|sides| {
+            [sides.0, sides.1]
+                .iter()
+                .all(|side| is_number(side, MAX_ICON_SIZE_DIGITS))
+        })
 }
 
 /// Whether a text is a metadata key that providers may use: `name` or `reverse.dns/name`. Prefixes that are reserved
@@ -106,15 +118,19 @@ pub fn is_metadata_key(key: &str) -> bool {
     let is_word = |text: &str, marks: &str| {
         text.starts_with(|c: char| c.is_ascii_alphanumeric())
             && text.ends_with(|c: char| c.is_ascii_alphanumeric())
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(c))
+            && text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || marks.contains(c))
     };
-    let is_label = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic()) && is_word(text, "-");
+    let is_label =
+        |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic()) && is_word(text, "-");
     if key.len() > MAX_METADATA_KEY {
         return false;
     }
     match key.rsplit_once('/') {
         None => {
-            is_word(key, "-_.") && !["progressToken", "traceparent", "tracestate", "baggage"].contains(&key)
+            is_word(key, "-_.")
+                && !["progressToken", "traceparent", "tracestate", "baggage"].contains(&key)
         }
         Some((prefix, name)) => {
             is_word(name, "-_.") && prefix.split('.').all(is_label) && !is_reserved_prefix(prefix)
@@ -125,8 +141,11 @@ pub fn is_metadata_key(key: &str) -> bool {
 /// Whether a prefix of metadata keys is reserved. The protocol reserves prefixes whose second label is one of its own;
 /// its earlier versions also those with such a label that is not the last one.
 fn is_reserved_prefix(prefix: &str) -> bool {
-    let is_own =
-        |label: &str| ["modelcontextprotocol", "mcp"].iter().any(|own| label.eq_ignore_ascii_case(own));
+    let is_own = |label: &str| {
+        ["modelcontextprotocol", "mcp"]
+            .iter()
+            .any(|own| label.eq_ignore_ascii_case(own))
+    };
     let mut labels = prefix.split('.');
     let before_last = prefix.rsplit_once('.').map_or("", |(labels, _)| labels);
     labels.nth(1).is_some_and(is_own)
@@ -191,7 +210,12 @@ mod tests {
     fn checks_media_types() {
         check(
             is_media_type,
-            &["image/png", "image/svg+xml", "text/plain; charset=utf-8", "application/vnd.x-y.z"],
+            &[
+                "image/png",
+                "image/svg+xml",
+                "text/plain; charset=utf-8",
+                "application/vnd.x-y.z",
+            ],
             &[
                 "",
                 "png",
@@ -205,7 +229,10 @@ mod tests {
                 "a/b\n",
             ],
         );
-        assert!(!is_media_type(&format!("image/{}", "x".repeat(MAX_MEDIA_TYPE))));
+        assert!(!is_media_type(&format!(
+            "image/{}",
+            "x".repeat(MAX_MEDIA_TYPE)
+        )));
     }
 
     #[test]
@@ -231,7 +258,10 @@ mod tests {
                 "https://exa%20mple/",
             ],
         );
-        assert!(is_icon_source(&format!("data:image/png;base64,{}", "A".repeat(60_000))));
+        assert!(is_icon_source(&format!(
+            "data:image/png;base64,{}",
+            "A".repeat(60_000)
+        )));
         check(
             is_icon_size,
             &["any", "48x48", "1x65535"],
@@ -243,7 +273,14 @@ mod tests {
     fn checks_metadata_keys() {
         check(
             is_metadata_key,
-            &["name", "a.b", "com.example/x-y", "example/name", "com.example.mcp/x", "1"],
+            &[
+                "name",
+                "a.b",
+                "com.example/x-y",
+                "example/name",
+                "com.example.mcp/x",
+                "1",
+            ],
             &[
                 "",
                 "-x",

@@ -23,7 +23,10 @@ pub struct InputRequired {
 impl InputRequired {
     /// Returns about how many bytes it has.
     pub fn size(&self) -> usize {
-        let requests = self.requests.iter().map(|request| request.key.len() + request.params.get().len());
+        let requests = self
+            .requests
+            .iter()
+            .map(|request| request.key.len() + request.params.get().len());
         requests.sum::<usize>() + self.state.as_ref().map_or(0, Vec::len)
     }
 }
@@ -53,7 +56,9 @@ pub enum InputMethod {
 impl InputMethod {
     /// Returns the method of this name in the protocol.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Elicitation, Self::Sampling, Self::Roots].into_iter().find(|method| method.as_str() == name)
+        [Self::Elicitation, Self::Sampling, Self::Roots]
+            .into_iter()
+            .find(|method| method.as_str() == name)
     }
 
     /// Returns its name in the protocol.

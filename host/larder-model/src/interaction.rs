@@ -25,7 +25,9 @@ impl Interaction {
 
     /// Returns where to send a message of this severity. None if the client does not want it.
     pub fn log_for(&self, severity: Severity) -> Option<&mpsc::Sender<LogMessage>> {
-        self.log.as_ref().filter(|_| self.log_level.is_none_or(|lowest| severity >= lowest))
+        self.log
+            .as_ref()
+            .filter(|_| self.log_level.is_none_or(|lowest| severity >= lowest))
     }
 }
 
@@ -71,7 +73,11 @@ mod tests {
     fn finds_capabilities_by_pointer() {
         let capabilities =
             json!({ "elicitation": { "url": {} }, "roots": { "listChanged": false }, "x": null });
-        let interaction = Interaction { capabilities, log_level: None, log: None };
+        let interaction = Interaction {
+            capabilities,
+            log_level: None,
+            log: None,
+        };
         for (capability, expected) in [
             ("/elicitation", true),
             ("/elicitation/url", true),
@@ -88,11 +94,21 @@ mod tests {
     #[test]
     fn selects_messages_by_severity() {
         let log = Some(mpsc::channel(1).0);
-        let with_level = |log_level| Interaction { capabilities: json!({}), log_level, log: log.clone() };
+        let with_level = |log_level| Interaction {
+            capabilities: json!({}),
+            log_level,
+            log: log.clone(),
+        };
         let has = |interaction: Interaction, severity| interaction.log_for(severity).is_some();
         assert!(has(with_level(None), Severity::Debug));
         assert!(has(with_level(Some(Severity::Error)), Severity::Error));
         assert!(!has(with_level(Some(Severity::Error)), Severity::Warning));
-        assert!(!has(Interaction { log: None, ..with_level(None) }, Severity::Emergency));
+        assert!(!has(
+            Interaction {
+                log: None,
+                ..with_level(None)
+            },
+            Severity::Emergency
+        ));
     }
 }

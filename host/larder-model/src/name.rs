@@ -16,8 +16,14 @@ pub struct BadName(String);
 fn parse(text: &str) -> Result<Arc<str>, BadName> {
     let fits = (1..=64).contains(&text.len())
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
-    if fits { Ok(text.into()) } else { Err(BadName(text.escape_debug().take(80).collect())) }
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    if fits {
+        Ok(text.into())
+    } else {
+        Err(BadName(text.escape_debug().take(80).collect()))
+    }
 }
 
 macro_rules! name {
@@ -101,7 +107,10 @@ impl Teams {
 
     /// Returns the position of a team; of one that is not listed, the position after the last one.
     pub fn position(&self, team: &TeamName) -> usize {
-        self.0.iter().position(|other| other == team).unwrap_or(self.0.len())
+        self.0
+            .iter()
+            .position(|other| other == team)
+            .unwrap_or(self.0.len())
     }
 
     /// The list of only the default team.
@@ -173,8 +182,10 @@ impl Digest {
     /// Parses `sha256:` followed by 64 hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self, BadDigest> {
         let bad = || BadDigest;
-        let hex =
-            text.strip_prefix("sha256:").filter(|hex| hex.len() == 64 && hex.is_ascii()).ok_or_else(bad)?;
+        let hex = text
+            .strip_prefix("sha256:")
+            .filter(|hex| hex.len() == 64 && hex.is_ascii())
+            .ok_or_else(bad)?;
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
             let digit = |at: usize| char::from(pair[at]).to_digit(16).ok_or_else(bad);
@@ -195,7 +206,10 @@ impl fmt::Display for Digest {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut hex = [0; 64];
         for (pair, byte) in hex.chunks_exact_mut(2).zip(self.0) {
-            pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+            pair.copy_from_slice(&[
+                DIGITS[usize::from(byte >> 4)],
+                DIGITS[usize::from(byte & 15)],
+            ]);
         }
         f.write_str(str::from_utf8(&hex).map_err(|_| fmt::Error)?)
     }
@@ -214,9 +228,21 @@ mod tests {
     #[test]
     fn parses_only_valid_names() {
         for good in ["a", "files", "My.Provider-2_x", "0"] {
-            assert_eq!(ProviderName::parse(good).map(|n| n.to_string()).as_deref(), Ok(good));
+            assert_eq!(
+                ProviderName::parse(good).map(|n| n.to_string()).as_deref(),
+                Ok(good)
+            );
         }
-        for bad in ["", ".hidden", "-x", "a b", "a/b", "ä", "a\n", &"x".repeat(65)] {
+        for bad in [
+            "",
+            ".hidden",
+            "-x",
+            "a b",
+            "a/b",
+            "ä",
+            "a\n",
+            &"x".repeat(65),
+        ] {
             assert!(ProviderName::parse(bad).is_err(), "{bad:?}");
         }
     }
@@ -233,7 +259,10 @@ mod tests {
         assert!(both.has(&name("a")) && both.has(&name("b")) && !both.has(&name("c")));
         let order = of(&["c", "a"]).unwrap();
         assert_eq!(Some(both.ordered_by(&order)), of(&["a", "b"]));
-        assert_eq!(Some(of(&["d", "b", "a", "c"]).unwrap().ordered_by(&order)), of(&["c", "a", "d", "b"]));
+        assert_eq!(
+            Some(of(&["d", "b", "a", "c"]).unwrap().ordered_by(&order)),
+            of(&["c", "a", "d", "b"])
+        );
         assert_eq!(Some(Teams::from(name("a"))), of(&["a"]));
     }
 
@@ -255,7 +284,10 @@ mod tests {
     #[test]
     fn hashing_a_reader_gives_the_same_digest() {
         let long = vec![7; 2 * BUFFER_SIZE + 1];
-        assert_eq!(Digest::of_reader(long.as_slice()).unwrap(), Digest::of(&long));
+        assert_eq!(
+            Digest::of_reader(long.as_slice()).unwrap(),
+            Digest::of(&long)
+        );
     }
 
     #[test]
@@ -265,7 +297,10 @@ mod tests {
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
         let parse = |text: &str| Digest::parse(text).ok();
-        assert_eq!(parse(&format!("sha256:{}", Digest::of(b"x"))), Some(Digest::of(b"x")));
+        assert_eq!(
+            parse(&format!("sha256:{}", Digest::of(b"x"))),
+            Some(Digest::of(b"x"))
+        );
         for bad in [
             String::new(),
             "sha256:00".into(),

@@ -190,7 +190,9 @@ impl HostRule {
     pub fn includes(&self, other: &Self) -> bool {
         let port = |rule: &Self| rule.port.unwrap_or(default_port(rule.scheme()));
         let methods = match &other.methods {
-            None => ["GET", "HEAD"].into_iter().all(|method| self.has_method(method)),
+            None => ["GET", "HEAD"]
+                .into_iter()
+                .all(|method| self.has_method(method)),
             Some(all) if all.is_empty() => self.methods.as_ref().is_some_and(Vec::is_empty),
             Some(some) => some.iter().all(|method| self.has_method(method)),
         };
@@ -211,7 +213,9 @@ impl HostRule {
     fn has_method(&self, method: &str) -> bool {
         match &self.methods {
             None => matches!(method, "GET" | "HEAD"),
-            Some(methods) => methods.is_empty() || methods.iter().any(|m| m.eq_ignore_ascii_case(method)),
+            Some(methods) => {
+                methods.is_empty() || methods.iter().any(|m| m.eq_ignore_ascii_case(method))
+            }
         }
     }
 
@@ -255,21 +259,32 @@ impl Permit {
     /// Returns a permit if this caller may call providers of this team.
     pub fn for_team(call: &Arc<Call>, team: &TeamName) -> Result<Self, NotInTeam> {
         match &call.caller {
-            Some(caller) if caller.teams.has(team) => {
-                Ok(Self { call: call.clone(), span: None, team: Some(team.clone()), time_limit: None })
-            }
+            Some(caller) if caller.teams.has(team) => Ok(Self {
+                call: call.clone(),
+                span: None,
+                team: Some(team.clone()),
+                time_limit: None,
+            }),
             _ => Err(NotInTeam),
         }
     }
 
     /// Returns a permit for the server's own calls: to probe, to list, to check for newer versions.
     pub fn for_host() -> Self {
-        Self { call: Call::from_host(), span: None, team: None, time_limit: None }
+        Self {
+            call: Call::from_host(),
+            span: None,
+            team: None,
+            time_limit: None,
+        }
     }
 
     /// Limits how long the call may take, in addition to the limits of the provider.
     pub fn within(self, time_limit: Option<TimeLimit>) -> Self {
-        Self { time_limit: time_limit.map(Box::new), ..self }
+        Self {
+            time_limit: time_limit.map(Box::new),
+            ..self
+        }
     }
 
     /// How long the call may take, in addition to the limits of the provider.
@@ -300,9 +315,17 @@ impl Permit {
     /// Returns the metadata of the request, with the trace context of the call.
     pub fn metadata(&self) -> Vec<(String, String)> {
         let span = self.span.iter().flat_map(TraceContext::metadata);
-        let is_replaced = |key: &str| self.span.is_some() && matches!(key, "traceparent" | "tracestate");
-        let others = self.call.metadata.iter().filter(|(key, _)| !is_replaced(key));
-        others.map(|(key, json)| (key.to_owned(), json.to_owned())).chain(span).collect()
+        let is_replaced =
+            |key: &str| self.span.is_some() && matches!(key, "traceparent" | "tracestate");
+        let others = self
+            .call
+            .metadata
+            .iter()
+            .filter(|(key, _)| !is_replaced(key));
+        others
+            .map(|(key, json)| (key.to_owned(), json.to_owned()))
+            .chain(span)
+            .collect()
     }
 
     /// The request that the permit is for.
@@ -317,7 +340,13 @@ mod tests {
     use crate::name::Teams;
 
     fn rule(host: &str) -> HostRule {
-        HostRule { scheme: None, host: host.into(), port: None, methods: None, private: false }
+        HostRule {
+            scheme: None,
+            host: host.into(),
+            port: None,
+            methods: None,
+            private: false,
+        }
     }
 
     #[test]
@@ -331,9 +360,17 @@ mod tests {
             ("GET", "https", "example.com", 443),
             ("GET", "https", "api.example.com.evil.net", 443),
         ] {
-            assert!(!plain.allows(method, scheme, host, port), "{method} {scheme} {host} {port}");
+            assert!(
+                !plain.allows(method, scheme, host, port),
+                "{method} {scheme} {host} {port}"
+            );
         }
-        let wide = HostRule { methods: Some(vec![]), port: Some(8080), scheme: Some("http".into()), ..plain };
+        let wide = HostRule {
+            methods: Some(vec![]),
+            port: Some(8080),
+            scheme: Some("http".into()),
+            ..plain
+        };
         assert!(wide.allows("DELETE", "http", "api.example.com", 8080));
     }
 
@@ -350,9 +387,17 @@ mod tests {
     fn denies_a_caller_of_another_team() {
         let team = |name: &str| TeamName::parse(name).unwrap();
         let teams = Teams::of([team("wiki"), team("docs")]).unwrap();
-        let call = Arc::new(Call::from_caller(Caller { subject: None, issuer: None, teams, scopes: vec![] }));
+        let call = Arc::new(Call::from_caller(Caller {
+            subject: None,
+            issuer: None,
+            teams,
+            scopes: vec![],
+        }));
         for own in ["wiki", "docs"] {
-            assert_eq!(Permit::for_team(&call, &team(own)).unwrap().team(), Some(&team(own)));
+            assert_eq!(
+                Permit::for_team(&call, &team(own)).unwrap().team(),
+                Some(&team(own))
+            );
         }
         assert!(Permit::for_team(&call, &team("ops")).is_err());
         assert!(Permit::for_team(&Call::from_host(), &team("ops")).is_err());

@@ -161,12 +161,22 @@ pub enum Scope {
 
 impl Freshness {
     /// The freshness of a result for which the provider specifies none.
-    pub const UNKNOWN: Self = Self { ttl: Duration::ZERO, scope: Scope::Caller };
+    pub const UNKNOWN: Self = Self {
+        ttl: Duration::ZERO,
+        scope: Scope::Caller,
+    };
 
     /// Returns the stricter of the two in both respects.
     pub fn merge(self, other: Self) -> Self {
-        let scope = if self.scope == Scope::Caller { self.scope } else { other.scope };
-        Self { ttl: self.ttl.min(other.ttl), scope }
+        let scope = if self.scope == Scope::Caller {
+            self.scope
+        } else {
+            other.scope
+        };
+        Self {
+            ttl: self.ttl.min(other.ttl),
+            scope,
+        }
     }
 }
 
@@ -316,7 +326,10 @@ impl Call {
 
     /// Creates the context of a caller's request.
     pub fn from_caller(caller: Caller) -> Self {
-        Self { caller: Some(caller), ..Self::default() }
+        Self {
+            caller: Some(caller),
+            ..Self::default()
+        }
     }
 
     /// Whether the result depends on nothing but the URI and the caller.
@@ -351,9 +364,18 @@ mod tests {
 
     #[test]
     fn merges_to_the_stricter_freshness() {
-        let long = Freshness { ttl: Duration::from_secs(60), scope: Scope::Everyone };
-        let mine = Freshness { ttl: Duration::from_secs(90), scope: Scope::Caller };
-        let both = Freshness { ttl: Duration::from_secs(60), scope: Scope::Caller };
+        let long = Freshness {
+            ttl: Duration::from_secs(60),
+            scope: Scope::Everyone,
+        };
+        let mine = Freshness {
+            ttl: Duration::from_secs(90),
+            scope: Scope::Caller,
+        };
+        let both = Freshness {
+            ttl: Duration::from_secs(60),
+            scope: Scope::Caller,
+        };
         assert_eq!(long.merge(mine), both);
         assert_eq!(mine.merge(long), both);
         assert_eq!(long.merge(long), long);

@@ -125,7 +125,10 @@ impl fmt::Display for Problem {
         let name = self.setting.escape_debug();
         match &self.fault {
             Fault::Unknown(declared) if declared.is_empty() => {
-                write!(f, "setting `{name}` is unknown: the provider has no settings")
+                write!(
+                    f,
+                    "setting `{name}` is unknown: the provider has no settings"
+                )
             }
             Fault::Unknown(declared) if let Some(meant) = same_words(&self.setting, declared) => {
                 write!(f, "setting `{name}` is unknown: write `{meant}`")
@@ -134,19 +137,37 @@ impl fmt::Display for Problem {
                 write!(f, "setting `{name}` is unknown: did you mean `{meant}`?")
             }
             Fault::Unknown(declared) => {
-                let more = if declared.len() > MAX_NAMES { ", …" } else { "" };
-                let names = declared.iter().take(MAX_NAMES).map(|name| format!("`{name}`"));
+                let more = if declared.len() > MAX_NAMES {
+                    ", …"
+                } else {
+                    ""
+                };
+                let names = declared
+                    .iter()
+                    .take(MAX_NAMES)
+                    .map(|name| format!("`{name}`"));
                 let names = names.collect::<Vec<_>>().join(", ");
-                write!(f, "setting `{name}` is unknown; the settings are {names}{more}")
+                write!(
+                    f,
+                    "setting `{name}` is unknown; the settings are {names}{more}"
+                )
             }
             Fault::Missing { secret: false } => {
                 write!(f, "setting `{name}` is required: add it to `settings`")
             }
             Fault::Missing { secret: true } => {
-                write!(f, "setting `{name}` is required: add [secret.{name}], and its name to `secrets`")
+                write!(
+                    f,
+                    "setting `{name}` is required: add [secret.{name}], and its name to `secrets`"
+                )
             }
             Fault::WrongKind(kind) => {
-                write!(f, "setting `{name}` is not a {}: {}", kind.as_str(), kind.hint())
+                write!(
+                    f,
+                    "setting `{name}` is not a {}: {}",
+                    kind.as_str(),
+                    kind.hint()
+                )
             }
             Fault::PlainSecret => write!(
                 f,
@@ -158,8 +179,12 @@ impl fmt::Display for Problem {
 
 /// Finds the declared name that consists of the same words: `max_bytes` for `max-bytes` or `maxBytes`.
 fn same_words<'a>(name: &str, declared: &'a [String]) -> Option<&'a String> {
-    let words =
-        |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let words = |name: &str| {
+        name.chars()
+            .filter(|c| c.is_alphanumeric())
+            .flat_map(char::to_lowercase)
+            .collect()
+    };
     let wanted: String = words(name);
     declared.iter().find(|name| wanted == words(name))
 }
@@ -167,10 +192,13 @@ fn same_words<'a>(name: &str, declared: &'a [String]) -> Option<&'a String> {
 /// Finds the declared name that differs least, if it differs by a typing error or two.
 fn most_similar<'a>(name: &str, declared: &'a [String]) -> Option<&'a String> {
     // The distance of very long names takes long to compute, and is too large anyway.
-    let candidates = declared.iter().filter(|declared| declared.len().abs_diff(name.len()) <= 2);
+    let candidates = declared
+        .iter()
+        .filter(|declared| declared.len().abs_diff(name.len()) <= 2);
     let distance = |declared: &str| strsim::osa_distance(name, declared);
-    let closest =
-        candidates.map(|declared| (distance(declared), declared)).min_by_key(|(distance, _)| *distance);
+    let closest = candidates
+        .map(|declared| (distance(declared), declared))
+        .min_by_key(|(distance, _)| *distance);
     let (distance, meant) = closest?;
     (distance <= 2 && distance < meant.chars().count().div_ceil(2)).then_some(meant)
 }
@@ -181,24 +209,45 @@ pub fn check(
     settings: &BTreeMap<String, String>,
     secrets: &Secrets,
 ) -> Vec<Problem> {
-    let names = || declared.iter().map(|declaration| declaration.name.clone()).collect();
+    let names = || {
+        declared
+            .iter()
+            .map(|declaration| declaration.name.clone())
+            .collect()
+    };
     let configured = settings.keys().chain(secrets.iter().map(|(name, _)| name));
-    let unknown = configured.filter(|name| declared.iter().all(|declaration| declaration.name != **name));
-    let unknown = unknown.map(|name| Problem { setting: name.clone(), fault: Fault::Unknown(names()) });
+    let unknown = configured.filter(|name| {
+        declared
+            .iter()
+            .all(|declaration| declaration.name != **name)
+    });
+    let unknown = unknown.map(|name| Problem {
+        setting: name.clone(),
+        fault: Fault::Unknown(names()),
+    });
     let faulty = declared.iter().filter_map(|declaration| {
         let fault = fault(declaration, settings, secrets)?;
-        Some(Problem { setting: declaration.name.clone(), fault })
+        Some(Problem {
+            setting: declaration.name.clone(),
+            fault,
+        })
     });
     unknown.chain(faulty).collect()
 }
 
-fn fault(declaration: &Declaration, settings: &BTreeMap<String, String>, secrets: &Secrets) -> Option<Fault> {
+fn fault(
+    declaration: &Declaration,
+    settings: &BTreeMap<String, String>,
+    secrets: &Secrets,
+) -> Option<Fault> {
     let secret = secrets.get(&declaration.name).map(|secret| secret.reveal());
     let plain = settings.get(&declaration.name).map(String::as_str);
     match secret.or(plain) {
         None => {
             let is_missing = declaration.required && declaration.default.is_none();
-            is_missing.then_some(Fault::Missing { secret: declaration.secret })
+            is_missing.then_some(Fault::Missing {
+                secret: declaration.secret,
+            })
         }
         Some(value) if !declaration.kind.accepts(value) => Some(Fault::WrongKind(declaration.kind)),
         Some(_) => (declaration.secret && secret.is_none()).then_some(Fault::PlainSecret),
@@ -214,23 +263,50 @@ mod tests {
 
     fn declaration(name: &str, kind: Kind) -> Declaration {
         let name = name.to_owned();
-        Declaration { name, kind, description: String::new(), default: None, required: false, secret: false }
+        Declaration {
+            name,
+            kind,
+            description: String::new(),
+            default: None,
+            required: false,
+            secret: false,
+        }
     }
 
     fn check_values(settings: &[(&str, &str)], secrets: &[(&str, &str)], expected: Expect) {
         let declared = [
-            Declaration { required: true, ..declaration("url", Kind::Text) },
-            Declaration { required: true, default: Some("5s".into()), ..declaration("time", Kind::Duration) },
-            Declaration { secret: true, required: true, ..declaration("token", Kind::Text) },
+            Declaration {
+                required: true,
+                ..declaration("url", Kind::Text)
+            },
+            Declaration {
+                required: true,
+                default: Some("5s".into()),
+                ..declaration("time", Kind::Duration)
+            },
+            Declaration {
+                secret: true,
+                required: true,
+                ..declaration("token", Kind::Text)
+            },
             declaration("limit", Kind::Number),
             declaration("max_bytes", Kind::Size),
         ];
-        let settings =
-            settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let secrets = secrets.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(value))).collect();
+        let settings = settings
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let secrets = secrets
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Secret::new(value)))
+            .collect();
         let problems = check(&declared, &settings, &secrets);
         let line = |problem: &Problem| {
-            let kind = if problem.is_warning() { "warning" } else { "error" };
+            let kind = if problem.is_warning() {
+                "warning"
+            } else {
+                "error"
+            };
             format!("{kind}: {problem}\n")
         };
         expected.assert_eq(&problems.iter().map(line).collect::<String>());
@@ -256,7 +332,13 @@ mod tests {
             "#]],
         );
         check_values(
-            &[("url", "x"), ("time", "soon"), ("limit", "inf"), ("token", "hush"), ("colour", "x")],
+            &[
+                ("url", "x"),
+                ("time", "soon"),
+                ("limit", "inf"),
+                ("token", "hush"),
+                ("colour", "x"),
+            ],
             &[("tkoen", "hush")],
             expect![[r#"
                 warning: setting `colour` is unknown; the settings are `url`, `time`, `token`, `limit`, `max_bytes`
@@ -278,8 +360,16 @@ mod tests {
                 &["", "inf", "nan", "+1", "1.", ".5", "0x1", "1e999", "1 "],
             ),
             (Kind::Boolean, &["true", "false"], &["yes", "True", "1", ""]),
-            (Kind::Size, &["64MiB", "100", "0", "1 kB"], &["", "1.5MB", "-1", "64M"]),
-            (Kind::Duration, &["10s", "1m 30s", "0s"], &["", "10", "soon", "-1s"]),
+            (
+                Kind::Size,
+                &["64MiB", "100", "0", "1 kB"],
+                &["", "1.5MB", "-1", "64M"],
+            ),
+            (
+                Kind::Duration,
+                &["10s", "1m 30s", "0s"],
+                &["", "10", "soon", "-1s"],
+            ),
         ] {
             for value in good {
                 assert!(kind.accepts(value), "{kind:?} {value:?}");

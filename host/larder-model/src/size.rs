@@ -9,7 +9,12 @@ pub fn show(bytes: u64) -> String {
     let decimal = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")];
     let largest = binary.into_iter().find(|(unit, _)| bytes >= *unit);
     let is_multiple = |(unit, _): &(u64, &str)| bytes >= *unit && bytes.is_multiple_of(*unit);
-    match (largest.filter(is_multiple).or_else(|| decimal.into_iter().find(is_multiple)), largest) {
+    match (
+        largest
+            .filter(is_multiple)
+            .or_else(|| decimal.into_iter().find(is_multiple)),
+        largest,
+    ) {
         (Some((unit, name)), _) => format!("{} {name}", bytes / unit),
         (None, Some((unit, name))) => format!("{:.1} {name}", bytes as f64 / unit as f64),
         (None, None) => format!("{bytes} bytes"),
@@ -41,6 +46,17 @@ mod tests {
     #[test]
     fn shows_sizes_with_a_unit() {
         let shown = [0, 1023, 1024, 1536, 64 << 20, 8_000_000, 999 << 30].map(show);
-        assert_eq!(shown, ["0 bytes", "1023 bytes", "1 KiB", "1.5 KiB", "64 MiB", "8 MB", "999 GiB"]);
+        assert_eq!(
+            shown,
+            [
+                "0 bytes",
+                "1023 bytes",
+                "1 KiB",
+                "1.5 KiB",
+                "64 MiB",
+                "8 MB",
+                "999 GiB"
+            ]
+        );
     }
 }

@@ -102,8 +102,15 @@ mod tests {
 
     #[test]
     fn a_name_is_never_the_key_of_a_folder() {
-        let key = StateKey::named(&StateName::parse("docs").unwrap(), &TeamName::default_team());
+        let key = StateKey::named(
+            &StateName::parse("docs").unwrap(),
+            &TeamName::default_team(),
+        );
         assert_eq!((key.as_str(), key.folder()), ("name:docs/default", None));
-        assert!(StateKey::of_folder(Path::new("name:docs/default")).as_str().starts_with('/'));
+        assert!(
+            StateKey::of_folder(Path::new("name:docs/default"))
+                .as_str()
+                .starts_with('/')
+        );
     }
 }

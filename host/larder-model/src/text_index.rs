@@ -30,7 +30,10 @@ pub trait TextIndex: fmt::Debug + Send + Sync {
     async fn apply(&self, changes: Vec<Change>) -> Result<(), IndexError>;
 
     /// Returns what is stored of a provider.
-    async fn known(&self, provider: &ProviderName) -> Result<HashMap<Uri, KnownDocument>, IndexError>;
+    async fn known(
+        &self,
+        provider: &ProviderName,
+    ) -> Result<HashMap<Uri, KnownDocument>, IndexError>;
 
     /// Opens the index if there is one in the folder, so that [`Self::usage`] is known. Returns whether there is one.
     async fn open_existing(&self) -> Result<bool, IndexError>;
@@ -141,7 +144,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { documents: 100_000, bytes: 256 << 20, document_bytes: 1 << 20 }
+        Self {
+            documents: 100_000,
+            bytes: 256 << 20,
+            document_bytes: 1 << 20,
+        }
     }
 }
 

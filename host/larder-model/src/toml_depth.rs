@@ -19,7 +19,11 @@ pub struct TooDeep;
 pub fn check_depth(text: &str) -> Result<(), TooDeep> {
     let mut levels = Levels::default();
     parse_document(&Source::new(text).lex().into_vec(), &mut levels, &mut ());
-    if levels.is_too_deep { Err(TooDeep) } else { Ok(()) }
+    if levels.is_too_deep {
+        Err(TooDeep)
+    } else {
+        Ok(())
+    }
 }
 
 /// The levels at one place of a text.
@@ -73,7 +77,12 @@ impl EventReceiver for Levels {
         self.close();
     }
 
-    fn simple_key(&mut self, _: Span, _: Option<toml_parser::decoder::Encoding>, _: &mut dyn ErrorSink) {
+    fn simple_key(
+        &mut self,
+        _: Span,
+        _: Option<toml_parser::decoder::Encoding>,
+        _: &mut dyn ErrorSink,
+    ) {
         if !take(&mut self.is_after_dot) {
             self.depth -= take(&mut self.dots);
         }
@@ -93,7 +102,11 @@ mod tests {
     /// Inline tables in each other, whose keys have this many parts.
     fn tables(count: usize, parts: usize) -> String {
         let key = vec!["x"; parts].join(".");
-        format!("{}x = 1{}", format!("{key} = {{").repeat(count), "}".repeat(count))
+        format!(
+            "{}x = 1{}",
+            format!("{key} = {{").repeat(count),
+            "}".repeat(count)
+        )
     }
 
     #[test]
@@ -110,7 +123,12 @@ mod tests {
         ] {
             assert_eq!(check_depth(&fits), Ok(()), "{fits}");
         }
-        for deep in [lists(MAX_DEPTH + 1), lists(100_000), tables(21, 4), tables(79, 79)] {
+        for deep in [
+            lists(MAX_DEPTH + 1),
+            lists(100_000),
+            tables(21, 4),
+            tables(79, 79),
+        ] {
             assert_eq!(check_depth(&deep), Err(TooDeep), "{deep}");
         }
     }

@@ -26,8 +26,14 @@ impl ToolName {
     /// Parses a name.
     pub fn parse(text: &str) -> Result<Self, BadToolName> {
         let fits = (1..=MAX_NAME).contains(&text.len())
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-        if fits { Ok(Self(text.into())) } else { Err(BadToolName) }
+            && text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        if fits {
+            Ok(Self(text.into()))
+        } else {
+            Err(BadToolName)
+        }
     }
 
     /// Returns the name as text.
@@ -113,7 +119,15 @@ mod tests {
         for good in ["a", "compare_releases", "-", "A-1", &"x".repeat(MAX_NAME)] {
             assert!(ToolName::parse(good).is_ok(), "{good}");
         }
-        for bad in ["", "a b", "a.b", "a/b", "ü", "a\n", &"x".repeat(MAX_NAME + 1)] {
+        for bad in [
+            "",
+            "a b",
+            "a.b",
+            "a/b",
+            "ü",
+            "a\n",
+            &"x".repeat(MAX_NAME + 1),
+        ] {
             assert!(ToolName::parse(bad).is_err(), "{bad:?}");
         }
     }

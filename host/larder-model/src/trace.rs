@@ -22,13 +22,20 @@ impl TraceContext {
     /// `tracestate` that is too long or is not printable ASCII.
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         let mut parts = traceparent.split('-');
-        let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let (version, trace, span, flags) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
         let is_hex = |part: &str, length: usize| {
-            part.len() == length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            part.len() == length
+                && part
+                    .bytes()
+                    .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         };
-        let is_id = |part: &str, length: usize| is_hex(part, length) && part.bytes().any(|byte| byte != b'0');
+        let is_id = |part: &str, length: usize| {
+            is_hex(part, length) && part.bytes().any(|byte| byte != b'0')
+        };
         // Later versions may have more parts, but the known parts keep their positions.
-        let is_version = is_hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
+        let is_version =
+            is_hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
         if !is_version || !is_id(trace, 32) || !is_id(span, 16) || !is_hex(flags, 2) {
             return None;
         }
@@ -36,20 +43,36 @@ impl TraceContext {
             (1..=MAX_TRACESTATE_BYTES).contains(&state.len())
                 && state.bytes().all(|byte| matches!(byte, 0x20..=0x7e))
         };
-        let tracestate = tracestate.map(str::trim).filter(is_printable).map(ToOwned::to_owned);
-        Some(Self { traceparent: format!("00-{trace}-{span}-{flags}"), tracestate, recorder: None })
+        let tracestate = tracestate
+            .map(str::trim)
+            .filter(is_printable)
+            .map(ToOwned::to_owned);
+        Some(Self {
+            traceparent: format!("00-{trace}-{span}-{flags}"),
+            tracestate,
+            recorder: None,
+        })
     }
 
     /// Whether the `sampled` flag is set: the caller recorded the trace.
     pub fn is_sampled(&self) -> bool {
-        let flags = self.traceparent.rsplit('-').next().and_then(|flags| u8::from_str_radix(flags, 16).ok());
+        let flags = self
+            .traceparent
+            .rsplit('-')
+            .next()
+            .and_then(|flags| u8::from_str_radix(flags, 16).ok());
         flags.is_some_and(|flags| flags & 1 == 1)
     }
 
     /// Starts a child span, if spans are recorded.
     pub fn start_span(&self, name: impl FnOnce() -> String) -> Option<ActiveSpan> {
         let recorder = self.recorder.clone()?;
-        Some(ActiveSpan::child(self, recorder, name(), SpanKind::Internal))
+        Some(ActiveSpan::child(
+            self,
+            recorder,
+            name(),
+            SpanKind::Internal,
+        ))
     }
 
     fn trace_id(&self) -> &str {
@@ -64,13 +87,19 @@ impl TraceContext {
     /// Returns the trace context as entries of request metadata: keys and JSON texts.
     pub fn metadata(&self) -> impl Iterator<Item = (String, String)> {
         let json = |text: &str| serde_json::Value::from(text).to_string();
-        self.headers().map(move |(name, text)| (name.to_owned(), json(text)))
+        self.headers()
+            .map(move |(name, text)| (name.to_owned(), json(text)))
     }
 
     /// Returns the trace context as HTTP headers.
     pub fn headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let tracestate = self.tracestate.as_deref().map(|state| ("tracestate", state));
-        [("traceparent", self.traceparent.as_str())].into_iter().chain(tracestate)
+        let tracestate = self
+            .tracestate
+            .as_deref()
+            .map(|state| ("tracestate", state));
+        [("traceparent", self.traceparent.as_str())]
+            .into_iter()
+            .chain(tracestate)
     }
 }
 
@@ -85,7 +114,10 @@ mod tests {
         let parse = |parent: &str| TraceContext::parse(parent, None).map(|trace| trace.traceparent);
         let good = format!("00-{TRACE}-b7ad6b7169203331-01");
         assert_eq!(parse(&good).as_deref(), Some(good.as_str()));
-        assert_eq!(parse(&format!("cc-{TRACE}-b7ad6b7169203331-01-what")).as_deref(), Some(good.as_str()));
+        assert_eq!(
+            parse(&format!("cc-{TRACE}-b7ad6b7169203331-01-what")).as_deref(),
+            Some(good.as_str())
+        );
         for bad in [
             String::new(),
             format!("00-{TRACE}-b7ad6b7169203331"),
@@ -103,8 +135,9 @@ mod tests {
     #[test]
     fn ignores_a_tracestate_that_no_header_can_carry() {
         let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
-        let tracestate =
-            |state: &str| TraceContext::parse(&parent, Some(state)).and_then(|trace| trace.tracestate);
+        let tracestate = |state: &str| {
+            TraceContext::parse(&parent, Some(state)).and_then(|trace| trace.tracestate)
+        };
         assert_eq!(tracestate(" a=b,c=d").as_deref(), Some("a=b,c=d"));
         for bad in ["", "a=b\r\nx: y", "\u{e9}", &"x".repeat(513)] {
             assert_eq!(tracestate(bad), None, "{bad}");

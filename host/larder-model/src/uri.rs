@@ -104,23 +104,46 @@ mod tests {
 
     #[test]
     fn rejects_invalid_uris() {
-        for bad in ["", "/a", "a b:c", "file:///a b", "x://{y}", "file:///ä", "x:%zz", ":x", "x:\0"] {
+        for bad in [
+            "",
+            "/a",
+            "a b:c",
+            "file:///a b",
+            "x://{y}",
+            "file:///ä",
+            "x:%zz",
+            ":x",
+            "x:\0",
+        ] {
             assert!(Uri::parse(bad).is_err(), "{bad:?}");
         }
-        assert_eq!(Uri::parse(&format!("x:{}", "y".repeat(MAX_URI_BYTES))), Err(BadUri::TooLong));
+        assert_eq!(
+            Uri::parse(&format!("x:{}", "y".repeat(MAX_URI_BYTES))),
+            Err(BadUri::TooLong)
+        );
     }
 
     #[test]
     fn knows_which_uris_all_clients_accept() {
         let is_portable = |text: &str| Uri::parse(text).map(|uri| uri.is_portable());
-        for good in
-            ["memo:insights", "file:///a/../b", "urn:isbn:0451450523", "x://h:0/%20", "x://user@h/", "x:"]
-        {
+        for good in [
+            "memo:insights",
+            "file:///a/../b",
+            "urn:isbn:0451450523",
+            "x://h:0/%20",
+            "x://user@h/",
+            "x:",
+        ] {
             assert_eq!(is_portable(good), Ok(true), "{good}");
         }
-        for bad in
-            ["x://h:99999/", "http://exa%20mple/x", "http://", "x://u@/p", "x://:80/", "http://256.1.1.1/"]
-        {
+        for bad in [
+            "x://h:99999/",
+            "http://exa%20mple/x",
+            "http://",
+            "x://u@/p",
+            "x://:80/",
+            "http://256.1.1.1/",
+        ] {
             assert_eq!(is_portable(bad), Ok(false), "{bad}");
         }
         assert!(Uri::parse("x:y#").is_ok_and(|uri| uri.has_fragment()));
@@ -129,6 +152,11 @@ mod tests {
 
     #[test]
     fn returns_the_scheme() {
-        assert_eq!(Uri::parse("file:///a:b").map(|u| u.scheme().to_owned()).as_deref(), Ok("file"));
+        assert_eq!(
+            Uri::parse("file:///a:b")
+                .map(|u| u.scheme().to_owned())
+                .as_deref(),
+            Ok("file")
+        );
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Access, Dir, Grant, GrantRequest, HostRule, KeyValueGrant, Secrets, TcpRule, ToolGrant, grant_lines,
+    Access, Dir, Grant, GrantRequest, HostRule, KeyValueGrant, Secrets, TcpRule, ToolGrant,
+    grant_lines,
 };
 
 /// What a team's providers may be granted at most, and the secrets that they may receive.
@@ -48,7 +49,12 @@ impl Ceiling {
     pub fn cap(&self, grant: &Grant) -> Capped<Grant> {
         let (mut allowed, mut dirs) = (grant.clone(), Vec::new());
         if let Some(bounds) = &self.bounds {
-            allowed.dirs.retain(|dir| bounds.canonical_dir(dir).map(|dir| dirs.push(dir)).is_some());
+            allowed.dirs.retain(|dir| {
+                bounds
+                    .canonical_dir(dir)
+                    .map(|dir| dirs.push(dir))
+                    .is_some()
+            });
             allowed.hosts.retain(|rule| bounds.has_host(rule));
             allowed.tcp.retain(|rule| bounds.has_tcp(rule));
             allowed.env.retain(|name, _| bounds.env.contains(name));
@@ -56,8 +62,13 @@ impl Ceiling {
             allowed.key_value = allowed.key_value.intersection(bounds.key_value);
             allowed.prompts &= bounds.prompts;
         }
-        let secrets = grant.secrets.iter().filter_map(|(name, _)| Some((name, self.secrets.get(name)?)));
-        allowed.secrets = secrets.map(|(name, secret)| (name.clone(), secret.clone())).collect();
+        let secrets = grant
+            .secrets
+            .iter()
+            .filter_map(|(name, _)| Some((name, self.secrets.get(name)?)));
+        allowed.secrets = secrets
+            .map(|(name, secret)| (name.clone(), secret.clone()))
+            .collect();
         let denied = &grant_lines(grant) - &grant_lines(&allowed);
         if self.bounds.is_some() {
             // The canonical path that was checked is the one that is opened, so a symbolic link that replaces
@@ -74,7 +85,9 @@ impl Ceiling {
         if let Some(bounds) = &self.bounds {
             // These paths were canonical when they were read. One that leads elsewhere now is denied here or
             // fails to open.
-            allowed.dirs.retain(|dir| bounds.canonical_dir(dir).is_some());
+            allowed
+                .dirs
+                .retain(|dir| bounds.canonical_dir(dir).is_some());
             allowed.hosts.retain(|rule| bounds.has_host(rule));
             allowed.tcp.retain(|rule| bounds.has_tcp(rule));
             allowed.env.retain(|name, _| bounds.env.contains(name));
@@ -84,7 +97,9 @@ impl Ceiling {
         }
         let named = std::mem::take(&mut allowed.secrets).into_keys();
         let known = named.filter_map(|name| Some((self.secrets.get(&name)?.clone(), name)));
-        allowed.secrets = known.map(|(secret, name)| (name, Some(secret))).collect::<BTreeMap<_, _>>();
+        allowed.secrets = known
+            .map(|(secret, name)| (name, Some(secret)))
+            .collect::<BTreeMap<_, _>>();
         let denied = &all - &allowed.lines();
         Capped { allowed, denied }
     }
@@ -100,7 +115,11 @@ impl Bounds {
             access_fits && real.starts_with(&dir.host)
         };
         let is_allowed = self.dirs.iter().any(covers);
-        is_allowed.then(|| Dir { host: real.clone(), is_canonical: true, ..requested.clone() })
+        is_allowed.then(|| Dir {
+            host: real.clone(),
+            is_canonical: true,
+            ..requested.clone()
+        })
     }
 
     fn has_host(&self, requested: &HostRule) -> bool {
@@ -118,11 +137,21 @@ mod tests {
     use super::*;
 
     fn rule(host: &str) -> HostRule {
-        HostRule { scheme: None, host: host.into(), port: None, methods: None, private: false }
+        HostRule {
+            scheme: None,
+            host: host.into(),
+            port: None,
+            methods: None,
+            private: false,
+        }
     }
 
     fn tcp(host: &str, private: bool) -> TcpRule {
-        TcpRule { host: host.into(), port: 5432, private }
+        TcpRule {
+            host: host.into(),
+            port: 5432,
+            private,
+        }
     }
 
     #[test]
@@ -144,11 +173,18 @@ mod tests {
             .into_iter()
             .collect();
         let grant = Grant {
-            env: ["HOME", "PATH"].map(|name| (name.to_owned(), "x".to_owned())).into(),
-            dirs: ["own/docs", "own/link", "others", "own/gone"].map(|name| dir(name, Access::Read)).into(),
+            env: ["HOME", "PATH"]
+                .map(|name| (name.to_owned(), "x".to_owned()))
+                .into(),
+            dirs: ["own/docs", "own/link", "others", "own/gone"]
+                .map(|name| dir(name, Access::Read))
+                .into(),
             hosts: vec![rule("a.example.com"), rule("example.org")],
             tcp: vec![tcp("db.example.com", false), tcp("db.example.com", true)],
-            key_value: KeyValueGrant { shared: true, caller: true },
+            key_value: KeyValueGrant {
+                shared: true,
+                caller: true,
+            },
             secrets,
             ..Grant::default()
         };
@@ -159,10 +195,15 @@ mod tests {
                 tcp: vec![tcp("*.example.com", false)],
                 env: ["HOME".to_owned()].into(),
                 tools: ToolGrant::Names(["a".to_owned()].into()),
-                key_value: KeyValueGrant { shared: false, caller: true },
+                key_value: KeyValueGrant {
+                    shared: false,
+                    caller: true,
+                },
                 prompts: false,
             }),
-            secrets: [("ours".to_owned(), Secret::new("hush"))].into_iter().collect(),
+            secrets: [("ours".to_owned(), Secret::new("hush"))]
+                .into_iter()
+                .collect(),
         };
         let request = ceiling.cap_request(GrantRequest::from_grant(&grant));
         let capped = ceiling.cap(&grant);
@@ -170,7 +211,10 @@ mod tests {
         assert_eq!(request.allowed.lines(), grant_lines(&capped.allowed));
         let words = |lines: &BTreeSet<String>| -> Vec<String> {
             let path = format!("{}/", real.display());
-            lines.iter().map(|line| line.replace(&path, "").replace(" as", "").replace('/', "-")).collect()
+            lines
+                .iter()
+                .map(|line| line.replace(&path, "").replace(" as", "").replace('/', "-"))
+                .collect()
         };
         let expected = [
             "folder own-docs -own-docs, read",
@@ -182,15 +226,30 @@ mod tests {
         ];
         assert_eq!(words(&grant_lines(&capped.allowed)), expected);
         assert_eq!(capped.denied.len(), 8, "{:?}", capped.denied);
-        let writes = Grant { dirs: vec![dir("own/docs", Access::Write)], ..Grant::default() };
+        let writes = Grant {
+            dirs: vec![dir("own/docs", Access::Write)],
+            ..Grant::default()
+        };
         assert!(ceiling.cap(&writes).allowed.dirs.is_empty());
         let through = real.join("own/again");
         std::os::unix::fs::symlink("docs", &through).unwrap();
-        let linked = Dir { host: through, ..dir("own/docs", Access::Read) };
-        let allowed = ceiling.cap(&Grant { dirs: vec![linked], ..Grant::default() }).allowed.dirs;
+        let linked = Dir {
+            host: through,
+            ..dir("own/docs", Access::Read)
+        };
+        let allowed = ceiling
+            .cap(&Grant {
+                dirs: vec![linked],
+                ..Grant::default()
+            })
+            .allowed
+            .dirs;
         assert_eq!(
             allowed,
-            [Dir { is_canonical: true, ..dir("own/docs", Access::Read) }],
+            [Dir {
+                is_canonical: true,
+                ..dir("own/docs", Access::Read)
+            }],
             "the checked path is the one that is opened"
         );
     }
@@ -204,6 +263,9 @@ mod tests {
         };
         let capped = Ceiling::default().cap_request(request);
         assert_eq!(capped.allowed.lines().len(), 1);
-        assert_eq!(capped.denied.into_iter().collect::<Vec<_>>(), ["secret gone"]);
+        assert_eq!(
+            capped.denied.into_iter().collect::<Vec<_>>(),
+            ["secret gone"]
+        );
     }
 }

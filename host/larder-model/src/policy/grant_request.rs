@@ -41,12 +41,29 @@ pub struct GrantRequest {
 impl GrantRequest {
     /// Requests everything that a grant contains.
     pub fn from_grant(grant: &Grant) -> Self {
-        let env = grant.env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
-        let secrets = grant.secrets.iter().map(|(name, secret)| (name.clone(), Some(secret.clone())));
+        let env = grant
+            .env
+            .iter()
+            .map(|(name, value)| (name.clone(), Some(value.clone())))
+            .collect();
+        let secrets = grant
+            .secrets
+            .iter()
+            .map(|(name, secret)| (name.clone(), Some(secret.clone())));
         let (dirs, hosts, tcp) = (grant.dirs.clone(), grant.hosts.clone(), grant.tcp.clone());
         let (tools, prompts) = (grant.tools.clone(), grant.prompts);
         let (settings, secrets, key_value) = (BTreeMap::new(), secrets.collect(), grant.key_value);
-        Self { settings, dirs, hosts, tcp, key_value, env, secrets, tools, prompts }
+        Self {
+            settings,
+            dirs,
+            hosts,
+            tcp,
+            key_value,
+            env,
+            secrets,
+            tools,
+            prompts,
+        }
     }
 
     /// All requests as lines. Settings need no approval.
@@ -56,17 +73,43 @@ impl GrantRequest {
 
     /// The requests beyond the operator's grant, as lines.
     pub fn lines_beyond(&self, operator: &Grant) -> BTreeSet<String> {
-        let dirs = self.dirs.iter().filter(|dir| !covers_dir(operator, dir)).map(dir_line);
-        let hosts = self.hosts.iter().filter(|rule| !covers_host(operator, rule)).map(host_line);
-        let tcp = self.tcp.iter().filter(|rule| !covers_tcp(operator, rule)).map(tcp_line);
-        let env = self.env.keys().filter(|name| !operator.env.contains_key(*name));
+        let dirs = self
+            .dirs
+            .iter()
+            .filter(|dir| !covers_dir(operator, dir))
+            .map(dir_line);
+        let hosts = self
+            .hosts
+            .iter()
+            .filter(|rule| !covers_host(operator, rule))
+            .map(host_line);
+        let tcp = self
+            .tcp
+            .iter()
+            .filter(|rule| !covers_tcp(operator, rule))
+            .map(tcp_line);
+        let env = self
+            .env
+            .keys()
+            .filter(|name| !operator.env.contains_key(*name));
         let env = env.map(|name| format!("variable {}", quoted(name)));
-        let secrets = self.secrets.keys().filter(|name| operator.secrets.get(name).is_none());
+        let secrets = self
+            .secrets
+            .keys()
+            .filter(|name| operator.secrets.get(name).is_none());
         let tools = self.tools.lines_beyond(&operator.tools);
-        let offers = tools.into_iter().chain(prompts_line(self.prompts && !operator.prompts));
+        let offers = tools
+            .into_iter()
+            .chain(prompts_line(self.prompts && !operator.prompts));
         let secrets = secrets.map(|name| secret_line(name));
         let buckets = self.key_value.lines_beyond(operator.key_value);
-        dirs.chain(hosts).chain(tcp).chain(buckets).chain(env).chain(secrets).chain(offers).collect()
+        dirs.chain(hosts)
+            .chain(tcp)
+            .chain(buckets)
+            .chain(env)
+            .chain(secrets)
+            .chain(offers)
+            .collect()
     }
 
     /// Returns the grant of the provider once all requests are approved. The operator's own grant has
@@ -74,20 +117,45 @@ impl GrantRequest {
     pub fn merged_into(&self, operator: &Grant) -> Grant {
         let mut grant = operator.clone();
         for (name, value) in &self.settings {
-            grant.settings.entry(name.clone()).or_insert_with(|| value.clone());
+            grant
+                .settings
+                .entry(name.clone())
+                .or_insert_with(|| value.clone());
         }
         for (name, value) in &self.env {
             if let Some(value) = value {
-                grant.env.entry(name.clone()).or_insert_with(|| value.clone());
+                grant
+                    .env
+                    .entry(name.clone())
+                    .or_insert_with(|| value.clone());
             }
         }
-        let own = operator.secrets.iter().map(|(name, secret)| (name.clone(), secret.clone()));
+        let own = operator
+            .secrets
+            .iter()
+            .map(|(name, secret)| (name.clone(), secret.clone()));
         let requested = self.secrets.iter();
-        let requested = requested.filter_map(|(name, secret)| Some((name.clone(), secret.clone()?)));
+        let requested =
+            requested.filter_map(|(name, secret)| Some((name.clone(), secret.clone()?)));
         grant.secrets = requested.chain(own).collect();
-        grant.dirs.extend(self.dirs.iter().filter(|dir| !covers_dir(operator, dir)).cloned());
-        grant.hosts.extend(self.hosts.iter().filter(|rule| !covers_host(operator, rule)).cloned());
-        grant.tcp.extend(self.tcp.iter().filter(|rule| !covers_tcp(operator, rule)).cloned());
+        grant.dirs.extend(
+            self.dirs
+                .iter()
+                .filter(|dir| !covers_dir(operator, dir))
+                .cloned(),
+        );
+        grant.hosts.extend(
+            self.hosts
+                .iter()
+                .filter(|rule| !covers_host(operator, rule))
+                .cloned(),
+        );
+        grant.tcp.extend(
+            self.tcp
+                .iter()
+                .filter(|rule| !covers_tcp(operator, rule))
+                .cloned(),
+        );
         grant.key_value = operator.key_value.union(self.key_value);
         grant.tools = operator.tools.union(&self.tools);
         grant.prompts |= self.prompts;
@@ -101,8 +169,12 @@ pub fn ungranted_imports(imports: &[String], grant: &Grant) -> BTreeSet<String> 
     let line = |import: &String| {
         let interface = import.split('@').next().unwrap_or(import);
         match interface {
-            "larder:provider/http-client" if grant.hosts.is_empty() => Some(format!("import {interface}")),
-            "wasi:filesystem/preopens" if grant.dirs.is_empty() => Some(format!("import {interface}")),
+            "larder:provider/http-client" if grant.hosts.is_empty() => {
+                Some(format!("import {interface}"))
+            }
+            "wasi:filesystem/preopens" if grant.dirs.is_empty() => {
+                Some(format!("import {interface}"))
+            }
             _ if interface.starts_with("wasi:http/") && grant.hosts.is_empty() => {
                 Some("import wasi:http".to_owned())
             }
@@ -114,13 +186,29 @@ pub fn ungranted_imports(imports: &[String], grant: &Grant) -> BTreeSet<String> 
 
 /// The content of a grant, in the same lines.
 pub fn grant_lines(grant: &Grant) -> BTreeSet<String> {
-    let env = grant.env.keys().map(|name| format!("variable {}", quoted(name)));
+    let env = grant
+        .env
+        .keys()
+        .map(|name| format!("variable {}", quoted(name)));
     let secrets = grant.secrets.iter().map(|(name, _)| secret_line(name));
-    let (dirs, hosts) = (grant.dirs.iter().map(dir_line), grant.hosts.iter().map(host_line));
-    let offers = grant.tools.lines_beyond(&ToolGrant::None).into_iter().chain(prompts_line(grant.prompts));
+    let (dirs, hosts) = (
+        grant.dirs.iter().map(dir_line),
+        grant.hosts.iter().map(host_line),
+    );
+    let offers = grant
+        .tools
+        .lines_beyond(&ToolGrant::None)
+        .into_iter()
+        .chain(prompts_line(grant.prompts));
     let tcp = grant.tcp.iter().map(tcp_line);
     let buckets = grant.key_value.lines_beyond(KeyValueGrant::default());
-    dirs.chain(hosts).chain(tcp).chain(buckets).chain(env).chain(secrets).chain(offers).collect()
+    dirs.chain(hosts)
+        .chain(tcp)
+        .chain(buckets)
+        .chain(env)
+        .chain(secrets)
+        .chain(offers)
+        .collect()
 }
 
 fn prompts_line(prompts: bool) -> Option<String> {
@@ -149,11 +237,19 @@ fn dir_line(dir: &Dir) -> String {
         Access::Read => "read",
         Access::Write => "write",
     };
-    format!("folder {} as {}, {access}", quoted(&dir.host.to_string_lossy()), quoted(&dir.guest))
+    format!(
+        "folder {} as {}, {access}",
+        quoted(&dir.host.to_string_lossy()),
+        quoted(&dir.guest)
+    )
 }
 
 fn host_line(rule: &HostRule) -> String {
-    let mut line = format!("http {}://{}", rule.scheme.as_deref().unwrap_or("https"), rule.host);
+    let mut line = format!(
+        "http {}://{}",
+        rule.scheme.as_deref().unwrap_or("https"),
+        rule.host
+    );
     if let Some(port) = rule.port {
         _ = write!(line, ":{port}");
     }
@@ -162,7 +258,12 @@ fn host_line(rule: &HostRule) -> String {
         Some(all) if all.is_empty() => " *".to_owned(),
         Some(some) => format!(
             " {}",
-            some.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(",")
+            some.iter()
+                .cloned()
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect::<Vec<_>>()
+                .join(",")
         ),
     }
     .as_str();
@@ -178,7 +279,8 @@ fn tcp_line(rule: &TcpRule) -> String {
 
 /// Quotes text with special characters, so that no line can be mistaken for another.
 fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | ':');
+    let is_plain =
+        |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | ':');
     match !text.is_empty() && text.chars().all(is_plain) {
         true => text.to_owned(),
         false => format!("{text:?}"),
@@ -190,30 +292,71 @@ mod tests {
     use super::*;
 
     fn dir(host: &str, guest: &str) -> Dir {
-        Dir { host: host.into(), guest: guest.into(), access: Access::Read, is_canonical: true }
+        Dir {
+            host: host.into(),
+            guest: guest.into(),
+            access: Access::Read,
+            is_canonical: true,
+        }
     }
 
     fn rule(host: &str, methods: Option<&[&str]>) -> HostRule {
         let methods = methods.map(|some| some.iter().map(|&method| method.to_owned()).collect());
-        HostRule { scheme: None, host: host.into(), port: None, methods, private: false }
+        HostRule {
+            scheme: None,
+            host: host.into(),
+            port: None,
+            methods,
+            private: false,
+        }
     }
 
     fn request() -> GrantRequest {
         GrantRequest {
-            settings: [("space", "ENG"), ("depth", "3")].map(|(k, v)| (k.into(), v.into())).into(),
-            dirs: vec![dir("/srv/docs", "/docs"), Dir { access: Access::Write, ..dir("/srv/a b", "/cache") }],
+            settings: [("space", "ENG"), ("depth", "3")]
+                .map(|(k, v)| (k.into(), v.into()))
+                .into(),
+            dirs: vec![
+                dir("/srv/docs", "/docs"),
+                Dir {
+                    access: Access::Write,
+                    ..dir("/srv/a b", "/cache")
+                },
+            ],
             hosts: vec![
                 rule("api.example.com", None),
-                HostRule { port: Some(8443), private: true, ..rule("*.example.org", Some(&[])) },
-                HostRule { scheme: Some("http".into()), ..rule("x.example", Some(&["POST", "GET"])) },
+                HostRule {
+                    port: Some(8443),
+                    private: true,
+                    ..rule("*.example.org", Some(&[]))
+                },
+                HostRule {
+                    scheme: Some("http".into()),
+                    ..rule("x.example", Some(&["POST", "GET"]))
+                },
             ],
-            env: [("HOME".to_owned(), Some("/home/me".to_owned())), ("GONE".to_owned(), None)].into(),
+            env: [
+                ("HOME".to_owned(), Some("/home/me".to_owned())),
+                ("GONE".to_owned(), None),
+            ]
+            .into(),
             secrets: [("token".to_owned(), Some(Secret::new("hush-hush")))].into(),
             tcp: vec![
-                TcpRule { host: "db.internal".into(), port: 5432, private: false },
-                TcpRule { host: "10.0.0.5".into(), port: 6379, private: true },
+                TcpRule {
+                    host: "db.internal".into(),
+                    port: 5432,
+                    private: false,
+                },
+                TcpRule {
+                    host: "10.0.0.5".into(),
+                    port: 6379,
+                    private: true,
+                },
             ],
-            key_value: KeyValueGrant { shared: true, caller: true },
+            key_value: KeyValueGrant {
+                shared: true,
+                caller: true,
+            },
             tools: ToolGrant::Names([String::from("b"), String::from("a")].into()),
             prompts: true,
         }
@@ -241,7 +384,13 @@ mod tests {
         assert_eq!(request().lines().into_iter().collect::<Vec<_>>(), expected);
         let everything = request().merged_into(&Grant::default());
         assert!(grant_lines(&everything).is_subset(&request().lines()));
-        assert_eq!(request().lines_beyond(&everything).into_iter().collect::<Vec<_>>(), ["variable GONE"]);
+        assert_eq!(
+            request()
+                .lines_beyond(&everything)
+                .into_iter()
+                .collect::<Vec<_>>(),
+            ["variable GONE"]
+        );
     }
 
     #[test]
@@ -263,13 +412,23 @@ mod tests {
         };
         let lines = request().lines_beyond(&operator);
         assert_eq!(
-            lines.iter().filter(|line| line.contains("example.com") || line.contains("/docs")).count(),
+            lines
+                .iter()
+                .filter(|line| line.contains("example.com") || line.contains("/docs"))
+                .count(),
             0
         );
         let grant = request().merged_into(&operator);
-        assert_eq!((&*grant.settings["space"], &*grant.settings["depth"]), ("OPS", "3"));
+        assert_eq!(
+            (&*grant.settings["space"], &*grant.settings["depth"]),
+            ("OPS", "3")
+        );
         assert_eq!((&*grant.env["HOME"], grant.env.len()), ("/nowhere", 1));
-        let docs: Vec<_> = grant.dirs.iter().map(|dir| dir.host.to_str().unwrap()).collect();
+        let docs: Vec<_> = grant
+            .dirs
+            .iter()
+            .map(|dir| dir.host.to_str().unwrap())
+            .collect();
         assert_eq!(docs, ["/other", "/srv/a b"]);
         assert_eq!(grant.hosts.len(), 3);
         assert_eq!(grant.limits, operator.limits);
@@ -286,21 +445,39 @@ mod tests {
             "wasi:cli/environment@0.2.6",
         ]
         .map(ToOwned::to_owned);
-        let shown = |grant: &Grant| ungranted_imports(&imports, grant).into_iter().collect::<Vec<_>>();
+        let shown = |grant: &Grant| {
+            ungranted_imports(&imports, grant)
+                .into_iter()
+                .collect::<Vec<_>>()
+        };
         assert_eq!(
             shown(&Grant::default()),
-            ["import larder:provider/http-client", "import wasi:filesystem/preopens", "import wasi:http"]
+            [
+                "import larder:provider/http-client",
+                "import wasi:filesystem/preopens",
+                "import wasi:http"
+            ]
         );
-        let hosts = Grant { hosts: vec![rule("x.example", None)], ..Grant::default() };
+        let hosts = Grant {
+            hosts: vec![rule("x.example", None)],
+            ..Grant::default()
+        };
         assert_eq!(shown(&hosts), ["import wasi:filesystem/preopens"]);
-        let all = Grant { dirs: vec![dir("/a", "/a")], ..hosts };
+        let all = Grant {
+            dirs: vec![dir("/a", "/a")],
+            ..hosts
+        };
         assert!(shown(&all).is_empty());
     }
 
     #[test]
     fn a_rule_includes_narrower_rules() {
         let wide = rule("*.example.com", Some(&["GET", "HEAD", "POST"]));
-        for narrow in [rule("a.example.com", None), rule("*.b.example.com", None), wide.clone()] {
+        for narrow in [
+            rule("a.example.com", None),
+            rule("*.b.example.com", None),
+            wide.clone(),
+        ] {
             assert!(wide.includes(&narrow), "{narrow:?}");
         }
         let plain = rule("a.example.com", None);
@@ -309,13 +486,26 @@ mod tests {
             rule("*.com", None),
             rule("a.example.com", Some(&[])),
             rule("a.example.com", Some(&["DELETE"])),
-            HostRule { private: true, ..plain.clone() },
-            HostRule { port: Some(80), ..plain.clone() },
-            HostRule { scheme: Some("http".into()), ..plain.clone() },
+            HostRule {
+                private: true,
+                ..plain.clone()
+            },
+            HostRule {
+                port: Some(80),
+                ..plain.clone()
+            },
+            HostRule {
+                scheme: Some("http".into()),
+                ..plain.clone()
+            },
         ] {
             assert!(!wide.includes(&wider), "{wider:?}");
         }
         assert!(!plain.includes(&rule("*.a.example.com", None)));
-        assert!(plain.includes(&HostRule { scheme: Some("https".into()), port: Some(443), ..plain.clone() }));
+        assert!(plain.includes(&HostRule {
+            scheme: Some("https".into()),
+            port: Some(443),
+            ..plain.clone()
+        }));
     }
 }

@@ -41,17 +41,24 @@ impl Default for KeyValueLimits {
 impl KeyValueGrant {
     /// The buckets that both grants allow.
     pub(super) fn intersection(self, other: Self) -> Self {
-        Self { shared: self.shared && other.shared, caller: self.caller && other.caller }
+        Self {
+            shared: self.shared && other.shared,
+            caller: self.caller && other.caller,
+        }
     }
 
     /// The buckets that one of the grants allows.
     pub(super) fn union(self, other: Self) -> Self {
-        Self { shared: self.shared || other.shared, caller: self.caller || other.caller }
+        Self {
+            shared: self.shared || other.shared,
+            caller: self.caller || other.caller,
+        }
     }
 
     /// The buckets of this grant that the other one does not allow, as lines.
     pub(super) fn lines_beyond(self, other: Self) -> impl Iterator<Item = String> {
-        self.names_beyond(other).map(|bucket| format!("key-value {bucket}"))
+        self.names_beyond(other)
+            .map(|bucket| format!("key-value {bucket}"))
     }
 
     /// The names of the buckets, as they are written in the configuration.
@@ -60,8 +67,13 @@ impl KeyValueGrant {
     }
 
     fn names_beyond(self, other: Self) -> impl Iterator<Item = &'static str> {
-        let buckets = [("caller", self.caller && !other.caller), ("shared", self.shared && !other.shared)];
-        buckets.into_iter().filter_map(|(name, is_beyond)| is_beyond.then_some(name))
+        let buckets = [
+            ("caller", self.caller && !other.caller),
+            ("shared", self.shared && !other.shared),
+        ];
+        buckets
+            .into_iter()
+            .filter_map(|(name, is_beyond)| is_beyond.then_some(name))
     }
 }
 
@@ -71,15 +83,26 @@ mod tests {
 
     #[test]
     fn combines_grants() {
-        let (shared, caller) =
-            (KeyValueGrant { shared: true, caller: false }, KeyValueGrant { shared: false, caller: true });
+        let (shared, caller) = (
+            KeyValueGrant {
+                shared: true,
+                caller: false,
+            },
+            KeyValueGrant {
+                shared: false,
+                caller: true,
+            },
+        );
         let both = shared.union(caller);
         assert_eq!(
             (both.intersection(caller), shared.intersection(caller)),
             (caller, KeyValueGrant::default())
         );
         assert_eq!(both.names().collect::<Vec<_>>(), ["caller", "shared"]);
-        assert_eq!(both.lines_beyond(shared).collect::<Vec<_>>(), ["key-value caller"]);
+        assert_eq!(
+            both.lines_beyond(shared).collect::<Vec<_>>(),
+            ["key-value caller"]
+        );
         assert_eq!(caller.lines_beyond(both).count(), 0);
     }
 }

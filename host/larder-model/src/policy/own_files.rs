@@ -100,7 +100,10 @@ impl fmt::Display for OwnFileConflict {
             Access::Read => "read",
             Access::Write => "change",
         };
-        write!(f, "gives access to {file} ({path}), which the provider could {access}: grant another folder")
+        write!(
+            f,
+            "gives access to {file} ({path}), which the provider could {access}: grant another folder"
+        )
     }
 }
 
@@ -108,7 +111,12 @@ impl fmt::Display for OwnFileConflict {
 pub fn resolve_existing(path: &Path) -> PathBuf {
     let resolved = path.ancestors().find_map(|existing| {
         let resolved = existing.canonicalize().ok()?;
-        Some(resolved.iter().chain(path.strip_prefix(existing).ok()?).collect())
+        Some(
+            resolved
+                .iter()
+                .chain(path.strip_prefix(existing).ok()?)
+                .collect(),
+        )
     });
     resolved.unwrap_or_else(|| path.to_owned())
 }
@@ -139,16 +147,32 @@ mod tests {
         std::os::unix::fs::symlink(&real, real.join("link")).unwrap();
         let resolve = |rest: &str| resolve_existing(&folder.path().join(rest)).into_os_string();
         assert_eq!(resolve("link"), real.clone().into_os_string());
-        assert_eq!(resolve("link/new/file"), real.join("new/file").into_os_string());
-        assert_eq!(resolve_existing(Path::new("gone/file")), Path::new("gone/file"));
+        assert_eq!(
+            resolve("link/new/file"),
+            real.join("new/file").into_os_string()
+        );
+        assert_eq!(
+            resolve_existing(Path::new("gone/file")),
+            Path::new("gone/file")
+        );
         // A path of as many parts as a NAME.toml has room for.
         let deep = "x/".repeat(32_000);
-        assert_eq!(resolve(&deep), real.join(deep.trim_end_matches('/')).into_os_string());
+        assert_eq!(
+            resolve(&deep),
+            real.join(deep.trim_end_matches('/')).into_os_string()
+        );
     }
 
     fn conflict(host: &str, access: Access) -> Option<(OwnFile, bool)> {
-        let dir = Dir { host: host.into(), guest: "/x".into(), access, is_canonical: false };
-        own_files().conflict(&dir).map(|conflict| (conflict.file, conflict.is_refused))
+        let dir = Dir {
+            host: host.into(),
+            guest: "/x".into(),
+            access,
+            is_canonical: false,
+        };
+        own_files()
+            .conflict(&dir)
+            .map(|conflict| (conflict.file, conflict.is_refused))
     }
 
     #[test]

@@ -76,7 +76,11 @@ impl MemoryReservation {
     pub fn grow(&mut self, bytes: u64) -> bool {
         let max = self.usage.quota.memory;
         let more = |used: u64| used.checked_add(bytes).filter(|used| *used <= max);
-        let fits = self.usage.memory.fetch_update(Relaxed, Relaxed, more).is_ok();
+        let fits = self
+            .usage
+            .memory
+            .fetch_update(Relaxed, Relaxed, more)
+            .is_ok();
         if fits {
             self.bytes += bytes;
         }
@@ -94,7 +98,9 @@ impl QuotaUsage {
     /// Creates the usage of an unused quota.
     pub fn new(quota: Quota) -> Self {
         let calls = quota.calls as usize;
-        let in_flight = calls.saturating_mul(REQUESTS_PER_CALL).min(Semaphore::MAX_PERMITS);
+        let in_flight = calls
+            .saturating_mul(REQUESTS_PER_CALL)
+            .min(Semaphore::MAX_PERMITS);
         Self {
             requests: TokenBucket::new(quota.requests.into()),
             bytes: TokenBucket::new(quota.bytes),
@@ -117,19 +123,64 @@ impl QuotaUsage {
 
     /// How much of each quota is used. The number of providers is known elsewhere.
     pub fn uses(&self) -> Vec<QuotaUse> {
-        let Quota { memory, cpu, calls, requests, bytes, watchers, connections, .. } = self.quota;
+        let Quota {
+            memory,
+            cpu,
+            calls,
+            requests,
+            bytes,
+            watchers,
+            connections,
+            ..
+        } = self.quota;
         let taken = |of: u32, semaphore: &Semaphore| {
-            f64::from(of) - f64::from(u32::try_from(semaphore.available_permits()).unwrap_or(u32::MAX))
+            f64::from(of)
+                - f64::from(u32::try_from(semaphore.available_permits()).unwrap_or(u32::MAX))
         };
-        let one = |name, used, limit, unit| QuotaUse { name, used, limit, unit };
+        let one = |name, used, limit, unit| QuotaUse {
+            name,
+            used,
+            limit,
+            unit,
+        };
         vec![
-            one("memory", self.memory.load(Relaxed) as f64, memory as f64, "bytes"),
-            one("cpu", self.cpu.used() as f64 / 1e9, cpu.as_secs_f64(), "seconds per second"),
+            one(
+                "memory",
+                self.memory.load(Relaxed) as f64,
+                memory as f64,
+                "bytes",
+            ),
+            one(
+                "cpu",
+                self.cpu.used() as f64 / 1e9,
+                cpu.as_secs_f64(),
+                "seconds per second",
+            ),
             one("calls", taken(calls, &self.calls), calls.into(), ""),
-            one("requests", self.requests.used() as f64, requests.into(), "per second"),
-            one("bytes", self.bytes.used() as f64, bytes as f64, "bytes per second"),
-            one("watchers", taken(watchers, &self.streams), watchers.into(), ""),
-            one("connections", taken(connections, &self.connections), connections.into(), ""),
+            one(
+                "requests",
+                self.requests.used() as f64,
+                requests.into(),
+                "per second",
+            ),
+            one(
+                "bytes",
+                self.bytes.used() as f64,
+                bytes as f64,
+                "bytes per second",
+            ),
+            one(
+                "watchers",
+                taken(watchers, &self.streams),
+                watchers.into(),
+                "",
+            ),
+            one(
+                "connections",
+                taken(connections, &self.connections),
+                connections.into(),
+                "",
+            ),
         ]
     }
 
@@ -146,30 +197,50 @@ impl QuotaUsage {
     /// Admits a request, or rejects it at once, before anything of it is parsed.
     pub fn admit_request(&self) -> Result<(), QuotaExceeded> {
         self.check_byte_quota()?;
-        self.requests.take(1).map_err(|retry| QuotaExceeded { what: "requests", retry })
+        self.requests.take(1).map_err(|retry| QuotaExceeded {
+            what: "requests",
+            retry,
+        })
     }
 
     /// Acquires a permit for a request in flight, after it was parsed.
     pub fn request_permit(&self) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
-        let exceeded = |_| QuotaExceeded { what: "concurrent requests", retry: DEFAULT_RETRY };
+        let exceeded = |_| QuotaExceeded {
+            what: "concurrent requests",
+            retry: DEFAULT_RETRY,
+        };
         self.in_flight.clone().try_acquire_owned().map_err(exceeded)
     }
 
     /// Acquires a permit for a notification stream.
     pub fn stream_permit(&self) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
-        let exceeded = |_| QuotaExceeded { what: "notification streams", retry: DEFAULT_RETRY };
+        let exceeded = |_| QuotaExceeded {
+            what: "notification streams",
+            retry: DEFAULT_RETRY,
+        };
         self.streams.clone().try_acquire_owned().map_err(exceeded)
     }
 
     /// Acquires a permit for a TCP connection of a guest.
     pub fn connection_permit(&self) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
-        let exceeded = |_| QuotaExceeded { what: "TCP connections", retry: DEFAULT_RETRY };
-        self.connections.clone().try_acquire_owned().map_err(exceeded)
+        let exceeded = |_| QuotaExceeded {
+            what: "TCP connections",
+            retry: DEFAULT_RETRY,
+        };
+        self.connections
+            .clone()
+            .try_acquire_owned()
+            .map_err(exceeded)
     }
 
     /// Whether the team's providers may return more bytes.
     pub fn check_byte_quota(&self) -> Result<(), QuotaExceeded> {
-        self.bytes.empty_for().map_or(Ok(()), |retry| Err(QuotaExceeded { what: "response bytes", retry }))
+        self.bytes.empty_for().map_or(Ok(()), |retry| {
+            Err(QuotaExceeded {
+                what: "response bytes",
+                retry,
+            })
+        })
     }
 
     /// Charges the bytes of a response.
@@ -178,25 +249,42 @@ impl QuotaUsage {
     }
 
     /// Waits, for `timeout` at most, until the team may make one more call and has CPU time left.
-    pub async fn call_permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
-        let timed_out = QuotaExceeded { what: "concurrent calls", retry: DEFAULT_RETRY };
+    pub async fn call_permit(
+        &self,
+        timeout: Duration,
+    ) -> Result<OwnedSemaphorePermit, QuotaExceeded> {
+        let timed_out = QuotaExceeded {
+            what: "concurrent calls",
+            retry: DEFAULT_RETRY,
+        };
         let permit = async {
-            let permit = self.calls.clone().acquire_owned().await.map_err(|_| timed_out)?;
+            let permit = self
+                .calls
+                .clone()
+                .acquire_owned()
+                .await
+                .map_err(|_| timed_out)?;
             while let Some(wait) = self.cpu.empty_for() {
                 if wait > timeout {
-                    return Err(QuotaExceeded { what: "CPU time", retry: wait });
+                    return Err(QuotaExceeded {
+                        what: "CPU time",
+                        retry: wait,
+                    });
                 }
                 tokio::time::sleep(wait).await;
             }
             Ok(permit)
         };
-        let result = tokio::time::timeout(timeout, permit).await.unwrap_or(Err(timed_out));
+        let result = tokio::time::timeout(timeout, permit)
+            .await
+            .unwrap_or(Err(timed_out));
         result.inspect_err(|_| self.count_refusal())
     }
 
     /// Charges CPU time.
     pub fn charge_cpu(&self, time: Duration) {
-        self.cpu.charge(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.cpu
+            .charge(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// How long the team has to wait for CPU time; none if it has some left.
@@ -215,33 +303,61 @@ mod tests {
 
     #[test]
     fn a_request_permit_is_released_on_drop() {
-        let usage = usage(Quota { calls: 1, ..Quota::default() });
-        let mut permits: Vec<_> = (0..REQUESTS_PER_CALL).map(|_| usage.request_permit().unwrap()).collect();
-        assert_eq!(usage.request_permit().unwrap_err().what, "concurrent requests");
+        let usage = usage(Quota {
+            calls: 1,
+            ..Quota::default()
+        });
+        let mut permits: Vec<_> = (0..REQUESTS_PER_CALL)
+            .map(|_| usage.request_permit().unwrap())
+            .collect();
+        assert_eq!(
+            usage.request_permit().unwrap_err().what,
+            "concurrent requests"
+        );
         permits.pop();
         assert!(usage.request_permit().is_ok());
     }
 
     #[test]
     fn shows_how_much_is_used() {
-        let usage = usage(Quota { requests: 1_000_000, watchers: 3, ..Quota::default() });
+        let usage = usage(Quota {
+            requests: 1_000_000,
+            watchers: 3,
+            ..Quota::default()
+        });
         let _streams = [usage.stream_permit(), usage.stream_permit()];
         (0..500_000).for_each(|_| usage.admit_request().unwrap());
         let mut reservation = MemoryReservation::new(usage.clone());
         assert!(reservation.grow(7));
         let uses = usage.uses();
         let used = |name| uses.iter().find(|one| one.name == name).unwrap().used;
-        assert_eq!((used("watchers"), used("memory"), used("calls")), (2.0, 7.0, 0.0));
-        assert!(used("requests") > 0.0 && used("requests") <= 500_000.0, "{}", used("requests"));
+        assert_eq!(
+            (used("watchers"), used("memory"), used("calls")),
+            (2.0, 7.0, 0.0)
+        );
+        assert!(
+            used("requests") > 0.0 && used("requests") <= 500_000.0,
+            "{}",
+            used("requests")
+        );
     }
 
     #[test]
     fn requests_and_bytes_are_limited_independently() {
-        let few = usage(Quota { requests: 2, ..Quota::default() });
+        let few = usage(Quota {
+            requests: 2,
+            ..Quota::default()
+        });
         let refused = (0..10).find_map(|_| few.admit_request().err()).unwrap();
         assert_eq!(refused.what, "requests");
-        assert!(refused.retry > Duration::ZERO && refused.retry < Duration::from_secs(2), "{refused}");
-        let small = usage(Quota { bytes: 1_000, ..Quota::default() });
+        assert!(
+            refused.retry > Duration::ZERO && refused.retry < Duration::from_secs(2),
+            "{refused}"
+        );
+        let small = usage(Quota {
+            bytes: 1_000,
+            ..Quota::default()
+        });
         small.charge_bytes(5_000);
         assert_eq!(small.admit_request().unwrap_err().what, "response bytes");
         assert_eq!(small.check_byte_quota().unwrap_err().what, "response bytes");
@@ -249,7 +365,10 @@ mod tests {
 
     #[test]
     fn memory_is_shared_by_all_guests_and_released() {
-        let usage = usage(Quota { memory: 100, ..Quota::default() });
+        let usage = usage(Quota {
+            memory: 100,
+            ..Quota::default()
+        });
         let [mut one, mut other] = [(); 2].map(|()| MemoryReservation::new(usage.clone()));
         assert!(one.grow(60) && other.grow(40));
         assert!(!other.grow(1) && !other.grow(u64::MAX));
@@ -259,19 +378,35 @@ mod tests {
 
     #[tokio::test]
     async fn cpu_debt_delays_or_rejects_calls() {
-        let usage = usage(Quota { cpu: Duration::from_millis(100), ..Quota::default() });
+        let usage = usage(Quota {
+            cpu: Duration::from_millis(100),
+            ..Quota::default()
+        });
         assert!(usage.call_permit(Duration::ZERO).await.is_ok());
         usage.charge_cpu(Duration::from_secs(1));
-        let refused = usage.call_permit(Duration::from_millis(10)).await.unwrap_err();
+        let refused = usage
+            .call_permit(Duration::from_millis(10))
+            .await
+            .unwrap_err();
         assert_eq!(refused.what, "CPU time");
         assert!(usage.cpu_wait().is_some());
     }
 
     #[tokio::test]
     async fn limits_concurrent_calls() {
-        let usage = usage(Quota { calls: 1, ..Quota::default() });
+        let usage = usage(Quota {
+            calls: 1,
+            ..Quota::default()
+        });
         let permit = usage.call_permit(Duration::from_secs(60)).await.unwrap();
-        assert_eq!(usage.call_permit(Duration::from_millis(5)).await.unwrap_err().what, "concurrent calls");
+        assert_eq!(
+            usage
+                .call_permit(Duration::from_millis(5))
+                .await
+                .unwrap_err()
+                .what,
+            "concurrent calls"
+        );
         drop(permit);
         assert!(usage.call_permit(Duration::from_secs(60)).await.is_ok());
     }

@@ -70,9 +70,18 @@ impl Secrets {
     /// text has to contain [`Self::longest_len`] bytes after this position, or its end.
     pub fn safe_cut(&self, text: &[u8], at: usize) -> usize {
         let mut cut = at.min(text.len());
-        let pieces: Vec<_> = self.0.values().flat_map(Secret::pieces).map(str::as_bytes).collect();
+        let pieces: Vec<_> = self
+            .0
+            .values()
+            .flat_map(Secret::pieces)
+            .map(str::as_bytes)
+            .collect();
         // A secret may begin inside another.
-        while let Some(begin) = pieces.iter().filter_map(|piece| piece_start_across(text, piece, cut)).min() {
+        while let Some(begin) = pieces
+            .iter()
+            .filter_map(|piece| piece_start_across(text, piece, cut))
+            .min()
+        {
             cut = begin;
         }
         cut
@@ -80,7 +89,12 @@ impl Secrets {
 
     /// The length of the longest text to redact in bytes.
     pub fn longest_len(&self) -> usize {
-        self.0.values().flat_map(Secret::pieces).map(str::len).max().unwrap_or_default()
+        self.0
+            .values()
+            .flat_map(Secret::pieces)
+            .map(str::len)
+            .max()
+            .unwrap_or_default()
     }
 
     /// Replaces all secrets in a text. This protects against accidents, such as an error message that
@@ -115,9 +129,21 @@ mod tests {
             .map(|(name, text)| (name.to_owned(), Secret::new(text)))
             .into_iter()
             .collect();
-        assert_eq!((secrets.longest_len(), Secrets::default().longest_len()), (14, 0));
+        assert_eq!(
+            (secrets.longest_len(), Secrets::default().longest_len()),
+            (14, 0)
+        );
         let text = b"say: the-hush-hush-hush, so";
-        for (at, cut) in [(0, 0), (5, 5), (6, 5), (9, 5), (10, 5), (22, 5), (23, 23), (100, 27)] {
+        for (at, cut) in [
+            (0, 0),
+            (5, 5),
+            (6, 5),
+            (9, 5),
+            (10, 5),
+            (22, 5),
+            (23, 23),
+            (100, 27),
+        ] {
             assert_eq!(secrets.safe_cut(text, at), cut, "{at}");
         }
         assert_eq!(Secrets::default().safe_cut(text, 7), 7);
@@ -125,17 +151,22 @@ mod tests {
 
     #[test]
     fn debug_output_hides_secrets() {
-        let secrets: Secrets = [("token".to_owned(), Secret::new("hush-hush-hush"))].into_iter().collect();
+        let secrets: Secrets = [("token".to_owned(), Secret::new("hush-hush-hush"))]
+            .into_iter()
+            .collect();
         assert_eq!(format!("{secrets:?}"), r#"Secrets({"token": Secret})"#);
     }
 
     #[test]
     fn redacts_secrets_in_text() {
-        let secrets: Secrets =
-            [("a", "hush-hush-hush\n"), ("b", "short"), ("c", "first line\nsecond line\n")]
-                .map(|(name, text)| (name.to_owned(), Secret::new(text)))
-                .into_iter()
-                .collect();
+        let secrets: Secrets = [
+            ("a", "hush-hush-hush\n"),
+            ("b", "short"),
+            ("c", "first line\nsecond line\n"),
+        ]
+        .map(|(name, text)| (name.to_owned(), Secret::new(text)))
+        .into_iter()
+        .collect();
         for (text, expected) in [
             ("Bearer hush-hush-hush!", "Bearer [secret]!"),
             ("hush-hush-hushhush-hush-hush", "[secret][secret]"),
@@ -155,7 +186,10 @@ mod tests {
                 .map(|(name, text)| (name.to_owned(), Secret::new(text)))
                 .into_iter()
                 .collect();
-            assert_eq!(secrets.redact("is hush-hush-the-rest, and hush-hush"), "is [secret], and [secret]");
+            assert_eq!(
+                secrets.redact("is hush-hush-the-rest, and hush-hush"),
+                "is [secret], and [secret]"
+            );
         }
     }
 }

@@ -46,7 +46,9 @@ impl fmt::Display for TcpRule {
 pub(super) fn matches_host(rule: &str, host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     match rule.strip_prefix("*.") {
-        Some(parent) => host.strip_suffix(parent).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+        Some(parent) => host
+            .strip_suffix(parent)
+            .is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
         None => rule == host,
     }
 }
@@ -56,15 +58,21 @@ mod tests {
     use super::*;
 
     fn rule(host: &str, port: u16, private: bool) -> TcpRule {
-        TcpRule { host: host.into(), port, private }
+        TcpRule {
+            host: host.into(),
+            port,
+            private,
+        }
     }
 
     #[test]
     fn a_rule_includes_narrower_rules() {
         let wide = rule("*.example.com", 5432, false);
-        for narrow in
-            [wide.clone(), rule("db.example.com", 5432, false), rule("*.a.example.com", 5432, false)]
-        {
+        for narrow in [
+            wide.clone(),
+            rule("db.example.com", 5432, false),
+            rule("*.a.example.com", 5432, false),
+        ] {
             assert!(wide.includes(&narrow), "{narrow}");
         }
         for other in [

@@ -63,11 +63,15 @@ impl TokenBucket {
     }
 
     fn take_at(&self, now: u64, tokens: u64) -> Result<(), Duration> {
-        let taken = self.full_at.fetch_update(Relaxed, Relaxed, |full_at| match debt(full_at, now) {
-            None => Some(self.after(full_at, now, tokens)),
-            Some(_) => None,
-        });
-        taken.map(drop).map_err(|full_at| debt(full_at, now).unwrap_or_default())
+        let taken =
+            self.full_at
+                .fetch_update(Relaxed, Relaxed, |full_at| match debt(full_at, now) {
+                    None => Some(self.after(full_at, now, tokens)),
+                    Some(_) => None,
+                });
+        taken
+            .map(drop)
+            .map_err(|full_at| debt(full_at, now).unwrap_or_default())
     }
 
     fn charge_at(&self, now: u64, tokens: u64) {
@@ -90,7 +94,9 @@ impl TokenBucket {
 
 /// The bucket is empty if refilling it takes longer than a second.
 fn debt(full_at: u64, now: u64) -> Option<Duration> {
-    let beyond = full_at.saturating_sub(now).saturating_sub(nanoseconds(Duration::from_secs(1)));
+    let beyond = full_at
+        .saturating_sub(now)
+        .saturating_sub(nanoseconds(Duration::from_secs(1)));
     (beyond > 0).then(|| Duration::from_nanos(beyond))
 }
 
@@ -105,7 +111,9 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn taken(bucket: &TokenBucket, now: u64, each: u64) -> u64 {
-        (0..10_000).take_while(|_| bucket.take_at(now, each).is_ok()).count() as u64
+        (0..10_000)
+            .take_while(|_| bucket.take_at(now, each).is_ok())
+            .count() as u64
     }
 
     #[test]
@@ -114,7 +122,11 @@ mod tests {
         // The last take may go into debt.
         assert_eq!(taken(&bucket, 0, 1), 101);
         assert_eq!(taken(&bucket, 500 * MS, 1), 50);
-        assert_eq!(taken(&bucket, 100_000 * MS, 1), 101, "it holds no more than one second");
+        assert_eq!(
+            taken(&bucket, 100_000 * MS, 1),
+            101,
+            "it holds no more than one second"
+        );
     }
 
     #[test]

@@ -62,9 +62,11 @@ impl ToolGrant {
             Self::None => vec![],
             Self::All if *other == Self::All => vec![],
             Self::All => vec!["all tools".to_owned()],
-            Self::Names(names) => {
-                names.iter().filter(|name| !other.allows(name)).map(|name| format!("tool {name:?}")).collect()
-            }
+            Self::Names(names) => names
+                .iter()
+                .filter(|name| !other.allows(name))
+                .map(|name| format!("tool {name:?}"))
+                .collect(),
         }
     }
 }
@@ -87,7 +89,10 @@ mod tests {
             (ab.clone(), ToolGrant::All)
         );
         assert_eq!(
-            (ab.intersection(&ToolGrant::None), ab.union(&ToolGrant::None)),
+            (
+                ab.intersection(&ToolGrant::None),
+                ab.union(&ToolGrant::None)
+            ),
             (ToolGrant::None, ab.clone())
         );
         assert!(names(&[]).is_none() && ab.allows("a") && !ab.allows("c"));

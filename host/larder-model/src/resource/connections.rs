@@ -29,7 +29,11 @@ impl ConnectionRecords {
         let mut records = records.lock().unwrap_or_else(PoisonError::into_inner);
         if records.len() < MAX_RECORDS {
             let to = to[..to.floor_char_boundary(MAX_HOST)].to_owned();
-            records.push(ConnectionRecord { to, outcome, more: 0 });
+            records.push(ConnectionRecord {
+                to,
+                outcome,
+                more: 0,
+            });
         } else if let Some(last) = records.last_mut() {
             last.more += 1;
         }
@@ -37,8 +41,12 @@ impl ConnectionRecords {
 
     /// Returns the records.
     pub fn list(&self) -> Vec<ConnectionRecord> {
-        let records =
-            self.0.get().map(|records| records.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let records = self.0.get().map(|records| {
+            records
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone()
+        });
         records.unwrap_or_default()
     }
 }
@@ -53,7 +61,14 @@ mod tests {
         assert!(records.list().is_empty());
         (0..MAX_RECORDS + 5).for_each(|n| records.add(&format!("host{n}:1"), "ok"));
         let records = records.list();
-        assert_eq!((records.len(), records[0].more, records[MAX_RECORDS - 1].more), (MAX_RECORDS, 0, 5));
+        assert_eq!(
+            (
+                records.len(),
+                records[0].more,
+                records[MAX_RECORDS - 1].more
+            ),
+            (MAX_RECORDS, 0, 5)
+        );
     }
 
     #[test]

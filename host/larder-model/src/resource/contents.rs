@@ -29,7 +29,10 @@ impl Contents {
 
 impl FromIterator<Content> for Contents {
     fn from_iter<T: IntoIterator<Item = Content>>(items: T) -> Self {
-        Self { items: items.into_iter().collect(), ..Self::default() }
+        Self {
+            items: items.into_iter().collect(),
+            ..Self::default()
+        }
     }
 }
 

@@ -13,10 +13,13 @@ pub struct PackedPairs {
 impl PackedPairs {
     /// Packs these pairs. The iterator runs twice, so that the exact capacity is allocated at once.
     pub fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Self {
-        let (count, size) = pairs
-            .clone()
-            .fold((0, 0), |(count, size), (key, value)| (count + 1, size + key.len() + value.len()));
-        let mut all = Self { text: String::with_capacity(size), ends: Vec::with_capacity(count) };
+        let (count, size) = pairs.clone().fold((0, 0), |(count, size), (key, value)| {
+            (count + 1, size + key.len() + value.len())
+        });
+        let mut all = Self {
+            text: String::with_capacity(size),
+            ends: Vec::with_capacity(count),
+        };
         for (key, value) in pairs {
             all.text.push_str(key);
             let key_end = all.text.len();
@@ -34,9 +37,9 @@ impl PackedPairs {
     /// Returns the pairs in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|(_, end)| *end));
-        starts
-            .zip(&self.ends)
-            .map(|(start, (key_end, end))| (&self.text[start..*key_end], &self.text[*key_end..*end]))
+        starts.zip(&self.ends).map(|(start, (key_end, end))| {
+            (&self.text[start..*key_end], &self.text[*key_end..*end])
+        })
     }
 }
 
@@ -53,7 +56,14 @@ mod tests {
     #[test]
     fn round_trips() {
         let pairs = [("a", "1"), ("", ""), ("ü", "\"x\""), ("b", "")];
-        assert_eq!(PackedPairs::from_pairs(pairs.into_iter()).iter().collect::<Vec<_>>(), pairs);
-        assert!(PackedPairs::default().is_empty() && PackedPairs::default().iter().next().is_none());
+        assert_eq!(
+            PackedPairs::from_pairs(pairs.into_iter())
+                .iter()
+                .collect::<Vec<_>>(),
+            pairs
+        );
+        assert!(
+            PackedPairs::default().is_empty() && PackedPairs::default().iter().next().is_none()
+        );
     }
 }

@@ -22,7 +22,10 @@ impl Rendered {
     }
 
     /// Like [`Self::get_or_render`], where rendering can fail. Nothing is kept then.
-    pub fn get_or_try_render<E>(&self, render: impl FnOnce() -> Result<Bytes, E>) -> Result<&Bytes, E> {
+    pub fn get_or_try_render<E>(
+        &self,
+        render: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<&Bytes, E> {
         match self.0.get() {
             Some(rendered) => Ok(rendered),
             None => render().map(|rendered| self.0.get_or_init(|| rendered)),

@@ -10,7 +10,12 @@ const TEXT_OVERHEAD: usize = 24;
 impl Entry {
     /// Approximate size in a response in bytes.
     pub fn wire_size(&self) -> usize {
-        let texts = [&self.title, &self.description, &self.mime_type, &self.version];
+        let texts = [
+            &self.title,
+            &self.description,
+            &self.mime_type,
+            &self.version,
+        ];
         ITEM_OVERHEAD
             + self.uri.as_str().len()
             + self.name.len()
@@ -34,7 +39,10 @@ impl Details {
             let sizes = icon.sizes.iter().map(|size| TEXT_OVERHEAD + size.len());
             ITEM_OVERHEAD + icon.src.len() + text_size([&icon.mime_type]) + sizes.sum::<usize>()
         };
-        let metadata = self.metadata.iter().map(|(key, json)| TEXT_OVERHEAD + key.len() + json.get().len());
+        let metadata = self
+            .metadata
+            .iter()
+            .map(|(key, json)| TEXT_OVERHEAD + key.len() + json.get().len());
         let annotations = !self.audience.is_empty() || self.priority.is_some();
         text_size([&self.kind, &self.last_modified])
             + self.icons.iter().map(icon).sum::<usize>()
@@ -51,8 +59,11 @@ impl ReadResult {
                 Body::Text(text) => text.len(),
                 Body::Blob(blob) => blob.len().div_ceil(3) * 4,
             };
-            let metadata: usize =
-                content.metadata.iter().map(|(key, json)| key.len() + json.get().len()).sum();
+            let metadata: usize = content
+                .metadata
+                .iter()
+                .map(|(key, json)| key.len() + json.get().len())
+                .sum();
             128 + content.uri.as_str().len() + body + metadata
         });
         contents.sum()
@@ -60,5 +71,9 @@ impl ReadResult {
 }
 
 fn text_size<const N: usize>(texts: [&Option<String>; N]) -> usize {
-    texts.into_iter().flatten().map(|text| TEXT_OVERHEAD + text.len()).sum()
+    texts
+        .into_iter()
+        .flatten()
+        .map(|text| TEXT_OVERHEAD + text.len())
+        .sum()
 }

@@ -16,7 +16,10 @@ impl Reason {
     /// Creates a reason that may not apply later to the same signature. Its text must not change from one verification
     /// to the next, because each new text is logged.
     pub fn temporary(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_temporary: true }
+        Self {
+            text: text.into(),
+            is_temporary: true,
+        }
     }
 
     /// Whether a later verification of the same signature may succeed.
@@ -27,7 +30,10 @@ impl Reason {
     /// Returns the reason with the place where the signature was found.
     #[must_use]
     pub fn at(self, origin: &str) -> Self {
-        Self { text: one_line(&format!("{origin}: {}", self.text)), ..self }
+        Self {
+            text: one_line(&format!("{origin}: {}", self.text)),
+            ..self
+        }
     }
 }
 
@@ -39,7 +45,10 @@ impl fmt::Display for Reason {
 
 impl From<String> for Reason {
     fn from(text: String) -> Self {
-        Self { text, is_temporary: false }
+        Self {
+            text,
+            is_temporary: false,
+        }
     }
 }
 
@@ -51,5 +60,8 @@ impl From<&str> for Reason {
 
 /// Returns the text on one line and shortened: parts of it are from whoever made the signature.
 fn one_line(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(MAX_REASON).collect()
+    text.chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .take(MAX_REASON)
+        .collect()
 }

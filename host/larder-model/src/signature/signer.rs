@@ -32,7 +32,9 @@ impl fmt::Display for Signer {
                 let digest = format!("sha256:{}", Digest::from_bytes(*fingerprint));
                 write!(f, "key {name} ({})", digest.get(..19).unwrap_or(&digest))
             }
-            Self::Identity { identity, issuer, .. } => write!(f, "{identity}, confirmed by {issuer}"),
+            Self::Identity {
+                identity, issuer, ..
+            } => write!(f, "{identity}, confirmed by {issuer}"),
         }
     }
 }

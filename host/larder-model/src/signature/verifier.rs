@@ -75,7 +75,11 @@ impl fmt::Display for Untrusted {
             [] => write!(f, "it is not signed, and {rule} requires a signature"),
             reasons => {
                 let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
-                write!(f, "{rule} requires a signature, and no signature is trusted: {}", reasons.join("; "))
+                write!(
+                    f,
+                    "{rule} requires a signature, and no signature is trusted: {}",
+                    reasons.join("; ")
+                )
             }
         }
     }

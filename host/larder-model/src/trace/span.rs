@@ -126,13 +126,30 @@ impl ActiveSpan {
     pub fn of_request(recorder: SpanRecorder, parent: Option<&TraceContext>, name: String) -> Self {
         match parent {
             Some(parent) => Self::child(parent, recorder, name, SpanKind::Server),
-            None => Self::new(recorder, &random_id(16), None, None, (name, SpanKind::Server)),
+            None => Self::new(
+                recorder,
+                &random_id(16),
+                None,
+                None,
+                (name, SpanKind::Server),
+            ),
         }
     }
 
-    pub(super) fn child(parent: &TraceContext, recorder: SpanRecorder, name: String, kind: SpanKind) -> Self {
+    pub(super) fn child(
+        parent: &TraceContext,
+        recorder: SpanRecorder,
+        name: String,
+        kind: SpanKind,
+    ) -> Self {
         let parent_id = Some((parent.span_id().to_owned(), kind == SpanKind::Server));
-        Self::new(recorder, parent.trace_id(), parent_id, parent.tracestate.clone(), (name, kind))
+        Self::new(
+            recorder,
+            parent.trace_id(),
+            parent_id,
+            parent.tracestate.clone(),
+            (name, kind),
+        )
     }
 
     fn new(
@@ -143,11 +160,28 @@ impl ActiveSpan {
         (name, kind): (String, SpanKind),
     ) -> Self {
         let traceparent = format!("00-{trace_id}-{}-01", random_id(8));
-        let context = TraceContext { traceparent, tracestate, recorder: Some(recorder.clone()) };
+        let context = TraceContext {
+            traceparent,
+            tracestate,
+            recorder: Some(recorder.clone()),
+        };
         let now = SystemTime::now();
         let (attributes, error) = (Vec::with_capacity(8), Some("cancelled".to_owned()));
-        let span = SpanData { context, parent, name, kind, started: now, ended: now, attributes, error };
-        Self { span: Some(span), recorder, started: Instant::now() }
+        let span = SpanData {
+            context,
+            parent,
+            name,
+            kind,
+            started: now,
+            ended: now,
+            attributes,
+            error,
+        };
+        Self {
+            span: Some(span),
+            recorder,
+            started: Instant::now(),
+        }
     }
 
     /// The trace context for children of this span.
@@ -186,5 +220,8 @@ fn random_id(bytes: usize) -> String {
     if getrandom::fill(&mut random[..bytes]).is_err() || random.iter().all(|byte| *byte == 0) {
         random[0] = 1;
     }
-    random[..bytes].iter().map(|byte| format!("{byte:02x}")).collect()
+    random[..bytes]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
