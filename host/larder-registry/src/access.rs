@@ -81,7 +81,9 @@ impl Default for Limits {
 impl Access {
     /// Returns the settings of a registry, if it is permitted.
     pub fn registry(&self, name: &str) -> Result<&Registry, Error> {
-        self.registries.get(name).ok_or_else(|| Error::NotPermitted(name.to_owned()))
+        self.registries
+            .get(name)
+            .ok_or_else(|| Error::NotPermitted(name.to_owned()))
     }
 
     /// Returns the registry for a package, if it is permitted.

@@ -32,17 +32,28 @@ impl Attachment {
             .map_err(|error| format!("the manifest of an attachment cannot be read: {error}"))?;
         let artifact_type = manifest.artifact_type.clone();
         let artifact_type = artifact_type.unwrap_or_else(|| manifest.config.media_type.clone());
-        Ok(Self { digest: Digest::of(&bytes), artifact_type, manifest, bytes })
+        Ok(Self {
+            digest: Digest::of(&bytes),
+            artifact_type,
+            manifest,
+            bytes,
+        })
     }
 }
 
 impl Store {
     /// Returns what is attached to the image with this manifest, as it was when it was pulled.
     pub fn attachments(&self, manifest: &Digest) -> Result<Vec<Attachment>, Error> {
-        let found = self.attachment_digests(manifest)?.into_iter().map(|digest| {
-            let invalid = |cause| Error::Invalid { reference: format!("sha256:{digest}"), cause };
-            Attachment::parse(self.read(&digest, MAX_MANIFEST)?).map_err(invalid)
-        });
+        let found = self
+            .attachment_digests(manifest)?
+            .into_iter()
+            .map(|digest| {
+                let invalid = |cause| Error::Invalid {
+                    reference: format!("sha256:{digest}"),
+                    cause,
+                };
+                Attachment::parse(self.read(&digest, MAX_MANIFEST)?).map_err(invalid)
+            });
         found.collect()
     }
 }

@@ -72,13 +72,23 @@ impl Client {
             Version::Tag(tag) => tag.clone(),
             Version::Digest(digest) => format!("sha256:{digest}"),
         };
-        let kind = Kind::Manifest { version: &version, accept: MANIFEST_TYPES };
-        let request = Request { registry: &image.registry, repository: &image.repository, kind };
+        let kind = Kind::Manifest {
+            version: &version,
+            accept: MANIFEST_TYPES,
+        };
+        let request = Request {
+            registry: &image.registry,
+            repository: &image.repository,
+            kind,
+        };
         let pinned = match image.version {
             Version::Digest(digest) => Some(digest),
             Version::Tag(_) => None,
         };
-        let body = self.0.body(&request, MAX_MANIFEST, pinned, &image.to_string()).await?;
+        let body = self
+            .0
+            .body(&request, MAX_MANIFEST, pinned, &image.to_string())
+            .await?;
         let digest = Digest::of(&body);
         Ok((body, digest))
     }

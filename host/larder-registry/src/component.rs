@@ -38,7 +38,10 @@ impl Component {
     /// Returns the component of an image that is in the store.
     pub fn of(store: &Store, manifest: &Digest) -> Result<Self, Error> {
         let bytes = store.read(manifest, MAX_MANIFEST)?;
-        let invalid = |cause| Error::Invalid { reference: format!("sha256:{manifest}"), cause };
+        let invalid = |cause| Error::Invalid {
+            reference: format!("sha256:{manifest}"),
+            cause,
+        };
         let component = Self::parse(&bytes).map_err(invalid)?;
         match store.contains(&component.component) {
             true => Ok(component),
@@ -72,8 +75,15 @@ fn component_layer(layers: &[OciDescriptor]) -> Result<&OciDescriptor, String> {
         (Some(layer), None) => Ok(layer),
         (Some(_), Some(_)) => Err("it has several layers with WebAssembly".into()),
         (None, _) => {
-            let types: Vec<_> = layers.iter().map(|layer| layer.media_type.as_str()).take(5).collect();
-            Err(format!("it contains no WebAssembly component, but [{}]", types.join(", ")))
+            let types: Vec<_> = layers
+                .iter()
+                .map(|layer| layer.media_type.as_str())
+                .take(5)
+                .collect();
+            Err(format!(
+                "it contains no WebAssembly component, but [{}]",
+                types.join(", ")
+            ))
         }
     }
 }
@@ -95,10 +105,10 @@ mod tests {
     use super::*;
 
     fn parse(layers: serde_json::Value) -> Result<Component, String> {
-        let config = json!({ "mediaType": WASM_CONFIG_MEDIA_TYPE, "digest": "sha256:0", "size": 2 });
+        let config =
+            json!({ "mediaType": WASM_CONFIG_MEDIA_TYPE, "digest": "sha256:0", "size": 2 });
         let annotations = json!({ GRANT_REQUEST_ANNOTATION: "hosts = []" });
-        let manifest =
-            json!({ "schemaVersion": 2, "config": config, "layers": layers, "annotations": annotations });
+        let manifest = json!({ "schemaVersion": 2, "config": config, "layers": layers, "annotations": annotations });
         Component::parse(manifest.to_string().as_bytes())
     }
 
@@ -114,7 +124,10 @@ mod tests {
         for (layers, expected) in [
             (json!([]), "contains no WebAssembly component, but []"),
             (json!([layer("application/x")]), "but [application/x]"),
-            (json!([layer(WASM_LAYER_MEDIA_TYPE), layer(WASM_LAYER_MEDIA_TYPE)]), "several layers"),
+            (
+                json!([layer(WASM_LAYER_MEDIA_TYPE), layer(WASM_LAYER_MEDIA_TYPE)]),
+                "several layers",
+            ),
             (
                 json!([{ "mediaType": WASM_LAYER_MEDIA_TYPE, "digest": "sha512:00", "size": 1 }]),
                 "not a sha256",

@@ -19,16 +19,27 @@ const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 /// Returns the credentials for a registry. `None` if there are none: many registries answer without.
 pub(crate) async fn find(access: &Access, registry: &str) -> Result<Option<Credentials>, Error> {
     let configured = access.registry(registry)?.credentials.clone();
-    let (None, Some(config)) = (&configured, access.docker_config.clone()) else { return Ok(configured) };
-    let failed = |cause: String| Error::Credentials { registry: registry.to_owned(), cause };
+    let (None, Some(config)) = (&configured, access.docker_config.clone()) else {
+        return Ok(configured);
+    };
+    let failed = |cause: String| Error::Credentials {
+        registry: registry.to_owned(),
+        cause,
+    };
     let names = docker_names(registry);
     // Not spawned through the drain: shutdown must not wait for a helper that hangs.
-    let search = move || names.iter().find_map(|name| ask_docker(&config, name).transpose());
+    let search = move || {
+        names
+            .iter()
+            .find_map(|name| ask_docker(&config, name).transpose())
+    };
     let search = Handle::current().spawn_blocking(search);
     match tokio::time::timeout(HELPER_TIMEOUT, search).await {
         Ok(Ok(found)) => found.transpose().map_err(failed),
         Ok(Err(panic)) => Err(failed(panic.to_string())),
-        Err(_) => Err(failed(format!("Docker's credential helper took longer than {HELPER_TIMEOUT:?}"))),
+        Err(_) => Err(failed(format!(
+            "Docker's credential helper took longer than {HELPER_TIMEOUT:?}"
+        ))),
     }
 }
 
@@ -36,7 +47,11 @@ pub(crate) async fn find(access: &Access, registry: &str) -> Result<Option<Crede
 fn docker_names(registry: &str) -> Vec<String> {
     match registry {
         "docker.io" | "index.docker.io" | "registry-1.docker.io" => vec![DOCKER_HUB.to_owned()],
-        _ => vec![registry.to_owned(), format!("https://{registry}"), format!("https://{registry}/v1/")],
+        _ => vec![
+            registry.to_owned(),
+            format!("https://{registry}"),
+            format!("https://{registry}/v1/"),
+        ],
     }
 }
 
@@ -44,7 +59,8 @@ fn docker_names(registry: &str) -> Vec<String> {
 /// credentials.
 fn ask_docker(config: &Path, name: &str) -> Result<Option<Credentials>, String> {
     use CredentialRetrievalError as E;
-    let cannot_read = |cause: &dyn std::fmt::Display| format!("{} cannot be read: {cause}", config.display());
+    let cannot_read =
+        |cause: &dyn std::fmt::Display| format!("{} cannot be read: {cause}", config.display());
     let text = match std::fs::read(config) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         text => text.map_err(|error| cannot_read(&error))?,
@@ -58,20 +74,26 @@ fn ask_docker(config: &Path, name: &str) -> Result<Option<Credentials>, String> 
                 _ => Credentials::Basic { username, password },
             }))
         }
-        Ok(DockerCredential::IdentityToken(token)) => Ok(Some(Credentials::Identity(Secret::new(&token)))),
+        Ok(DockerCredential::IdentityToken(token)) => {
+            Ok(Some(Credentials::Identity(Secret::new(&token))))
+        }
         Err(E::NoCredentialConfigured | E::ConfigNotFound) => Ok(None),
         // Helpers report in this way that they have no credentials for the registry.
-        Err(E::HelperFailure { stdout, stderr, .. }) if is_not_found(&stdout) || is_not_found(&stderr) => {
+        Err(E::HelperFailure { stdout, stderr, .. })
+            if is_not_found(&stdout) || is_not_found(&stderr) =>
+        {
             Ok(None)
         }
-        Err(E::HelperFailure { helper, .. }) => {
-            Err(format!("the credential helper docker-credential-{helper} failed: run it to see its message"))
-        }
+        Err(E::HelperFailure { helper, .. }) => Err(format!(
+            "the credential helper docker-credential-{helper} failed: run it to see its message"
+        )),
         Err(E::HelperCommunicationError) => {
             Err("Docker's credential helper cannot be run: is it installed?".into())
         }
         Err(E::ConfigReadError) => Err(cannot_read(&"it is not Docker's configuration")),
-        Err(E::MalformedHelperResponse) => Err("Docker's credential helper returned something else".into()),
+        Err(E::MalformedHelperResponse) => {
+            Err("Docker's credential helper returned something else".into())
+        }
         Err(E::CredentialDecodingError | E::CredentialMismatchError) => {
             Err("the credentials in Docker's configuration are damaged: run `docker login`".into())
         }

@@ -34,15 +34,21 @@ impl Store {
     /// in-toto. Blocks the calling thread.
     pub fn documents(&self, manifest: &Digest) -> Result<Vec<Document>, Error> {
         let attachments = self.attachments(manifest)?;
-        let all = attachments.iter().flat_map(|it| it.manifest.layers.iter().map(move |layer| (it, layer)));
+        let all = attachments
+            .iter()
+            .flat_map(|it| it.manifest.layers.iter().map(move |layer| (it, layer)));
         let documents = all.filter(|(attachment, layer)| is_document(attachment, layer));
-        Ok(documents.map(|(attachment, layer)| self.document(attachment, layer)).collect())
+        Ok(documents
+            .map(|(attachment, layer)| self.document(attachment, layer))
+            .collect())
     }
 
     fn document(&self, attachment: &Attachment, descriptor: &OciDescriptor) -> Document {
         let artifact_type = || attachment.manifest.artifact_type.clone();
         let media_type = || descriptor.media_type.clone();
-        let document_type = self.predicate_type(attachment, descriptor).or_else(artifact_type);
+        let document_type = self
+            .predicate_type(attachment, descriptor)
+            .or_else(artifact_type);
         Document {
             document_type: shortened(&document_type.unwrap_or_else(media_type)),
             digest: shortened(&descriptor.digest),
@@ -51,13 +57,22 @@ impl Store {
     }
 
     /// Returns the type of a statement: from the annotation, or from the content if that is in the store.
-    fn predicate_type(&self, attachment: &Attachment, descriptor: &OciDescriptor) -> Option<String> {
+    fn predicate_type(
+        &self,
+        attachment: &Attachment,
+        descriptor: &OciDescriptor,
+    ) -> Option<String> {
         if descriptor.media_type != STATEMENT && attachment.artifact_type != STATEMENT {
             return None;
         }
-        let annotation = descriptor.annotations.as_ref().and_then(|it| it.get(PREDICATE_TYPE));
+        let annotation = descriptor
+            .annotations
+            .as_ref()
+            .and_then(|it| it.get(PREDICATE_TYPE));
         annotation.cloned().or_else(|| {
-            let content = self.read(&digest_of(descriptor).ok()?, MAX_ATTACHMENT).ok()?;
+            let content = self
+                .read(&digest_of(descriptor).ok()?, MAX_ATTACHMENT)
+                .ok()?;
             let statement: Value = serde_json::from_slice(&content).ok()?;
             statement["predicateType"].as_str().map(ToOwned::to_owned)
         })
@@ -66,7 +81,9 @@ impl Store {
 
 fn is_document(attachment: &Attachment, descriptor: &OciDescriptor) -> bool {
     let types = [&attachment.artifact_type, &descriptor.media_type].map(|text| text.to_lowercase());
-    let is_known = types.iter().any(|text| KINDS.iter().any(|kind| text.contains(kind)));
+    let is_known = types
+        .iter()
+        .any(|text| KINDS.iter().any(|kind| text.contains(kind)));
     is_known && !layer::is_signature(&descriptor.media_type)
 }
 

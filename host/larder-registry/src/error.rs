@@ -9,7 +9,9 @@ use crate::StoreError;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The configuration does not list the registry.
-    #[error("the registry {0} is not permitted: add [registries.permitted.\"{0}\"] to the configuration")]
+    #[error(
+        "the registry {0} is not permitted: add [registries.permitted.\"{0}\"] to the configuration"
+    )]
     NotPermitted(String),
     /// No registry is known for the namespace of a package.
     #[error("no registry is known for packages of `{0}`: add `{0}` to `registries.namespaces`")]
@@ -70,7 +72,9 @@ pub enum Error {
         limit: u64,
     },
     /// The content does not have the expected digest.
-    #[error("{what} has the digest sha256:{actual} instead of sha256:{expected}: it was changed or damaged")]
+    #[error(
+        "{what} has the digest sha256:{actual} instead of sha256:{expected}: it was changed or damaged"
+    )]
     WrongDigest {
         /// What was requested.
         what: String,

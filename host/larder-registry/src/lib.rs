@@ -33,7 +33,9 @@ pub use attachments::Attachment;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use client::fuzzing;
 pub use client::{Client, Pulled};
-pub use component::{Component, GRANT_REQUEST_ANNOTATION, WASM_CONFIG_MEDIA_TYPE, WASM_LAYER_MEDIA_TYPE};
+pub use component::{
+    Component, GRANT_REQUEST_ANNOTATION, WASM_CONFIG_MEDIA_TYPE, WASM_LAYER_MEDIA_TYPE,
+};
 pub use documents::Document;
 pub use error::Error;
 pub use lock::{LOCK_FILE, LockError, LockFile, LockedComponent};

@@ -100,28 +100,47 @@ impl LockFile {
     pub fn read(path: &Path) -> Result<Self, LockError> {
         let io_error = |cause: io::Error| match cause.kind() {
             io::ErrorKind::NotFound => LockError::Missing(path.to_owned()),
-            _ => LockError::Io { path: path.to_owned(), cause },
+            _ => LockError::Io {
+                path: path.to_owned(),
+                cause,
+            },
         };
         let mut text = String::new();
-        let read = fs::File::open(path).and_then(|file| file.take(MAX_SIZE + 1).read_to_string(&mut text));
+        let read =
+            fs::File::open(path).and_then(|file| file.take(MAX_SIZE + 1).read_to_string(&mut text));
         if read.map_err(io_error)? as u64 > MAX_SIZE {
             let cause = format!("it is larger than {}", size::show(MAX_SIZE));
-            return Err(LockError::Damaged { path: path.to_owned(), cause });
+            return Err(LockError::Damaged {
+                path: path.to_owned(),
+                cause,
+            });
         }
         Self::parse(&text, path)
     }
 
     /// Parses the text of a lock file. Errors name this path.
     pub fn parse(text: &str, path: &Path) -> Result<Self, LockError> {
-        let damaged = |cause: String| LockError::Damaged { path: path.to_owned(), cause };
+        let damaged = |cause: String| LockError::Damaged {
+            path: path.to_owned(),
+            cause,
+        };
         check_depth(text).map_err(|error| damaged(error.to_string()))?;
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| damaged(error.to_string()))?;
+        let table: toml::Table = text
+            .parse()
+            .map_err(|error: toml::de::Error| damaged(error.to_string()))?;
         match table.get("version").and_then(toml::Value::as_integer) {
             Some(version) if version == i64::from(FORMAT) => {}
-            Some(found) => return Err(LockError::UnknownVersion { path: path.to_owned(), found }),
+            Some(found) => {
+                return Err(LockError::UnknownVersion {
+                    path: path.to_owned(),
+                    found,
+                });
+            }
             None => return Err(damaged("it has no version".into())),
         }
-        let parsed: Text = table.try_into().map_err(|error: toml::de::Error| damaged(error.to_string()))?;
+        let parsed: Text = table
+            .try_into()
+            .map_err(|error: toml::de::Error| damaged(error.to_string()))?;
         let mut lock = Self::default();
         for component in parsed.component {
             let name = component.name.clone();
@@ -134,41 +153,55 @@ impl LockFile {
 
     /// Returns the text of the file.
     pub fn to_text(&self) -> String {
-        let text = Text { version: FORMAT, component: self.components.values().cloned().collect() };
+        let text = Text {
+            version: FORMAT,
+            component: self.components.values().cloned().collect(),
+        };
         // Strings, numbers and tables can always be written.
         HEADER.to_owned() + &toml::to_string(&text).unwrap_or_default()
     }
 
     /// Writes the file in one step: readers find the old or the new content.
     pub fn write(&self, path: &Path) -> Result<(), LockError> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let write = || {
             let mut builder = tempfile::Builder::new();
             // As other files in the folder of the configuration; the umask applies.
             let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-            let mut file = builder.prefix(".larder.lock.").permissions(permissions).tempfile_in(folder)?;
+            let mut file = builder
+                .prefix(".larder.lock.")
+                .permissions(permissions)
+                .tempfile_in(folder)?;
             file.write_all(self.to_text().as_bytes())?;
             file.as_file().sync_all()?;
             file.persist(path)?;
             fs::File::open(folder)?.sync_all()
         };
-        write().map_err(|cause| LockError::Io { path: path.to_owned(), cause })
+        write().map_err(|cause| LockError::Io {
+            path: path.to_owned(),
+            cause,
+        })
     }
 
     /// Returns the component of a provider.
     pub fn get(&self, team: Option<&str>, name: &str) -> Option<&LockedComponent> {
-        self.components.get(&(team.map(str::to_owned), name.to_owned()))
+        self.components
+            .get(&(team.map(str::to_owned), name.to_owned()))
     }
 
     /// Adds a component. Returns the one that it replaces.
     pub fn insert(&mut self, component: LockedComponent) -> Option<LockedComponent> {
-        self.components.insert((component.team.clone(), component.name.clone()), component)
+        self.components
+            .insert((component.team.clone(), component.name.clone()), component)
     }
 
     /// Removes a component.
     pub fn remove(&mut self, team: Option<&str>, name: &str) -> Option<LockedComponent> {
-        self.components.remove(&(team.map(str::to_owned), name.to_owned()))
+        self.components
+            .remove(&(team.map(str::to_owned), name.to_owned()))
     }
 
     /// Returns all components, sorted by team and name.
@@ -213,7 +246,11 @@ mod tests {
     #[test]
     fn the_text_is_deterministic_and_read_again() {
         let (mut one, mut other) = (LockFile::default(), LockFile::default());
-        let components = [component(Some("docs"), "b"), component(None, "z"), component(Some("docs"), "a")];
+        let components = [
+            component(Some("docs"), "b"),
+            component(None, "z"),
+            component(Some("docs"), "a"),
+        ];
         for component in &components {
             one.insert(component.clone());
         }
@@ -221,7 +258,10 @@ mod tests {
             other.insert(component.clone());
         }
         assert_eq!(one.to_text(), other.to_text());
-        assert_eq!(LockFile::parse(&one.to_text(), Path::new("x")).unwrap(), one);
+        assert_eq!(
+            LockFile::parse(&one.to_text(), Path::new("x")).unwrap(),
+            one
+        );
         let mut small = LockFile::default();
         small.insert(component(None, "wiki"));
         expect![[r#"
@@ -242,13 +282,25 @@ mod tests {
     fn refuses_what_it_does_not_know() {
         let (path, text) = (Path::new("larder.lock"), component_text());
         for (text, expected) in [
-            ("version = 2", "has version 2, and this version of Larder reads version 1"),
+            (
+                "version = 2",
+                "has version 2, and this version of Larder reads version 1",
+            ),
             ("", "it has no version"),
             ("version = 1\nother = 1", "unknown field `other`"),
             ("version = ", "is not a lock file"),
-            (&format!("version = 1\n{text}\n{text}"), "several components named wiki"),
-            (&format!("version = 1\n{text}extra = 1"), "unknown field `extra`"),
-            (&format!("version = 1\n{}", text.replace("sha256:", "sha512:")), "not a digest"),
+            (
+                &format!("version = 1\n{text}\n{text}"),
+                "several components named wiki",
+            ),
+            (
+                &format!("version = 1\n{text}extra = 1"),
+                "unknown field `extra`",
+            ),
+            (
+                &format!("version = 1\n{}", text.replace("sha256:", "sha512:")),
+                "not a digest",
+            ),
         ] {
             let error = LockFile::parse(text, path).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
@@ -259,7 +311,9 @@ mod tests {
         let mut lock = LockFile::default();
         lock.insert(component(None, "wiki"));
         let text = lock.to_text();
-        text.split_once("[[").map(|(_, rest)| format!("[[{rest}")).unwrap()
+        text.split_once("[[")
+            .map(|(_, rest)| format!("[[{rest}"))
+            .unwrap()
     }
 
     #[test]
@@ -273,7 +327,11 @@ mod tests {
             lock.write(&path).unwrap();
             assert_eq!(LockFile::read(&path).unwrap(), lock);
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "no temporary file is left"
+        );
     }
 
     #[test]
@@ -281,8 +339,14 @@ mod tests {
         let key = vec!["x"; 79].join(".");
         let tables = format!("{key} = {{").repeat(79) + "x = 1" + &"}".repeat(79);
         for deep in [tables, format!("component = {}", "[".repeat(100_000))] {
-            let error = LockFile::parse(&format!("version = 1\n{deep}"), Path::new("x")).unwrap_err();
-            assert!(error.to_string().contains("nested more than 80 levels deep"), "{error}");
+            let error =
+                LockFile::parse(&format!("version = 1\n{deep}"), Path::new("x")).unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .contains("nested more than 80 levels deep"),
+                "{error}"
+            );
         }
     }
 }

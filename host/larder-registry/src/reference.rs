@@ -56,7 +56,10 @@ impl Reference {
     /// Returns the digest that this reference pins. `None` for a tag and a package, which may change.
     pub fn pinned(&self) -> Option<Digest> {
         match self {
-            Self::Image(Image { version: Version::Digest(digest), .. }) => Some(*digest),
+            Self::Image(Image {
+                version: Version::Digest(digest),
+                ..
+            }) => Some(*digest),
             _ => None,
         }
     }
@@ -65,7 +68,10 @@ impl Reference {
 impl Image {
     /// Returns the same repository with another version.
     pub fn at(&self, version: Version) -> Self {
-        Self { version, ..self.clone() }
+        Self {
+            version,
+            ..self.clone()
+        }
     }
 
     /// Returns the image with this digest in the same repository.
@@ -85,14 +91,20 @@ impl Image {
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let (registry, rest) = text.split_once('/').ok_or("write it as `REGISTRY/REPOSITORY:TAG`")?;
+        let (registry, rest) = text
+            .split_once('/')
+            .ok_or("write it as `REGISTRY/REPOSITORY:TAG`")?;
         if !(registry.contains(['.', ':']) || registry == "localhost") {
             return Err(format!("`{registry}` is not the host name of a registry"));
         }
         let version = match rest.split_once('@') {
-            Some((_, digest)) => Version::Digest(Digest::parse(digest).map_err(|bad| bad.to_string())?),
+            Some((_, digest)) => {
+                Version::Digest(Digest::parse(digest).map_err(|bad| bad.to_string())?)
+            }
             None => {
-                let (_, tag) = rest.split_once(':').ok_or("add a tag, such as `:1.2`, or `@sha256:…`")?;
+                let (_, tag) = rest
+                    .split_once(':')
+                    .ok_or("add a tag, such as `:1.2`, or `@sha256:…`")?;
                 Version::Tag(tag.to_owned())
             }
         };
@@ -101,7 +113,11 @@ impl Image {
             return Err(format!("the repository `{path}` must be in lowercase"));
         }
         let checked = oci_client::Reference::try_from(text).map_err(|error| error.to_string())?;
-        Ok(Self { registry: registry.to_owned(), repository: checked.repository().to_owned(), version })
+        Ok(Self {
+            registry: registry.to_owned(),
+            repository: checked.repository().to_owned(),
+            version,
+        })
     }
 }
 
@@ -112,7 +128,10 @@ impl Package {
         let requirement = requirement
             .parse()
             .map_err(|error| format!("`{requirement}` is not a version requirement: {error}"))?;
-        Ok(Self { package, requirement })
+        Ok(Self {
+            package,
+            requirement,
+        })
     }
 }
 
@@ -124,9 +143,14 @@ impl FromStr for Reference {
         let parsed = match text.contains('/') {
             true => Image::parse(text).map(Self::Image),
             false if text.contains(':') => Package::parse(text).map(Self::Package),
-            false => Err("write `REGISTRY/REPOSITORY:TAG`, or `NAMESPACE:PACKAGE@VERSION`".to_owned()),
+            false => {
+                Err("write `REGISTRY/REPOSITORY:TAG`, or `NAMESPACE:PACKAGE@VERSION`".to_owned())
+            }
         };
-        parsed.map_err(|reason| BadReference { text: text.escape_debug().take(200).collect(), reason })
+        parsed.map_err(|reason| BadReference {
+            text: text.escape_debug().take(200).collect(),
+            reason,
+        })
     }
 }
 
@@ -141,7 +165,11 @@ impl fmt::Display for Reference {
 
 impl fmt::Display for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { registry, repository, version } = self;
+        let Self {
+            registry,
+            repository,
+            version,
+        } = self;
         match version {
             Version::Tag(tag) => write!(f, "{registry}/{repository}:{tag}"),
             Version::Digest(digest) => write!(f, "{registry}/{repository}@sha256:{digest}"),
@@ -173,7 +201,10 @@ mod tests {
             &format!("127.0.0.1:5000/wiki@{digest}"),
             "team:wiki@^1.2",
         ] {
-            assert_eq!(parse(text).map(|parsed| parsed.to_string()).as_deref(), Ok(text));
+            assert_eq!(
+                parse(text).map(|parsed| parsed.to_string()).as_deref(),
+                Ok(text)
+            );
         }
     }
 

@@ -44,7 +44,12 @@ pub(crate) struct StoredResolution {
 impl ResolutionKey {
     /// Returns a file name for this use of the reference.
     pub(crate) fn file_name(&self) -> String {
-        let Self { server, team, provider, reference } = self;
+        let Self {
+            server,
+            team,
+            provider,
+            reference,
+        } = self;
         Digest::of(
             [server, team, provider, reference]
                 .map(|part| format!("{}:{part}", part.len()))
@@ -57,7 +62,10 @@ impl ResolutionKey {
 
 impl From<&Resolution> for StoredResolution {
     fn from(resolution: &Resolution) -> Self {
-        let since = resolution.checked.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let since = resolution
+            .checked
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         Self {
             accepted: format!("sha256:{}", resolution.accepted),
             latest: format!("sha256:{}", resolution.latest),

@@ -36,26 +36,44 @@ impl Store {
             }
             if layer::is_envelope(&descriptor.media_type) {
                 let certificate = certificate(descriptor).map(Box::new);
-                return Ok(Signature::Envelope { content, certificate });
+                return Ok(Signature::Envelope {
+                    content,
+                    certificate,
+                });
             }
-            let simple =
-                simple_signing(descriptor, content).ok_or("the annotation with the signature is missing")?;
+            let simple = simple_signing(descriptor, content)
+                .ok_or("the annotation with the signature is missing")?;
             Ok(Signature::SimpleSigning(Box::new(simple)))
         });
         let digest = attachment.digest.to_string();
-        let origin = format!("signature {} of {}", number, digest.get(..19).unwrap_or(&digest));
-        FoundSignature { origin, signature: signature.map_err(Reason::from) }
+        let origin = format!(
+            "signature {} of {}",
+            number,
+            digest.get(..19).unwrap_or(&digest)
+        );
+        FoundSignature {
+            origin,
+            signature: signature.map_err(Reason::from),
+        }
     }
 
     fn layer(&self, descriptor: &OciDescriptor) -> Result<Bytes, String> {
         let digest = Digest::parse(&descriptor.digest).map_err(|_| "its digest is invalid")?;
-        self.read(&digest, MAX_SIGNATURE_SIZE).map_err(|error| format!("it cannot be read: {error}"))
+        self.read(&digest, MAX_SIGNATURE_SIZE)
+            .map_err(|error| format!("it cannot be read: {error}"))
     }
 }
 
 fn simple_signing(descriptor: &OciDescriptor, payload: Bytes) -> Option<SimpleSigning> {
-    let (signature, certificate) = (annotation(descriptor, layer::SIGNATURE)?, certificate(descriptor));
-    Some(SimpleSigning { payload, signature, certificate })
+    let (signature, certificate) = (
+        annotation(descriptor, layer::SIGNATURE)?,
+        certificate(descriptor),
+    );
+    Some(SimpleSigning {
+        payload,
+        signature,
+        certificate,
+    })
 }
 
 fn certificate(descriptor: &OciDescriptor) -> Option<CertificateAnnotations> {

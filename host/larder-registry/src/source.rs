@@ -50,7 +50,13 @@ impl RegistryHandle {
         let revisions = Arc::new(Revisions::default());
         let follower = RegistryFollower::new(receiver.clone(), revisions.clone());
         let (served, known, started) = (BTreeMap::new(), KnownArtifacts::default(), Instant::now());
-        let source = RegistrySource { config: receiver, revisions, served, known, started };
+        let source = RegistrySource {
+            config: receiver,
+            revisions,
+            served,
+            known,
+            started,
+        };
         (Self(sender), source, follower)
     }
 
@@ -77,14 +83,16 @@ impl Source for RegistrySource {
             return Ok(scan);
         }
         scan.reserved = config.components.keys().map(ToString::to_string).collect();
-        self.served.retain(|name, _| config.components.contains_key(name));
+        self.served
+            .retain(|name, _| config.components.contains_key(name));
         let lock = config.read_lock().map_err(io::Error::other)?;
         for (name, component) in &config.components {
             self.scan_component(&config, lock.as_ref(), (name, component), &mut scan);
         }
         scan.artifacts = self.served.values().cloned().collect();
         let is_waiting = !scan.pending.is_empty() && self.started.elapsed() < START_WAIT;
-        let is_incomplete = |pending: &PendingArtifact| matches!(pending, PendingArtifact::Incomplete { .. });
+        let is_incomplete =
+            |pending: &PendingArtifact| matches!(pending, PendingArtifact::Incomplete { .. });
         scan.rescan_after =
             (is_waiting && scan.pending.iter().any(is_incomplete)).then_some(START_SCAN_INTERVAL);
         Ok(scan)
@@ -97,7 +105,9 @@ impl Source for RegistrySource {
 
     fn accept(&mut self, artifact: &Artifact) {
         let config = self.config.borrow().clone();
-        if let (Ok(name), Some(manifest)) = (ProviderName::parse(&artifact.name), manifest_of(artifact)) {
+        if let (Ok(name), Some(manifest)) =
+            (ProviderName::parse(&artifact.name), manifest_of(artifact))
+        {
             self.revisions.accept(&config, &name, manifest);
             self.served.insert(name, artifact.clone());
         }
@@ -115,12 +125,18 @@ impl RegistrySource {
     ) {
         let origin = component.reference.to_string();
         let target = self.revisions.target(config, lock, (name, component));
-        let Target { accepted, latest, error: mut problem } = target.unwrap_or_else(Target::failed);
+        let Target {
+            accepted,
+            latest,
+            error: mut problem,
+        } = target.unwrap_or_else(Target::failed);
         match accepted.map(|digest| self.find(config, (name, component), digest)) {
             Some(Ok(artifact)) => _ = self.served.insert(name.clone(), artifact),
             Some(Err(Missing::Blob)) | None if problem.is_none() => {
                 self.revisions.wanted(name).notify_one();
-                scan.pending.push(PendingArtifact::Incomplete { origin: origin.clone() });
+                scan.pending.push(PendingArtifact::Incomplete {
+                    origin: origin.clone(),
+                });
             }
             Some(Err(Missing::Failed(error))) => problem = problem.or(Some(error)),
             _ => {}
@@ -142,9 +158,15 @@ impl RegistrySource {
         (name, component): (&ProviderName, &RegistryComponent),
         manifest: Digest,
     ) -> Result<Artifact, Missing> {
-        let store = self.revisions.store(config).map_err(|error| Missing::Failed(error.to_string()))?;
+        let store = self
+            .revisions
+            .store(config)
+            .map_err(|error| Missing::Failed(error.to_string()))?;
         let wanted = self.revisions.wanted(name);
-        match self.known.find(&store, (name, &component.reference), manifest, wanted) {
+        match self
+            .known
+            .find(&store, (name, &component.reference), manifest, wanted)
+        {
             Ok(artifact) => Ok(artifact),
             Err(Error::Store(StoreError::Missing(_))) => Err(Missing::Blob),
             Err(error) => {
@@ -169,5 +191,9 @@ fn update(artifact: Artifact, origin: &str, manifest: Digest) -> PendingArtifact
         BlobRevision::Fingerprint(_) => manifest,
     };
     let lines = BTreeSet::from([format!("update {origin} to sha256:{manifest}")]);
-    PendingArtifact::Update { artifact: Box::new(artifact), digest, lines }
+    PendingArtifact::Update {
+        artifact: Box::new(artifact),
+        digest,
+        lines,
+    }
 }

@@ -59,12 +59,18 @@ impl Store {
             Err(error) if is_read_only(&error) && folder.join(BLOBS).is_dir() => false,
             Err(error) => return Err(StoreError::io(folder, error)),
         };
-        Ok(Self(Arc::new(Inner { folder: folder.to_owned(), is_writable })))
+        Ok(Self(Arc::new(Inner {
+            folder: folder.to_owned(),
+            is_writable,
+        })))
     }
 
     /// Opens a store that is only read, and may not exist. Nothing is created.
     pub fn read_only(folder: &Path) -> Self {
-        Self(Arc::new(Inner { folder: folder.to_owned(), is_writable: false }))
+        Self(Arc::new(Inner {
+            folder: folder.to_owned(),
+            is_writable: false,
+        }))
     }
 
     /// Returns the folder of the store of a team within a store. A team with credentials of its own needs one: a store
@@ -97,9 +103,12 @@ impl Store {
     pub fn read(&self, digest: &Digest, limit: u64) -> Result<Bytes, StoreError> {
         let path = self.path(digest);
         let mut bytes = Vec::new();
-        let read = open(&path).and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes));
+        let read =
+            open(&path).and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes));
         match read {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(StoreError::Missing(*digest)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(StoreError::Missing(*digest))
+            }
             Err(error) => Err(StoreError::io(&path, error)),
             Ok(size) if size as u64 > limit => Err(StoreError::TooLarge { path, limit }),
             Ok(_) if Digest::of(&bytes) != *digest => Err(StoreError::Damaged(path)),
@@ -142,7 +151,12 @@ impl Store {
     /// The lock is released when the file is dropped.
     fn lock(&self, lock: fn(&File) -> io::Result<()>) -> Result<File, StoreError> {
         let path = self.folder().join("lock");
-        let file = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path);
         let locked = file.and_then(|file| lock(&file).map(|()| file));
         locked.map_err(|error| StoreError::io(&path, error))
     }
@@ -158,7 +172,10 @@ impl Store {
 /// Opens a file without following a link.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    fs::OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+    fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
 }
 
 /// Creates the folders, with access for their owner only, and checks that files can be created.
@@ -172,7 +189,10 @@ fn prepare(folder: &Path) -> io::Result<()> {
 }
 
 fn is_read_only(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
+    matches!(
+        error.kind(),
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
+    )
 }
 
 #[cfg(test)]

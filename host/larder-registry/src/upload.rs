@@ -7,7 +7,9 @@ use bytes::Bytes;
 use larder_model::name::Digest;
 use serde_json::{Value, json};
 
-use crate::{Client, Error, Image, Progress, Version, WASM_CONFIG_MEDIA_TYPE, WASM_LAYER_MEDIA_TYPE};
+use crate::{
+    Client, Error, Image, Progress, Version, WASM_CONFIG_MEDIA_TYPE, WASM_LAYER_MEDIA_TYPE,
+};
 
 const MANIFEST_MEDIA_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 
@@ -30,7 +32,11 @@ pub struct Interfaces {
 impl Upload {
     /// Uploads to the repository of the image, below whose tag a component or a signature is uploaded.
     pub fn new(client: &Client, image: &Image, progress: Arc<dyn Progress>) -> Self {
-        Self { client: client.clone(), image: image.clone(), progress }
+        Self {
+            client: client.clone(),
+            image: image.clone(),
+            progress,
+        }
     }
 
     /// Uploads a component with its annotations. The same content always gets the same digest.
@@ -53,12 +59,15 @@ impl Upload {
         });
         self.blob(component).await?;
         self.blob(config).await?;
-        self.manifest(manifest.to_string().into(), MANIFEST_MEDIA_TYPE).await
+        self.manifest(manifest.to_string().into(), MANIFEST_MEDIA_TYPE)
+            .await
     }
 
     /// Uploads a blob, unless the repository has it already.
     pub async fn blob(&self, blob: Bytes) -> Result<(), Error> {
-        self.client.push_blob(&self.image, blob, self.progress.clone()).await
+        self.client
+            .push_blob(&self.image, blob, self.progress.clone())
+            .await
     }
 
     /// Uploads a manifest below the tag of the image. What it refers to is there already.
@@ -67,7 +76,9 @@ impl Upload {
             Version::Tag(tag) => tag.clone(),
             Version::Digest(digest) => format!("sha256:{digest}"),
         };
-        self.client.push_manifest(&self.image, &tag, &manifest, media_type).await?;
+        self.client
+            .push_manifest(&self.image, &tag, &manifest, media_type)
+            .await?;
         Ok(Digest::of(&manifest))
     }
 }

@@ -48,7 +48,10 @@ fn client(
     redirects: Policy,
 ) -> Result<reqwest::Client, Error> {
     install_crypto_provider();
-    let failed = |cause: String| Error::Settings { registry: name.to_owned(), cause };
+    let failed = |cause: String| Error::Settings {
+        registry: name.to_owned(),
+        cause,
+    };
     let mut builder = reqwest::Client::builder()
         .user_agent(USER_AGENT)
         .connect_timeout(CONNECT_TIMEOUT.min(access.limits.stall))
@@ -57,7 +60,8 @@ fn client(
         .redirect(redirects);
     if let Some(proxy) = &registry.proxy {
         // The error may contain the credentials of the proxy.
-        let proxy = reqwest::Proxy::all(proxy.reveal()).map_err(|_| failed("the proxy is no URL".into()))?;
+        let proxy = reqwest::Proxy::all(proxy.reveal())
+            .map_err(|_| failed("the proxy is no URL".into()))?;
         builder = builder.proxy(proxy);
     }
     if let Some(pem) = &registry.ca {
@@ -78,7 +82,10 @@ fn install_crypto_provider() {
 }
 
 pub(super) fn unavailable(registry: &str, error: &reqwest::Error) -> Error {
-    Error::Unavailable { registry: registry.to_owned(), cause: root_cause(error) }
+    Error::Unavailable {
+        registry: registry.to_owned(),
+        cause: root_cause(error),
+    }
 }
 
 /// Returns the innermost cause, which is the most specific message, and contains no URL.
@@ -87,5 +94,9 @@ fn root_cause(error: &reqwest::Error) -> String {
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    if error.is_timeout() { "timed out".into() } else { cause.to_string() }
+    if error.is_timeout() {
+        "timed out".into()
+    } else {
+        cause.to_string()
+    }
 }

@@ -37,21 +37,31 @@ impl Client {
     /// Returns the versions of a package, newest first.
     pub async fn versions(&self, package: &Package) -> Result<Vec<SemVer>, Error> {
         let image = self.repository(package).await?;
-        let mut versions: Vec<_> =
-            self.tags(&image).await?.iter().filter_map(|tag| SemVer::parse(tag).ok()).collect();
+        let mut versions: Vec<_> = self
+            .tags(&image)
+            .await?
+            .iter()
+            .filter_map(|tag| SemVer::parse(tag).ok())
+            .collect();
         versions.sort_by(|one, other| other.cmp(one));
         Ok(versions)
     }
 
     /// Returns the image of a package in this version. It need not exist: it may be about to be pushed.
     pub async fn image_of(&self, package: &Package, version: &SemVer) -> Result<Image, Error> {
-        Ok(self.repository(package).await?.at(Version::Tag(version.to_string())))
+        Ok(self
+            .repository(package)
+            .await?
+            .at(Version::Tag(version.to_string())))
     }
 
     /// Returns the image of the newest version that matches.
     pub(super) async fn newest(&self, package: &Package) -> Result<Image, Error> {
         let versions = self.versions(package).await?;
-        match versions.iter().find(|version| package.requirement.matches(version)) {
+        match versions
+            .iter()
+            .find(|version| package.requirement.matches(version))
+        {
             Some(version) => self.image_of(package, version).await,
             None => Err(no_version(package, &versions)),
         }
@@ -65,8 +75,16 @@ impl Client {
         let registry = settings.registry.unwrap_or(registry);
         // The file may name another registry, which must be permitted too.
         self.access().registry(&registry)?;
-        let repository = format!("{prefix}{}/{}", package.package.namespace(), package.package.name());
-        Ok(Image { registry, repository, version: Version::Digest(Digest::from_bytes([0; 32])) })
+        let repository = format!(
+            "{prefix}{}/{}",
+            package.package.namespace(),
+            package.package.name()
+        );
+        Ok(Image {
+            registry,
+            repository,
+            version: Version::Digest(Digest::from_bytes([0; 32])),
+        })
     }
 }
 
@@ -76,29 +94,48 @@ impl Transport {
         let settings = self.access().registry(registry)?;
         let url = format!("{}://{registry}{REGISTRY_METADATA_PATH}", settings.scheme());
         let sent = self.client(registry, settings)?.get(&url).send();
-        let response = self.in_time(registry, sent).await?.map_err(|error| unavailable(registry, &error))?;
+        let response = self
+            .in_time(registry, sent)
+            .await?
+            .map_err(|error| unavailable(registry, &error))?;
         match response.status() {
             status if status.is_success() => {}
             status if status.is_client_error() => return Ok(OciSettings::default()),
             status => {
                 let cause = format!("HTTP {} for {url}", status.as_u16());
-                return Err(Error::Unavailable { registry: registry.to_owned(), cause });
+                return Err(Error::Unavailable {
+                    registry: registry.to_owned(),
+                    cause,
+                });
             }
         }
         let body = self.bounded(response, registry, MAX_BODY, &url).await?;
-        let invalid = |cause| Error::Invalid { reference: url.clone(), cause };
-        let metadata: RegistryMetadata =
-            serde_json::from_slice(&body).map_err(|error| invalid(format!("cannot be read: {error}")))?;
-        let found = metadata.protocol_config(OCI_PROTOCOL).map_err(|error| invalid(error.to_string()))?;
+        let invalid = |cause| Error::Invalid {
+            reference: url.clone(),
+            cause,
+        };
+        let metadata: RegistryMetadata = serde_json::from_slice(&body)
+            .map_err(|error| invalid(format!("cannot be read: {error}")))?;
+        let found = metadata
+            .protocol_config(OCI_PROTOCOL)
+            .map_err(|error| invalid(error.to_string()))?;
         Ok(found.unwrap_or_default())
     }
 
     /// Returns the tags of a repository.
-    pub(super) async fn tags(&self, registry: &str, repository: &str) -> Result<Vec<String>, Error> {
+    pub(super) async fn tags(
+        &self,
+        registry: &str,
+        repository: &str,
+    ) -> Result<Vec<String>, Error> {
         let (what, mut tags) = (format!("{registry}/{repository}"), Vec::new());
         let mut query = "?n=1000".to_owned();
         for _ in 0..MAX_PAGES {
-            let request = Request { registry, repository, kind: Kind::Tags { query: &query } };
+            let request = Request {
+                registry,
+                repository,
+                kind: Kind::Tags { query: &query },
+            };
             let response = self.send(registry, &request, &what).await?;
             let next = next_page(&response);
             let body = self.bounded(response, registry, MAX_BODY, &what).await?;
@@ -129,11 +166,23 @@ fn next_page(response: &reqwest::Response) -> Option<String> {
 }
 
 fn no_version(package: &Package, versions: &[SemVer]) -> Error {
-    let mentioned: Vec<_> = versions.iter().take(MENTIONED).map(ToString::to_string).collect();
-    let more = if versions.len() > MENTIONED { ", …" } else { "" };
+    let mentioned: Vec<_> = versions
+        .iter()
+        .take(MENTIONED)
+        .map(ToString::to_string)
+        .collect();
+    let more = if versions.len() > MENTIONED {
+        ", …"
+    } else {
+        ""
+    };
     Error::NoVersion {
         package: package.package.to_string(),
         requirement: package.requirement.to_string(),
-        available: if versions.is_empty() { "none".into() } else { mentioned.join(", ") + more },
+        available: if versions.is_empty() {
+            "none".into()
+        } else {
+            mentioned.join(", ") + more
+        },
     }
 }

@@ -57,19 +57,30 @@ impl Client {
             Reference::Package(package) => self.newest(package).await?,
         };
         self.access().registry(&image.registry)?;
-        let stored = reference.pinned().and_then(|digest| store.read(&digest, MAX_MANIFEST).ok());
+        let stored = reference
+            .pinned()
+            .and_then(|digest| store.read(&digest, MAX_MANIFEST).ok());
         let (manifest, digest) = match (stored, reference.pinned()) {
             (Some(manifest), Some(digest)) => (manifest, digest),
             _ => self.manifest(&image).await?,
         };
         let image = image.with_digest(digest);
-        let invalid = |cause| Error::Invalid { reference: image.to_string(), cause };
+        let invalid = |cause| Error::Invalid {
+            reference: image.to_string(),
+            cause,
+        };
         let component = Component::parse(&manifest).map_err(invalid)?;
-        let transferred = self.pull_component(&image, &component, store, progress).await?;
+        let transferred = self
+            .pull_component(&image, &component, store, progress)
+            .await?;
         self.pull_attachments(&image, digest, store).await?;
         // The manifest comes last: if the store has it, the component was there too.
         put(store, manifest.to_vec()).await?;
-        Ok(Pulled { image, component, transferred })
+        Ok(Pulled {
+            image,
+            component,
+            transferred,
+        })
     }
 
     /// Returns whether the component was not in the store.
@@ -82,7 +93,10 @@ impl Client {
     ) -> Result<bool, Error> {
         let limit = self.access().limits.component;
         if component.size > limit {
-            return Err(Error::TooLarge { what: image.to_string(), limit });
+            return Err(Error::TooLarge {
+                what: image.to_string(),
+                limit,
+            });
         }
         let (digest, manifest, in_store) = (component.component, component.manifest, store.clone());
         let is_there = blocking(move || {
@@ -96,7 +110,10 @@ impl Client {
         if !is_there {
             let mut failure = None;
             for endpoint in self.0.endpoints(&image.registry)? {
-                match self.download(&endpoint, image, (digest, component.size), store, progress).await {
+                match self
+                    .download(&endpoint, image, (digest, component.size), store, progress)
+                    .await
+                {
                     Ok(()) => {
                         failure = None;
                         break;
@@ -122,10 +139,18 @@ impl Client {
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         let kind = Kind::Blob { digest: &digest };
-        let request = Request { registry: &image.registry, repository: &image.repository, kind };
+        let request = Request {
+            registry: &image.registry,
+            repository: &image.repository,
+            kind,
+        };
         let what = format!("the component of {image}");
         let response = self.0.send(endpoint, &request, &what).await?;
-        let wrong_size = |actual| Error::WrongSize { what: what.clone(), expected: size, actual };
+        let wrong_size = |actual| Error::WrongSize {
+            what: what.clone(),
+            expected: size,
+            actual,
+        };
         progress.started(&digest, size);
         let opened = store.clone();
         let mut writer = blocking(move || opened.writer()).await?;
@@ -148,26 +173,47 @@ impl Client {
         }
         match blocking(move || writer.finish(&digest)).await {
             Err(Error::Store(StoreError::WrongDigest { expected, actual })) => {
-                Err(Error::WrongDigest { what, expected, actual })
+                Err(Error::WrongDigest {
+                    what,
+                    expected,
+                    actual,
+                })
             }
             result => result,
         }
     }
 
     /// Pulls what is attached to an image, and records it.
-    async fn pull_attachments(&self, image: &Image, digest: Digest, store: &Store) -> Result<(), Error> {
+    async fn pull_attachments(
+        &self,
+        image: &Image,
+        digest: Digest,
+        store: &Store,
+    ) -> Result<(), Error> {
         let (mut attached, mut bytes_left) = (Vec::new(), MAX_ALL_ATTACHMENTS);
         for attachment in self.attachments(image, digest).await? {
             for layer in &attachment.manifest.layers {
-                let (Ok(layer_digest), Ok(size)) = (digest_of(layer), size_of(layer)) else { continue };
+                let (Ok(layer_digest), Ok(size)) = (digest_of(layer), size_of(layer)) else {
+                    continue;
+                };
                 // What is larger is no signature.
-                if size > MAX_ATTACHMENT.min(bytes_left) || store.read(&layer_digest, size).is_ok() {
+                if size > MAX_ATTACHMENT.min(bytes_left) || store.read(&layer_digest, size).is_ok()
+                {
                     continue;
                 }
-                let kind = Kind::Blob { digest: &layer_digest };
-                let request = Request { registry: &image.registry, repository: &image.repository, kind };
+                let kind = Kind::Blob {
+                    digest: &layer_digest,
+                };
+                let request = Request {
+                    registry: &image.registry,
+                    repository: &image.repository,
+                    kind,
+                };
                 let what = format!("an attachment of {image}");
-                let bytes = self.0.body(&request, size, Some(layer_digest), &what).await?;
+                let bytes = self
+                    .0
+                    .body(&request, size, Some(layer_digest), &what)
+                    .await?;
                 bytes_left = bytes_left.saturating_sub(size);
                 put(store, bytes.to_vec()).await?;
             }
@@ -198,7 +244,10 @@ impl Client {
                 found => found?,
             };
             match Attachment::parse(found.0) {
-                Ok(attachment) if attachments.iter().any(|other| other.digest == attachment.digest) => {}
+                Ok(attachment)
+                    if attachments
+                        .iter()
+                        .any(|other| other.digest == attachment.digest) => {}
                 Ok(attachment) => attachments.push(attachment),
                 // Anybody who may push to the repository can attach something, such as an index. It must not prevent
                 // the pull, and it proves nothing.
@@ -210,7 +259,11 @@ impl Client {
 
     async fn referrers(&self, image: &Image, digest: Digest) -> Result<Vec<Version>, Error> {
         let kind = Kind::Referrers { digest: &digest };
-        let request = Request { registry: &image.registry, repository: &image.repository, kind };
+        let request = Request {
+            registry: &image.registry,
+            repository: &image.repository,
+            kind,
+        };
         let what = format!("the list of attachments of {image}");
         let index = match self.0.body(&request, MAX_MANIFEST, None, &what).await {
             // The registry does not have this function, or does not permit it.
@@ -223,9 +276,12 @@ impl Client {
             }
             found => found?,
         };
-        let invalid = |cause| Error::Invalid { reference: what.clone(), cause };
-        let index: OciImageIndex =
-            serde_json::from_slice(&index).map_err(|error| invalid(format!("cannot be read: {error}")))?;
+        let invalid = |cause| Error::Invalid {
+            reference: what.clone(),
+            cause,
+        };
+        let index: OciImageIndex = serde_json::from_slice(&index)
+            .map_err(|error| invalid(format!("cannot be read: {error}")))?;
         let entries = index.manifests.iter().take(MAX_ATTACHMENTS);
         let digests = entries.filter_map(|entry| Digest::parse(&entry.digest).ok());
         Ok(digests.map(Version::Digest).collect())
@@ -235,10 +291,12 @@ impl Client {
 /// Adds a small blob to the store.
 async fn put(store: &Store, bytes: Vec<u8>) -> Result<Digest, Error> {
     let store = store.clone();
-    blocking(move || match store.contains(&Digest::of(&bytes)) && !store.is_writable() {
-        true => Ok(Digest::of(&bytes)),
-        false => store.put(&bytes),
-    })
+    blocking(
+        move || match store.contains(&Digest::of(&bytes)) && !store.is_writable() {
+            true => Ok(Digest::of(&bytes)),
+            false => store.put(&bytes),
+        },
+    )
     .await
 }
 

@@ -28,9 +28,18 @@ impl Client {
         }
         let started = self.push(image, Kind::StartUpload).await?;
         let settings = self.access().registry(&image.registry)?;
-        let address = upload_address(&started, &digest, settings).map_err(|cause| invalid(image, cause))?;
+        let address =
+            upload_address(&started, &digest, settings).map_err(|cause| invalid(image, cause))?;
         let body = UploadBody::new(blob, digest, progress.clone());
-        let uploaded = self.push(image, Kind::Upload { address: &address, body: &body }).await;
+        let uploaded = self
+            .push(
+                image,
+                Kind::Upload {
+                    address: &address,
+                    body: &body,
+                },
+            )
+            .await;
         progress.finished(&digest);
         uploaded.map(drop)
     }
@@ -43,26 +52,46 @@ impl Client {
         manifest: &Bytes,
         media_type: &str,
     ) -> Result<(), Error> {
-        let media_type =
-            HeaderValue::from_str(media_type).map_err(|_| invalid(image, "its media type is invalid"))?;
-        let kind = Kind::PutManifest { tag, media_type: &media_type, manifest };
+        let media_type = HeaderValue::from_str(media_type)
+            .map_err(|_| invalid(image, "its media type is invalid"))?;
+        let kind = Kind::PutManifest {
+            tag,
+            media_type: &media_type,
+            manifest,
+        };
         self.push(image, kind).await.map(drop)
     }
 
     /// Sends a request to the registry itself: mirrors do not accept uploads.
     async fn push(&self, image: &Image, kind: Kind<'_>) -> Result<Response, Error> {
-        let request = Request { registry: &image.registry, repository: &image.repository, kind };
-        self.0.send(&image.registry, &request, &image.to_string()).await
+        let request = Request {
+            registry: &image.registry,
+            repository: &image.repository,
+            kind,
+        };
+        self.0
+            .send(&image.registry, &request, &image.to_string())
+            .await
     }
 }
 
 fn invalid(image: &Image, cause: &str) -> Error {
-    Error::Invalid { reference: image.to_string(), cause: cause.to_owned() }
+    Error::Invalid {
+        reference: image.to_string(),
+        cause: cause.to_owned(),
+    }
 }
 
 /// Returns the address that a registry named for an upload, or what is wrong with it.
-fn upload_address(started: &Response, digest: &Digest, settings: &Registry) -> Result<Url, &'static str> {
-    let location = started.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+fn upload_address(
+    started: &Response,
+    digest: &Digest,
+    settings: &Registry,
+) -> Result<Url, &'static str> {
+    let location = started
+        .headers()
+        .get(LOCATION)
+        .and_then(|location| location.to_str().ok());
     let location = location.ok_or("the registry names no address for the upload")?;
     checked_address(started.url(), location, digest, settings)
 }
@@ -73,14 +102,17 @@ fn checked_address(
     digest: &Digest,
     settings: &Registry,
 ) -> Result<Url, &'static str> {
-    let mut address =
-        base.join(location).map_err(|_| "the registry names an address for the upload that is no URL")?;
+    let mut address = base
+        .join(location)
+        .map_err(|_| "the registry names an address for the upload that is no URL")?;
     match address.scheme() {
         "https" => {}
         "http" if settings.plain_http => {}
         _ => return Err("the registry names an address for the upload that does not use TLS"),
     }
-    address.query_pairs_mut().append_pair("digest", &format!("sha256:{digest}"));
+    address
+        .query_pairs_mut()
+        .append_pair("digest", &format!("sha256:{digest}"));
     Ok(address)
 }
 
@@ -93,7 +125,10 @@ mod tests {
         let base = Url::parse("https://r.example/v2/a/blobs/uploads/").unwrap();
         let digest = Digest::of(b"x");
         let check = |location: &str, plain_http| {
-            let settings = Registry { plain_http, ..Registry::default() };
+            let settings = Registry {
+                plain_http,
+                ..Registry::default()
+            };
             checked_address(&base, location, &digest, &settings).map(|url| url.to_string())
         };
         let query = format!("digest=sha256%3A{digest}");
@@ -101,8 +136,14 @@ mod tests {
             check("/v2/up/1?state=a", false),
             Ok(format!("https://r.example/v2/up/1?state=a&{query}"))
         );
-        assert_eq!(check("https://s.example/1", false), Ok(format!("https://s.example/1?{query}")));
-        assert_eq!(check("http://s.example/1", true), Ok(format!("http://s.example/1?{query}")));
+        assert_eq!(
+            check("https://s.example/1", false),
+            Ok(format!("https://s.example/1?{query}"))
+        );
+        assert_eq!(
+            check("http://s.example/1", true),
+            Ok(format!("http://s.example/1?{query}"))
+        );
         for refused in ["http://r.example/1", "file:///etc/passwd", "http://"] {
             assert!(check(refused, false).is_err(), "{refused}");
         }

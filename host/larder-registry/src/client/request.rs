@@ -66,9 +66,16 @@ impl Kind<'_> {
     /// Returns the URL in the repository of a scope.
     pub(super) fn url(&self, settings: &Registry, scope: &Scope) -> Result<Url, Error> {
         let host = api_host(&scope.host);
-        let url = format!("{}://{host}/v2/{}/{}", settings.scheme(), scope.repository, self.path());
-        let invalid =
-            |error: url::ParseError| Error::Invalid { reference: url.clone(), cause: error.to_string() };
+        let url = format!(
+            "{}://{host}/v2/{}/{}",
+            settings.scheme(),
+            scope.repository,
+            self.path()
+        );
+        let invalid = |error: url::ParseError| Error::Invalid {
+            reference: url.clone(),
+            cause: error.to_string(),
+        };
         Url::parse(&url).map_err(invalid)
     }
 
@@ -85,9 +92,10 @@ impl Kind<'_> {
 
     pub(super) fn method(&self) -> Method {
         match self {
-            Self::Manifest { .. } | Self::Blob { .. } | Self::Referrers { .. } | Self::Tags { .. } => {
-                Method::GET
-            }
+            Self::Manifest { .. }
+            | Self::Blob { .. }
+            | Self::Referrers { .. }
+            | Self::Tags { .. } => Method::GET,
             Self::HasBlob { .. } => Method::HEAD,
             Self::StartUpload => Method::POST,
             Self::Upload { .. } | Self::PutManifest { .. } => Method::PUT,
@@ -96,12 +104,14 @@ impl Kind<'_> {
 
     pub(super) fn operation(&self) -> Operation {
         match self {
-            Self::Manifest { .. } | Self::Blob { .. } | Self::Referrers { .. } | Self::Tags { .. } => {
-                Operation::Pull
-            }
-            Self::HasBlob { .. } | Self::StartUpload | Self::Upload { .. } | Self::PutManifest { .. } => {
-                Operation::Push
-            }
+            Self::Manifest { .. }
+            | Self::Blob { .. }
+            | Self::Referrers { .. }
+            | Self::Tags { .. } => Operation::Pull,
+            Self::HasBlob { .. }
+            | Self::StartUpload
+            | Self::Upload { .. }
+            | Self::PutManifest { .. } => Operation::Push,
         }
     }
 
@@ -113,9 +123,13 @@ impl Kind<'_> {
     pub(super) fn complete(self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
         match self {
             Self::Manifest { accept, .. } => request.header(ACCEPT, accept),
-            Self::PutManifest { media_type, manifest, .. } => {
-                request.header(CONTENT_TYPE, media_type).body(manifest.clone())
-            }
+            Self::PutManifest {
+                media_type,
+                manifest,
+                ..
+            } => request
+                .header(CONTENT_TYPE, media_type)
+                .body(manifest.clone()),
             _ => request,
         }
     }
@@ -123,5 +137,9 @@ impl Kind<'_> {
 
 /// The host that answers for a registry. Docker's own has another name.
 fn api_host(registry: &str) -> &str {
-    if matches!(registry, "docker.io" | "index.docker.io") { "registry-1.docker.io" } else { registry }
+    if matches!(registry, "docker.io" | "index.docker.io") {
+        "registry-1.docker.io"
+    } else {
+        registry
+    }
 }

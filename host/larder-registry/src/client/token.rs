@@ -60,7 +60,11 @@ pub(super) enum Answer {
 /// A challenge of a registry.
 enum Challenge {
     Basic,
-    Bearer { realm: String, service: Option<String>, scope: Option<String> },
+    Bearer {
+        realm: String,
+        service: Option<String>,
+        scope: Option<String>,
+    },
 }
 
 #[derive(Deserialize)]
@@ -80,15 +84,23 @@ impl Tokens {
     pub(super) fn get(&self, scope: &Scope) -> Option<HeaderValue> {
         let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Authorization { value, expires } = tokens.get(scope)?;
-        expires.is_none_or(|expires| Instant::now() < expires).then(|| value.clone())
+        expires
+            .is_none_or(|expires| Instant::now() < expires)
+            .then(|| value.clone())
     }
 
     pub(super) fn set(&self, scope: &Scope, authorization: Authorization) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(scope.clone(), authorization);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(scope.clone(), authorization);
     }
 
     pub(super) fn forget(&self, scope: &Scope) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(scope);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(scope);
     }
 }
 
@@ -99,8 +111,8 @@ impl Authorization {
         // Otherwise logs would show it.
         value.set_sensitive(true);
         // A registry may name any lifetime. With one that no clock can represent, the token is used until it is refused.
-        let expires =
-            lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime.saturating_sub(MARGIN)));
+        let expires = lifetime
+            .and_then(|lifetime| Instant::now().checked_add(lifetime.saturating_sub(MARGIN)));
         Some(Self { value, expires })
     }
 }
@@ -118,18 +130,31 @@ impl Scope {
         if let Some(Credentials::Bearer(token)) = credentials {
             return self.header(&format!("Bearer {}", token.reveal()));
         }
-        let challenge =
-            challenge(headers).ok_or_else(|| self.refused("it demands credentials of an unknown kind"))?;
-        let Challenge::Bearer { realm, service, scope } = challenge else {
+        let challenge = challenge(headers)
+            .ok_or_else(|| self.refused("it demands credentials of an unknown kind"))?;
+        let Challenge::Bearer {
+            realm,
+            service,
+            scope,
+        } = challenge
+        else {
             return self.basic(credentials);
         };
-        let realm = Url::parse(&realm).ok().filter(|realm| self.may_receive_credentials(realm, settings));
-        let realm = realm.ok_or_else(|| self.refused("the address where it issues tokens is not allowed"))?;
+        let realm = Url::parse(&realm)
+            .ok()
+            .filter(|realm| self.may_receive_credentials(realm, settings));
+        let realm = realm
+            .ok_or_else(|| self.refused("the address where it issues tokens is not allowed"))?;
         // Some registries name a scope in the challenge that does not include the upload that they refuse.
         let scope = scope.filter(|_| self.operation == Operation::Pull);
         let mut fields = vec![("scope", scope.unwrap_or_else(|| self.text()))];
         fields.extend(service.map(|service| ("service", service)));
-        Ok(Answer::TokenRequest(Box::new(token_request(client, realm, fields, credentials))))
+        Ok(Answer::TokenRequest(Box::new(token_request(
+            client,
+            realm,
+            fields,
+            credentials,
+        ))))
     }
 
     fn basic(&self, credentials: Option<&Credentials>) -> Result<Answer, Error> {
@@ -147,7 +172,9 @@ impl Scope {
             registry: self.host.clone(),
             cause: "they contain characters that a header cannot contain".into(),
         };
-        Authorization::new(text, None).map(Answer::Authorization).ok_or_else(invalid)
+        Authorization::new(text, None)
+            .map(Answer::Authorization)
+            .ok_or_else(invalid)
     }
 
     /// Whether credentials may be sent there: over TLS, or to the same host, if the registry has no TLS.
@@ -191,32 +218,47 @@ fn token_request(
             ("client_id", "larder".to_owned()),
             ("refresh_token", token.reveal().to_owned()),
         ]);
-        let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-        return client.post(realm).header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
+        let form = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(fields)
+            .finish();
+        return client
+            .post(realm)
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(form);
     }
     realm.query_pairs_mut().extend_pairs(fields);
     match credentials {
-        Some(Credentials::Basic { username, password }) => {
-            client.get(realm).basic_auth(username, Some(password.reveal()))
-        }
+        Some(Credentials::Basic { username, password }) => client
+            .get(realm)
+            .basic_auth(username, Some(password.reveal())),
         _ => client.get(realm),
     }
 }
 
 /// Returns the challenge that can be answered.
 fn challenge(headers: &HeaderMap) -> Option<Challenge> {
-    let texts = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+    let texts = headers
+        .get_all(WWW_AUTHENTICATE)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     let challenges = texts.flat_map(|text| ChallengeParser::new(text).map_while(Result::ok));
     let mut basic = None;
     for challenge in challenges {
         let field = |name: &str| {
-            let (_, value) = challenge.params.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+            let (_, value) = challenge
+                .params
+                .iter()
+                .find(|(key, _)| key.eq_ignore_ascii_case(name))?;
             Some(value.to_unescaped())
         };
         if challenge.scheme.eq_ignore_ascii_case("bearer")
             && let Some(realm) = field("realm")
         {
-            return Some(Challenge::Bearer { realm, service: field("service"), scope: field("scope") });
+            return Some(Challenge::Bearer {
+                realm,
+                service: field("service"),
+                scope: field("scope"),
+            });
         }
         if challenge.scheme.eq_ignore_ascii_case("basic") {
             basic = Some(Challenge::Basic);
@@ -238,10 +280,16 @@ pub(super) fn parse(body: &[u8], registry: &str) -> Result<Authorization, Error>
         reference: registry.to_owned(),
         cause: format!("the response to a request for a token {cause}"),
     };
-    let response: TokenResponse = serde_json::from_slice(body).map_err(|_| invalid("contains none"))?;
-    let token = response.token.or(response.access_token).filter(|token| !token.is_empty());
+    let response: TokenResponse =
+        serde_json::from_slice(body).map_err(|_| invalid("contains none"))?;
+    let token = response
+        .token
+        .or(response.access_token)
+        .filter(|token| !token.is_empty());
     let token = token.ok_or_else(|| invalid("contains none"))?;
-    let lifetime = response.expires_in.map_or(DEFAULT_LIFETIME, Duration::from_secs);
+    let lifetime = response
+        .expires_in
+        .map_or(DEFAULT_LIFETIME, Duration::from_secs);
     Authorization::new(&format!("Bearer {token}"), Some(lifetime))
         .ok_or_else(|| invalid("contains characters that a header cannot contain"))
 }
@@ -254,7 +302,10 @@ mod tests {
     use super::*;
 
     fn headers(values: &[&'static str]) -> HeaderMap {
-        values.iter().map(|value| (WWW_AUTHENTICATE, HeaderValue::from_static(value))).collect()
+        values
+            .iter()
+            .map(|value| (WWW_AUTHENTICATE, HeaderValue::from_static(value)))
+            .collect()
     }
 
     #[test]
@@ -263,20 +314,40 @@ mod tests {
             "Basic realm=\"x\"",
             "Bearer realm=\"https://id.example/token\",service=\"r\",scope=\"repository:a:pull\"",
         ]);
-        let Some(Challenge::Bearer { realm, service, scope }) = challenge(&both) else { panic!() };
+        let Some(Challenge::Bearer {
+            realm,
+            service,
+            scope,
+        }) = challenge(&both)
+        else {
+            panic!()
+        };
         assert_eq!(realm, "https://id.example/token");
-        assert_eq!((service.as_deref(), scope.as_deref()), (Some("r"), Some("repository:a:pull")));
-        assert!(matches!(challenge(&headers(&["Basic realm=\"x\""])), Some(Challenge::Basic)));
+        assert_eq!(
+            (service.as_deref(), scope.as_deref()),
+            (Some("r"), Some("repository:a:pull"))
+        );
+        assert!(matches!(
+            challenge(&headers(&["Basic realm=\"x\""])),
+            Some(Challenge::Basic)
+        ));
         assert!(challenge(&headers(&["Negotiate"])).is_none());
     }
 
     #[test]
     fn credentials_are_not_sent_to_another_host_without_tls() {
-        let scope =
-            Scope { host: "127.0.0.1:5000".into(), repository: "a".into(), operation: Operation::Push };
+        let scope = Scope {
+            host: "127.0.0.1:5000".into(),
+            repository: "a".into(),
+            operation: Operation::Push,
+        };
         for plain_http in [true, false] {
-            let settings = Registry { plain_http, ..Registry::default() };
-            let may = |realm: &str| scope.may_receive_credentials(&Url::parse(realm).unwrap(), &settings);
+            let settings = Registry {
+                plain_http,
+                ..Registry::default()
+            };
+            let may =
+                |realm: &str| scope.may_receive_credentials(&Url::parse(realm).unwrap(), &settings);
             assert!(may("https://id.example/token"));
             assert_eq!(may("http://127.0.0.1:5001/token"), plain_http);
             assert!(!may("http://id.example/token") && !may("ftp://127.0.0.1/"));
@@ -285,8 +356,13 @@ mod tests {
 
     #[test]
     fn an_error_does_not_contain_the_response() {
-        let deep =
-            |key: &str| format!("{{\"{key}\":{}\"hush\"{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        let deep = |key: &str| {
+            format!(
+                "{{\"{key}\":{}\"hush\"{}}}",
+                "[".repeat(100_000),
+                "]".repeat(100_000)
+            )
+        };
         let deep_token = deep("token");
         let deep = deep("x");
         for body in [
@@ -303,7 +379,11 @@ mod tests {
         }
         let issued = parse(br#"{"access_token":"a","expires_in":300}"#, "r.example").unwrap();
         assert_eq!(issued.value, "Bearer a");
-        assert!(issued.expires.is_some_and(|expires| expires > Instant::now()));
+        assert!(
+            issued
+                .expires
+                .is_some_and(|expires| expires > Instant::now())
+        );
         assert!(!format!("{:?}", issued.value).contains("Bearer"));
     }
 
@@ -313,7 +393,12 @@ mod tests {
             let body = format!(r#"{{"token":"a","expires_in":{lifetime}}}"#);
             let issued = parse(body.as_bytes(), "r.example").unwrap();
             let is_short = lifetime < 10;
-            assert_eq!(issued.expires.is_some_and(|expires| expires <= Instant::now()), is_short);
+            assert_eq!(
+                issued
+                    .expires
+                    .is_some_and(|expires| expires <= Instant::now()),
+                is_short
+            );
         }
     }
 }

@@ -35,7 +35,12 @@ impl Transport {
             // Reports settings that cannot be used at once.
             HttpClients::new(name, registry, &access)?;
         }
-        Ok(Self { access, clients: Mutex::default(), tokens: Tokens::default(), pulls })
+        Ok(Self {
+            access,
+            clients: Mutex::default(),
+            tokens: Tokens::default(),
+            pulls,
+        })
     }
 
     pub(super) fn access(&self) -> &Access {
@@ -51,7 +56,12 @@ impl Transport {
     /// Returns the places that have the images of a registry: its mirrors, and the registry itself.
     pub(super) fn endpoints(&self, registry: &str) -> Result<Vec<String>, Error> {
         let settings = self.access.registry(registry)?;
-        Ok(settings.mirrors.iter().cloned().chain([registry.to_owned()]).collect())
+        Ok(settings
+            .mirrors
+            .iter()
+            .cloned()
+            .chain([registry.to_owned()])
+            .collect())
     }
 
     /// Requests a small body, from the first endpoint that has it.
@@ -64,7 +74,10 @@ impl Transport {
     ) -> Result<Bytes, Error> {
         let mut failure = None;
         for endpoint in self.endpoints(request.registry)? {
-            match self.body_from(&endpoint, request, limit, expected, what).await {
+            match self
+                .body_from(&endpoint, request, limit, expected, what)
+                .await
+            {
                 Ok(body) => return Ok(body),
                 Err(error) => {
                     tracing::debug!(endpoint, %error, "a registry did not return what was requested");
@@ -84,10 +97,16 @@ impl Transport {
         what: &str,
     ) -> Result<Bytes, Error> {
         let response = self.send(endpoint, request, what).await?;
-        let body = self.bounded(response, request.registry, limit, what).await?;
+        let body = self
+            .bounded(response, request.registry, limit, what)
+            .await?;
         let actual = Digest::of(&body);
         match expected.filter(|expected| *expected != actual) {
-            Some(expected) => Err(Error::WrongDigest { what: what.to_owned(), expected, actual }),
+            Some(expected) => Err(Error::WrongDigest {
+                what: what.to_owned(),
+                expected,
+                actual,
+            }),
             None => Ok(body),
         }
     }
@@ -103,7 +122,10 @@ impl Transport {
         let (mut body, mut chunks) = (BytesMut::new(), response.bytes_stream());
         while let Some(chunk) = self.next(&mut chunks, registry).await? {
             if body.len().saturating_add(chunk.len()) as u64 > limit {
-                return Err(Error::TooLarge { what: what.to_owned(), limit });
+                return Err(Error::TooLarge {
+                    what: what.to_owned(),
+                    limit,
+                });
             }
             body.extend_from_slice(&chunk);
         }
@@ -117,7 +139,9 @@ impl Transport {
         registry: &str,
     ) -> Result<Option<Bytes>, Error> {
         let chunk = self.in_time(registry, chunks.next()).await?;
-        chunk.transpose().map_err(|error| unavailable(registry, &error))
+        chunk
+            .transpose()
+            .map_err(|error| unavailable(registry, &error))
     }
 
     /// Sends a request to one endpoint, with credentials if it demands some. The response is a success.
@@ -132,7 +156,9 @@ impl Transport {
         let mut response = self.send_once(&target, request, token).await?;
         if response.status() == StatusCode::UNAUTHORIZED && target.is_registry {
             let authorization = self.authorize(&target, response.headers()).await?;
-            response = self.send_once(&target, request, Some(authorization)).await?;
+            response = self
+                .send_once(&target, request, Some(authorization))
+                .await?;
         }
         match response.status() {
             status if status.is_success() => Ok(response),
@@ -143,18 +169,35 @@ impl Transport {
     fn target(&self, endpoint: &str, request: &Request<'_>) -> Result<Target, Error> {
         let (host, prefix) = endpoint.split_once('/').unwrap_or((endpoint, ""));
         let settings = self.access.registry(host)?;
-        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+        let prefix = if prefix.is_empty() {
+            String::new()
+        } else {
+            format!("{prefix}/")
+        };
         let repository = format!("{prefix}{}", request.repository);
-        let scope = Scope { host: host.to_owned(), repository, operation: request.kind.operation() };
+        let scope = Scope {
+            host: host.to_owned(),
+            repository,
+            operation: request.kind.operation(),
+        };
         let clients = self.clients(host, settings)?;
-        let http_client = if request.kind.follows_redirects() { &clients.following } else { &clients.direct };
+        let http_client = if request.kind.follows_redirects() {
+            &clients.following
+        } else {
+            &clients.direct
+        };
         let own_url = request.kind.url(settings, &scope)?;
         let url = match request.kind {
             Kind::Upload { address, .. } => address.clone(),
             _ => own_url.clone(),
         };
         let is_registry = url.origin() == own_url.origin();
-        Ok(Target { url, is_registry, scope, http_client: http_client.clone() })
+        Ok(Target {
+            url,
+            is_registry,
+            scope,
+            http_client: http_client.clone(),
+        })
     }
 
     async fn send_once(
@@ -163,14 +206,18 @@ impl Transport {
         request: &Request<'_>,
         authorization: Option<HeaderValue>,
     ) -> Result<Response, Error> {
-        let mut sent = target.http_client.request(request.kind.method(), target.url.clone());
+        let mut sent = target
+            .http_client
+            .request(request.kind.method(), target.url.clone());
         if let Some(authorization) = authorization.filter(|_| target.is_registry) {
             sent = sent.header(AUTHORIZATION, authorization);
         }
         let host = &target.scope.host;
         let response = match request.kind {
             Kind::Upload { body, .. } => body.send(sent, self.access.limits.stall).await,
-            kind => tokio::time::timeout(self.access.limits.stall, kind.complete(sent).send()).await.ok(),
+            kind => tokio::time::timeout(self.access.limits.stall, kind.complete(sent).send())
+                .await
+                .ok(),
         };
         let response = response.ok_or_else(|| self.silent(host))?;
         response.map_err(|error| unavailable(host, &error))
@@ -190,7 +237,9 @@ impl Transport {
                 if !response.status().is_success() {
                     return Err(self.failure(response, scope, "a token").await);
                 }
-                let body = self.bounded(response, &scope.host, token::MAX_TOKEN, "a token").await?;
+                let body = self
+                    .bounded(response, &scope.host, token::MAX_TOKEN, "a token")
+                    .await?;
                 token::parse(&body, &scope.host)?
             }
         };
@@ -202,10 +251,18 @@ impl Transport {
     /// Describes a response that is no success.
     async fn failure(&self, response: Response, scope: &Scope, what: &str) -> Error {
         let status = response.status();
-        let text = self.bounded(response, &scope.host, 64 << 10, what).await.unwrap_or_default();
-        let text: String =
-            String::from_utf8_lossy(&text).trim().escape_debug().take(MAX_ERROR_TEXT).collect();
-        let cause = format!("HTTP {} {text}", status.as_u16()).trim_end().to_owned();
+        let text = self
+            .bounded(response, &scope.host, 64 << 10, what)
+            .await
+            .unwrap_or_default();
+        let text: String = String::from_utf8_lossy(&text)
+            .trim()
+            .escape_debug()
+            .take(MAX_ERROR_TEXT)
+            .collect();
+        let cause = format!("HTTP {} {text}", status.as_u16())
+            .trim_end()
+            .to_owned();
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 self.tokens.forget(scope);
@@ -213,18 +270,34 @@ impl Transport {
                 scope.refused(&format!("{cause}; {log_in}"))
             }
             StatusCode::NOT_FOUND => Error::NotFound(what.to_owned()),
-            StatusCode::NOT_IMPLEMENTED => Error::Unsupported { what: what.to_owned(), cause },
+            StatusCode::NOT_IMPLEMENTED => Error::Unsupported {
+                what: what.to_owned(),
+                cause,
+            },
             status if status.is_redirection() => Error::Invalid {
                 reference: what.to_owned(),
-                cause: format!("{cause}: {} redirects a request that must not be redirected", scope.host),
+                cause: format!(
+                    "{cause}: {} redirects a request that must not be redirected",
+                    scope.host
+                ),
             },
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
-                Error::Unavailable { registry: scope.host.clone(), cause }
-            }
-            status if status.is_server_error() => Error::Unavailable { registry: scope.host.clone(), cause },
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Error::Unavailable {
+                registry: scope.host.clone(),
+                cause,
+            },
+            status if status.is_server_error() => Error::Unavailable {
+                registry: scope.host.clone(),
+                cause,
+            },
             // Registries differ in what they answer for what they do not know.
-            status if status.is_client_error() => Error::Unsupported { what: what.to_owned(), cause },
-            _ => Error::Invalid { reference: what.to_owned(), cause },
+            status if status.is_client_error() => Error::Unsupported {
+                what: what.to_owned(),
+                cause,
+            },
+            _ => Error::Invalid {
+                reference: what.to_owned(),
+                cause,
+            },
         }
     }
 
@@ -244,14 +317,23 @@ impl Transport {
     }
 
     /// Waits for a registry, but not longer than it may be silent.
-    pub(super) async fn in_time<T>(&self, registry: &str, work: impl Future<Output = T>) -> Result<T, Error> {
+    pub(super) async fn in_time<T>(
+        &self,
+        registry: &str,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Error> {
         let limit = self.access.limits.stall;
-        tokio::time::timeout(limit, work).await.map_err(|_| self.silent(registry))
+        tokio::time::timeout(limit, work)
+            .await
+            .map_err(|_| self.silent(registry))
     }
 
     fn silent(&self, registry: &str) -> Error {
         let limit = self.access.limits.stall;
         let cause = format!("it sent nothing for {limit:?}");
-        Error::Unavailable { registry: registry.to_owned(), cause }
+        Error::Unavailable {
+            registry: registry.to_owned(),
+            cause,
+        }
     }
 }

@@ -32,7 +32,11 @@ impl std::fmt::Debug for UploadBody {
 
 impl UploadBody {
     pub(super) fn new(blob: Bytes, digest: Digest, progress: Arc<dyn Progress>) -> Self {
-        Self { blob, digest, progress }
+        Self {
+            blob,
+            digest,
+            progress,
+        }
     }
 
     /// Sends the request with this body. Returns `None` if neither a piece is accepted nor a response arrives for as
@@ -60,7 +64,9 @@ impl UploadBody {
 
     /// Returns the pieces, and notifies `accepted` of each that is accepted.
     fn pieces(&self, accepted: Arc<Notify>) -> Body {
-        let Self { digest, progress, .. } = self.clone();
+        let Self {
+            digest, progress, ..
+        } = self.clone();
         let mut rest = self.blob.clone();
         progress.started(&digest, rest.len() as u64);
         let next = move || {

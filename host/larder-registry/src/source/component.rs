@@ -8,7 +8,9 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use crate::{Component, Error, Reference, Store, StoreError};
-use larder_core::source::{Artifact, Blob, BlobRevision, Content, Fetched, Signatures, SignedSubject};
+use larder_core::source::{
+    Artifact, Blob, BlobRevision, Content, Fetched, Signatures, SignedSubject,
+};
 use larder_model::name::{Digest, ProviderName};
 use larder_runtime::file_fingerprint::FileFingerprint;
 
@@ -55,7 +57,9 @@ impl KnownArtifacts {
         let attachments = FileFingerprint::of(&store.attachments_file(&manifest)).ok();
         let known = self.0.entry(name.clone()).or_default();
         let is_same = |known: &&KnownArtifact| {
-            known.manifest == manifest && known.attachments == attachments && known.reference == *reference
+            known.manifest == manifest
+                && known.attachments == attachments
+                && known.reference == *reference
         };
         if let Some(known) = known.iter().find(is_same)
             && let BlobRevision::Digest(digest) = known.artifact.component.revision()
@@ -68,7 +72,15 @@ impl KnownArtifacts {
         known.retain(|known| known.manifest != manifest);
         known.truncate(MAX_KNOWN - 1);
         let reference = reference.clone();
-        known.insert(0, KnownArtifact { reference, manifest, attachments, artifact: artifact.clone() });
+        known.insert(
+            0,
+            KnownArtifact {
+                reference,
+                manifest,
+                attachments,
+                artifact: artifact.clone(),
+            },
+        );
         Ok(artifact)
     }
 }
@@ -87,7 +99,12 @@ fn artifact(
         files: Vec::new(),
     };
     let (digest, size) = (component.component, component.size);
-    let content = Stored { store: store.clone(), digest, size, wanted };
+    let content = Stored {
+        store: store.clone(),
+        digest,
+        size,
+        wanted,
+    };
     Ok(Artifact {
         name: name.to_string(),
         origin: reference.to_string(),
@@ -130,6 +147,10 @@ impl Content for Stored {
 impl Content for Text {
     fn fetch(&self, limit: u64) -> io::Result<Fetched> {
         let size = self.0.len() as u64;
-        Ok(if size > limit { Fetched::TooLarge(size) } else { Fetched::Bytes(self.0.clone()) })
+        Ok(if size > limit {
+            Fetched::TooLarge(size)
+        } else {
+            Fetched::Bytes(self.0.clone())
+        })
     }
 }

@@ -64,12 +64,17 @@ impl RegistryConfig {
     /// Returns this configuration with the store of another one, which is in use.
     #[must_use]
     pub fn with_store_of(self, running: &Self) -> Self {
-        Self { store: running.store.clone(), ..self }
+        Self {
+            store: running.store.clone(),
+            ..self
+        }
     }
 
     /// Returns the content of the lock file. `None` if there is none, and none is needed.
     pub(super) fn read_lock(&self) -> Result<Option<LockFile>, LockError> {
-        let Some(path) = &self.lock_file else { return Ok(None) };
+        let Some(path) = &self.lock_file else {
+            return Ok(None);
+        };
         match LockFile::read(path) {
             Err(LockError::Missing(_)) if !self.is_locked => Ok(None),
             lock => lock.map(Some),
@@ -84,7 +89,8 @@ impl RegistryConfig {
         reference: &Reference,
     ) -> Option<&'a LockedComponent> {
         let team = self.has_teams.then_some(self.team.as_str());
-        lock.get(team, name.as_str()).filter(|locked| locked.reference == reference.to_string())
+        lock.get(team, name.as_str())
+            .filter(|locked| locked.reference == reference.to_string())
     }
 
     pub(super) fn key(&self, name: &ProviderName, reference: &Reference) -> ResolutionKey {

@@ -67,12 +67,17 @@ impl RegistryFollower {
     }
 
     /// Starts a task for each reference, which ends when its handle is dropped.
-    fn follow_all(&self, config: &Arc<RegistryConfig>, drain: &Drain) -> Vec<AbortOnDropHandle<Option<()>>> {
+    fn follow_all(
+        &self,
+        config: &Arc<RegistryConfig>,
+        drain: &Drain,
+    ) -> Vec<AbortOnDropHandle<Option<()>>> {
         let client = match Client::new(config.access.clone()) {
             Ok(client) => client,
             Err(error) => {
                 for (name, component) in &config.components {
-                    self.revisions.checked((name, &component.reference), Some(error.to_string()));
+                    self.revisions
+                        .checked((name, &component.reference), Some(error.to_string()));
                 }
                 return Vec::new();
             }
@@ -84,7 +89,12 @@ impl RegistryFollower {
             component: component.clone(),
             revisions: self.revisions.clone(),
         };
-        config.components.iter().map(followed).map(|one| self.follow(one, drain)).collect()
+        config
+            .components
+            .iter()
+            .map(followed)
+            .map(|one| self.follow(one, drain))
+            .collect()
     }
 
     fn follow(&self, followed: Followed, drain: &Drain) -> AbortOnDropHandle<Option<()>> {
@@ -94,13 +104,19 @@ impl RegistryFollower {
             let followed = followed.clone();
             async move { followed.follow().await }.instrument(span.clone())
         };
-        AbortOnDropHandle::new(drain.supervise_restarting(SupervisedTask::new(name, Impact::OneTeam), start))
+        AbortOnDropHandle::new(
+            drain.supervise_restarting(SupervisedTask::new(name, Impact::OneTeam), start),
+        )
     }
 
     /// Names the team, if the configuration has teams.
     fn of_team(&self) -> String {
         let config = self.config.borrow();
-        if config.has_teams { format!(" of team {}", config.team) } else { String::new() }
+        if config.has_teams {
+            format!(" of team {}", config.team)
+        } else {
+            String::new()
+        }
     }
 }
 
@@ -113,13 +129,21 @@ impl Followed {
             // What was wanted until now is checked now.
             _ = wanted.notified().now_or_never();
             let error = self.check().await.err();
-            failures = if error.is_some() { failures.saturating_add(1) } else { 0 };
-            if let Some(error) = error.as_ref().filter(|error| reported.as_ref() != Some(*error)) {
+            failures = if error.is_some() {
+                failures.saturating_add(1)
+            } else {
+                0
+            };
+            if let Some(error) = error
+                .as_ref()
+                .filter(|error| reported.as_ref() != Some(*error))
+            {
                 let (provider, reference) = (&self.name, &self.component.reference);
                 tracing::warn!(%provider, %reference, error, "cannot get the component, or look for an update");
             }
             reported.clone_from(&error);
-            self.revisions.checked((&self.name, &self.component.reference), error);
+            self.revisions
+                .checked((&self.name, &self.component.reference), error);
             self.wait(failures, &wanted).await;
         }
     }
@@ -138,7 +162,9 @@ impl Followed {
         let reference = &self.component.reference;
         let (store, Target { accepted, .. }, is_there) = self.stored().await?;
         if let Some(digest) = accepted.filter(|_| !is_there) {
-            self.pull_accepted(digest, &store).await.map_err(|error| error.to_string())?;
+            self.pull_accepted(digest, &store)
+                .await
+                .map_err(|error| error.to_string())?;
             self.revisions.checked((&self.name, reference), None);
         }
         if self.config.is_locked {
@@ -149,7 +175,10 @@ impl Followed {
             return Ok(());
         }
         let pulled = self.client.pull(reference, &store, &NoProgress).await;
-        let latest = pulled.map_err(|error| error.to_string())?.component.manifest;
+        let latest = pulled
+            .map_err(|error| error.to_string())?
+            .component
+            .manifest;
         let (revisions, config) = (self.revisions.clone(), self.config.clone());
         let (name, component) = (self.name.clone(), self.component.clone());
         let found = blocking(move || revisions.found(&config, (&name, &component), latest));
@@ -174,10 +203,14 @@ impl Followed {
         let (name, component) = (self.name.clone(), self.component.clone());
         blocking(move || {
             let lock = config.read_lock().map_err(|error| error.to_string())?;
-            let store = revisions.store(&config).map_err(|error| error.to_string())?;
+            let store = revisions
+                .store(&config)
+                .map_err(|error| error.to_string())?;
             let target = revisions.target(&config, lock.as_ref(), (&name, &component))?;
             store.touch_resolution(&config.key(&name, &component.reference));
-            let is_there = target.accepted.is_some_and(|digest| Component::of(&store, &digest).is_ok());
+            let is_there = target
+                .accepted
+                .is_some_and(|digest| Component::of(&store, &digest).is_ok());
             Ok((store, target, is_there))
         })
         .await
@@ -185,8 +218,14 @@ impl Followed {
 
     /// Pulls the image that is to be served, wherever its tag points by now.
     async fn pull_accepted(&self, digest: Digest, store: &Store) -> Result<(), Error> {
-        let image = self.client.image_at(&self.component.reference, digest).await?;
-        self.client.pull(&Reference::Image(image), store, &NoProgress).await.map(drop)
+        let image = self
+            .client
+            .image_at(&self.component.reference, digest)
+            .await?;
+        self.client
+            .pull(&Reference::Image(image), store, &NoProgress)
+            .await
+            .map(drop)
     }
 }
 

@@ -24,15 +24,26 @@ pub struct LockedFolder<S> {
 impl<S: Source> LockedFolder<S> {
     /// Serves the components of a folder that are in the lock file. `team` is `None` if the configuration has no teams.
     pub fn new(folder: S, lock_file: PathBuf, team: Option<String>) -> Self {
-        Self { folder, lock_file, team, verified: BTreeMap::new() }
+        Self {
+            folder,
+            lock_file,
+            team,
+            verified: BTreeMap::new(),
+        }
     }
 
     /// Returns the digest of an artifact if it is the one in the lock file, or why it is refused.
     fn verify(&self, artifact: &Artifact, lock: &LockFile) -> Result<Digest, String> {
         let locked = lock.get(self.team.as_deref(), &artifact.name);
-        let locked = locked.filter(|locked| locked.reference == format!("{FILE}{}", artifact.origin));
-        let expected = locked.ok_or("it is not in the lock file: run `larder lock`, or remove it")?.component;
-        let known = self.verified.get(&artifact.name).filter(|(known, _)| known == artifact);
+        let locked =
+            locked.filter(|locked| locked.reference == format!("{FILE}{}", artifact.origin));
+        let expected = locked
+            .ok_or("it is not in the lock file: run `larder lock`, or remove it")?
+            .component;
+        let known = self
+            .verified
+            .get(&artifact.name)
+            .filter(|(known, _)| known == artifact);
         let digest = known.map_or_else(|| artifact.component.digest(), |(_, digest)| Ok(*digest));
         match digest.map_err(|error| error.to_string())? {
             digest if digest == expected => Ok(digest),
@@ -61,7 +72,8 @@ impl<S: Source> Source for LockedFolder<S> {
             match self.verify(&artifact, &lock) {
                 Ok(digest) => _ = verified.insert(name, (artifact, digest)),
                 Err(reason) => {
-                    scan.unreadable.insert(artifact.origin, io::Error::other(reason));
+                    scan.unreadable
+                        .insert(artifact.origin, io::Error::other(reason));
                     // The last revision that was in the lock file stays, as long as the lock file names the provider.
                     let before = self.verified.remove(&name);
                     let is_locked = lock.get(self.team.as_deref(), &name).is_some();
@@ -69,7 +81,10 @@ impl<S: Source> Source for LockedFolder<S> {
                 }
             }
         }
-        scan.artifacts = verified.values().map(|(artifact, _)| artifact.clone()).collect();
+        scan.artifacts = verified
+            .values()
+            .map(|(artifact, _)| artifact.clone())
+            .collect();
         self.verified = verified;
         Ok(scan)
     }
@@ -114,17 +129,31 @@ mod tests {
         let scan = |source: &mut LockedFolder<MemorySource>| {
             let scan = source.scan().unwrap();
             let show = |artifact: &Artifact| {
-                format!("{} {}", artifact.name, artifact.component.digest().unwrap().short())
+                format!(
+                    "{} {}",
+                    artifact.name,
+                    artifact.component.digest().unwrap().short()
+                )
             };
-            let refused: Vec<_> =
-                scan.unreadable.iter().map(|(name, error)| format!("{name}: {error}")).collect();
-            (scan.artifacts.iter().map(show).collect::<Vec<_>>(), refused.join("\n"))
+            let refused: Vec<_> = scan
+                .unreadable
+                .iter()
+                .map(|(name, error)| format!("{name}: {error}"))
+                .collect();
+            (
+                scan.artifacts.iter().map(show).collect::<Vec<_>>(),
+                refused.join("\n"),
+            )
         };
         let show = |name: &str, content: &[u8]| format!("{name} {}", Digest::of(content).short());
         memory.put("a", "one");
         memory.put("b", "two");
         assert!(
-            source.scan().unwrap_err().to_string().contains("run `larder lock`"),
+            source
+                .scan()
+                .unwrap_err()
+                .to_string()
+                .contains("run `larder lock`"),
             "there is no lock file"
         );
         let mut lock = LockFile::default();
@@ -132,7 +161,10 @@ mod tests {
         lock.write(&path).unwrap();
         let (served, refused) = scan(&mut source);
         assert_eq!(served, [show("a", b"one")]);
-        assert!(refused.contains("memory:b: it is not in the lock file"), "{refused}");
+        assert!(
+            refused.contains("memory:b: it is not in the lock file"),
+            "{refused}"
+        );
         memory.put("a", "other");
         let (served, refused) = scan(&mut source);
         assert_eq!(served, [show("a", b"one")], "what was verified stays");

@@ -37,7 +37,12 @@ struct Known {
 
 impl Known {
     fn new(reference: String) -> Self {
-        Self { reference, is_read: false, resolution: None, error: None }
+        Self {
+            reference,
+            is_read: false,
+            resolution: None,
+            error: None,
+        }
     }
 }
 
@@ -52,7 +57,10 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn failed(error: String) -> Self {
-        Self { error: Some(error), ..Self::default() }
+        Self {
+            error: Some(error),
+            ..Self::default()
+        }
     }
 }
 
@@ -69,7 +77,12 @@ impl Revisions {
     /// Returns the store of the team, which is opened when it is needed first. Blocks the calling thread.
     pub(super) fn store(&self, config: &RegistryConfig) -> Result<Store, StoreError> {
         let folder = config.store_in(&config.store);
-        if let Some(store) = self.lock().store.as_ref().filter(|store| store.folder() == folder) {
+        if let Some(store) = self
+            .lock()
+            .store
+            .as_ref()
+            .filter(|store| store.folder() == folder)
+        {
             return Ok(store.clone());
         }
         let store = Store::open(&folder)?;
@@ -88,33 +101,51 @@ impl Revisions {
         (name, component): (&ProviderName, &RegistryComponent),
     ) -> Result<Target, String> {
         let reference = &component.reference;
-        let locked = lock.and_then(|lock| config.locked(lock, name, reference)).map(|locked| locked.digest);
+        let locked = lock
+            .and_then(|lock| config.locked(lock, name, reference))
+            .map(|locked| locked.digest);
         if config.is_locked && locked.is_none() {
-            return Err(format!("{name} with this reference is not in the lock file: run `larder lock`"));
+            return Err(format!(
+                "{name} with this reference is not in the lock file: run `larder lock`"
+            ));
         }
-        if let (Some(pinned), Some(locked)) = (reference.pinned(), locked.filter(|_| config.is_locked))
+        if let (Some(pinned), Some(locked)) =
+            (reference.pinned(), locked.filter(|_| config.is_locked))
             && pinned != locked
         {
-            return Err(format!("{name} has another digest in the lock file: run `larder lock`"));
+            return Err(format!(
+                "{name} has another digest in the lock file: run `larder lock`"
+            ));
         }
         let known = self.known(config, (name, component))?;
         let error = known.error;
         if let Some(digest) = reference.pinned().or(locked.filter(|_| config.is_locked)) {
-            return Ok(Target { accepted: Some(digest), latest: None, error });
+            return Ok(Target {
+                accepted: Some(digest),
+                latest: None,
+                error,
+            });
         }
         let resolution = match (known.resolution, locked) {
             // The lock file was changed, for example by `larder update`.
-            (Some(before), Some(digest)) if before.locked != Some(digest) => {
-                Some(Resolution { accepted: digest, locked: Some(digest), ..before })
-            }
+            (Some(before), Some(digest)) if before.locked != Some(digest) => Some(Resolution {
+                accepted: digest,
+                locked: Some(digest),
+                ..before
+            }),
             (None, Some(digest)) => Some(new_resolution(digest, Some(digest))),
             (resolution, _) => resolution,
         };
         if let Some(resolution) = &resolution {
-            self.set(config, name, component, resolution.clone()).map_err(|error| error.to_string())?;
+            self.set(config, name, component, resolution.clone())
+                .map_err(|error| error.to_string())?;
         }
         let accepted = resolution.as_ref().map(|resolution| resolution.accepted);
-        Ok(Target { accepted, latest: resolution.map(|resolution| resolution.latest), error })
+        Ok(Target {
+            accepted,
+            latest: resolution.map(|resolution| resolution.latest),
+            error,
+        })
     }
 
     /// Records the newest image of a reference, which is in the store.
@@ -124,32 +155,63 @@ impl Revisions {
         (name, component): (&ProviderName, &RegistryComponent),
         latest: Digest,
     ) -> Result<(), StoreError> {
-        let before = self.lock().known.get(name).and_then(|known| known.resolution.clone());
+        let before = self
+            .lock()
+            .known
+            .get(name)
+            .and_then(|known| known.resolution.clone());
         let before = before.unwrap_or_else(|| new_resolution(latest, None));
-        let accepted = if component.update == UpdateMode::Auto { latest } else { before.accepted };
+        let accepted = if component.update == UpdateMode::Auto {
+            latest
+        } else {
+            before.accepted
+        };
         self.set(
             config,
             name,
             component,
-            Resolution { accepted, latest, checked: SystemTime::now(), ..before },
+            Resolution {
+                accepted,
+                latest,
+                checked: SystemTime::now(),
+                ..before
+            },
         )
     }
 
     /// Serves this image from now on.
     pub(super) fn accept(&self, config: &RegistryConfig, name: &ProviderName, manifest: Digest) {
-        let Some(component) = config.components.get(name) else { return };
-        let before = self.lock().known.get(name).and_then(|known| known.resolution.clone());
-        let Some(before) = before.filter(|before| before.accepted != manifest) else { return };
-        let accepted = Resolution { accepted: manifest, ..before };
+        let Some(component) = config.components.get(name) else {
+            return;
+        };
+        let before = self
+            .lock()
+            .known
+            .get(name)
+            .and_then(|known| known.resolution.clone());
+        let Some(before) = before.filter(|before| before.accepted != manifest) else {
+            return;
+        };
+        let accepted = Resolution {
+            accepted: manifest,
+            ..before
+        };
         if let Err(error) = self.set(config, name, component, accepted) {
             tracing::warn!(provider = %name, %error, "the accepted update cannot be recorded");
         }
     }
 
     /// Records the result of a check, and triggers a scan.
-    pub(super) fn checked(&self, (name, reference): (&ProviderName, &Reference), error: Option<String>) {
+    pub(super) fn checked(
+        &self,
+        (name, reference): (&ProviderName, &Reference),
+        error: Option<String>,
+    ) {
         let (mut inner, reference) = (self.lock(), reference.to_string());
-        let known = inner.known.entry(name.clone()).or_insert_with(|| Known::new(reference.clone()));
+        let known = inner
+            .known
+            .entry(name.clone())
+            .or_insert_with(|| Known::new(reference.clone()));
         if known.reference == reference {
             known.error = error;
         }
@@ -172,7 +234,12 @@ impl Revisions {
         (name, component): (&ProviderName, &RegistryComponent),
     ) -> Result<Known, String> {
         let reference = component.reference.to_string();
-        let known = self.lock().known.get(name).filter(|known| known.reference == reference).cloned();
+        let known = self
+            .lock()
+            .known
+            .get(name)
+            .filter(|known| known.reference == reference)
+            .cloned();
         if let Some(known) = known.as_ref().filter(|known| known.is_read) {
             return Ok(known.clone());
         }
@@ -180,7 +247,11 @@ impl Revisions {
         let resolution = store.resolution(&config.key(name, &component.reference));
         let resolution = resolution.map_err(|error| error.to_string())?;
         let known = known.unwrap_or_else(|| Known::new(reference));
-        let known = Known { resolution: known.resolution.or(resolution), is_read: true, ..known };
+        let known = Known {
+            resolution: known.resolution.or(resolution),
+            is_read: true,
+            ..known
+        };
         self.lock().known.insert(name.clone(), known.clone());
         Ok(known)
     }
@@ -197,7 +268,10 @@ impl Revisions {
         let reference = component.reference.to_string();
         {
             let mut inner = self.lock();
-            let known = inner.known.entry(name.clone()).or_insert_with(|| Known::new(reference.clone()));
+            let known = inner
+                .known
+                .entry(name.clone())
+                .or_insert_with(|| Known::new(reference.clone()));
             // The configuration has another reference by now.
             if known.reference != reference || known.resolution.as_ref() == Some(&resolution) {
                 return Ok(());
@@ -213,5 +287,10 @@ impl Revisions {
 }
 
 fn new_resolution(digest: Digest, locked: Option<Digest>) -> Resolution {
-    Resolution { accepted: digest, latest: digest, locked, checked: SystemTime::now() }
+    Resolution {
+        accepted: digest,
+        latest: digest,
+        locked,
+        checked: SystemTime::now(),
+    }
 }

@@ -57,7 +57,11 @@ impl StoreError {
     pub(crate) fn io(path: &Path, cause: io::Error) -> Self {
         let (path, is_full) = (path.to_owned(), is_full(&cause));
         let cause = Arc::new(cause);
-        if is_full { Self::Full { path, cause } } else { Self::Io { path, cause } }
+        if is_full {
+            Self::Full { path, cause }
+        } else {
+            Self::Io { path, cause }
+        }
     }
 }
 

@@ -46,7 +46,10 @@ impl Store {
     }
 
     /// The same for content that is older than `age`.
-    pub(crate) fn collect_garbage_older_than(&self, age: Duration) -> Result<Collected, StoreError> {
+    pub(crate) fn collect_garbage_older_than(
+        &self,
+        age: Duration,
+    ) -> Result<Collected, StoreError> {
         let mut collected = self.collect_own_garbage(age)?;
         for store in self.stores_of_teams()? {
             collected.add(store.collect_own_garbage(age)?);
@@ -57,7 +60,11 @@ impl Store {
     /// Returns the stores of all teams that have one, also of those that the configuration does not name any more.
     fn stores_of_teams(&self) -> Result<Vec<Self>, StoreError> {
         match self.folder().join(TEAMS).is_dir() {
-            true => self.items(TEAMS)?.iter().map(|folder| Self::open(folder)).collect(),
+            true => self
+                .items(TEAMS)?
+                .iter()
+                .map(|folder| Self::open(folder))
+                .collect(),
             false => Ok(Vec::new()),
         }
     }
@@ -75,10 +82,15 @@ impl Store {
             }
             let size = fs::metadata(&item).map_or(0, |metadata| metadata.len());
             self.delete(&item)?;
-            collected.add(Collected { blobs: 1, bytes: size });
+            collected.add(Collected {
+                blobs: 1,
+                bytes: size,
+            });
         }
         for item in self.items(ATTACHMENTS)? {
-            let image = item.file_name().map(|name| self.folder().join(BLOBS).join(name));
+            let image = item
+                .file_name()
+                .map(|name| self.folder().join(BLOBS).join(name));
             if image.is_some_and(|image| !image.exists()) && is_older(&item, age) {
                 self.delete(&item)?;
             }
@@ -105,10 +117,14 @@ impl Store {
             let path = fs::read(&item).map_err(|error| StoreError::io(&item, error))?;
             let path = PathBuf::from(OsStr::from_bytes(&path));
             match LockFile::read(&path) {
-                Ok(lock) => roots.extend(lock.components().flat_map(|it| [it.digest, it.component])),
+                Ok(lock) => {
+                    roots.extend(lock.components().flat_map(|it| [it.digest, it.component]))
+                }
                 Err(LockError::Missing(_)) => self.delete(&item)?,
                 // Its components are unknown, so nothing may be deleted.
-                Err(error) => return Err(StoreError::io(&path, io::Error::other(error.to_string()))),
+                Err(error) => {
+                    return Err(StoreError::io(&path, io::Error::other(error.to_string())));
+                }
             }
         }
         for item in self.items(RESOLUTIONS)? {
@@ -117,8 +133,14 @@ impl Store {
                 continue;
             }
             let text = fs::read(&item).map_err(|error| StoreError::io(&item, error))?;
-            let resolution = serde_json::from_slice(&text).ok().and_then(StoredResolution::parse);
-            roots.extend(resolution.into_iter().flat_map(|it| [it.accepted, it.latest]));
+            let resolution = serde_json::from_slice(&text)
+                .ok()
+                .and_then(StoredResolution::parse);
+            roots.extend(
+                resolution
+                    .into_iter()
+                    .flat_map(|it| [it.accepted, it.latest]),
+            );
         }
         Ok(roots)
     }
@@ -132,10 +154,16 @@ impl Store {
             }
             next.extend(self.attachment_digests(&digest).unwrap_or_default());
             // A component is no manifest, so it refers to nothing.
-            let is_small = fs::metadata(self.path(&digest)).is_ok_and(|found| found.len() <= MAX_MANIFEST);
-            let manifest = is_small.then(|| fs::read(self.path(&digest)).ok()).flatten();
-            let manifest = manifest.and_then(|bytes| serde_json::from_slice::<OciImageManifest>(&bytes).ok());
-            let descriptors = manifest.into_iter().flat_map(|it| it.layers.into_iter().chain([it.config]));
+            let is_small =
+                fs::metadata(self.path(&digest)).is_ok_and(|found| found.len() <= MAX_MANIFEST);
+            let manifest = is_small
+                .then(|| fs::read(self.path(&digest)).ok())
+                .flatten();
+            let manifest =
+                manifest.and_then(|bytes| serde_json::from_slice::<OciImageManifest>(&bytes).ok());
+            let descriptors = manifest
+                .into_iter()
+                .flat_map(|it| it.layers.into_iter().chain([it.config]));
             next.extend(descriptors.filter_map(|descriptor| digest_of(&descriptor).ok()));
         }
         kept
@@ -144,13 +172,16 @@ impl Store {
     /// Returns the files in one folder of the store.
     pub(super) fn items(&self, folder: &str) -> Result<Vec<PathBuf>, StoreError> {
         let folder = self.folder().join(folder);
-        let items = fs::read_dir(&folder).and_then(|items| items.map(|item| Ok(item?.path())).collect());
+        let items =
+            fs::read_dir(&folder).and_then(|items| items.map(|item| Ok(item?.path())).collect());
         items.map_err(|error| StoreError::io(&folder, error))
     }
 
     fn delete(&self, path: &Path) -> Result<(), StoreError> {
         match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io(path, error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::io(path, error))
+            }
             _ => Ok(()),
         }
     }
@@ -159,5 +190,9 @@ impl Store {
 /// Whether a file was last changed or used longer ago than this. A time in the future counts as now.
 fn is_older(path: &Path, age: Duration) -> bool {
     let changed = fs::metadata(path).and_then(|metadata| metadata.modified());
-    changed.is_ok_and(|changed| SystemTime::now().duration_since(changed).is_ok_and(|since| since >= age))
+    changed.is_ok_and(|changed| {
+        SystemTime::now()
+            .duration_since(changed)
+            .is_ok_and(|since| since >= age)
+    })
 }

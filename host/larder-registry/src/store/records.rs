@@ -17,8 +17,15 @@ impl Store {
     }
 
     /// Records what is attached to an image. The manifests and their layers are in the store already.
-    pub(crate) fn set_attachments(&self, image: &Digest, attached: &[Digest]) -> Result<(), StoreError> {
-        let lines: Vec<_> = attached.iter().map(|digest| format!("sha256:{digest}\n")).collect();
+    pub(crate) fn set_attachments(
+        &self,
+        image: &Digest,
+        attached: &[Digest],
+    ) -> Result<(), StoreError> {
+        let lines: Vec<_> = attached
+            .iter()
+            .map(|digest| format!("sha256:{digest}\n"))
+            .collect();
         self.replace(&self.attachments_file(image), lines.concat().as_bytes())
     }
 
@@ -47,7 +54,8 @@ impl Store {
     /// Returns what a reference resolved to. `None` if that is unknown or damaged.
     pub fn resolution(&self, key: &ResolutionKey) -> Result<Option<Resolution>, StoreError> {
         let text = read_if_exists(&self.resolution_path(key))?;
-        let stored: Option<StoredResolution> = text.and_then(|text| serde_json::from_str(&text).ok());
+        let stored: Option<StoredResolution> =
+            text.and_then(|text| serde_json::from_str(&text).ok());
         Ok(stored.and_then(StoredResolution::parse))
     }
 
@@ -66,7 +74,13 @@ impl Store {
         }
         let path = std::path::absolute(path).map_err(|error| StoreError::io(path, error))?;
         let text = path.as_os_str().as_encoded_bytes();
-        self.replace(&self.folder().join(LOCK_FILES).join(Digest::of(text).to_string()), text)
+        self.replace(
+            &self
+                .folder()
+                .join(LOCK_FILES)
+                .join(Digest::of(text).to_string()),
+            text,
+        )
     }
 
     pub(super) fn resolution_path(&self, key: &ResolutionKey) -> PathBuf {
@@ -84,7 +98,8 @@ impl Store {
         };
         let file = write().map_err(|error| StoreError::io(path, error))?;
         let _shared = self.lock_shared()?;
-        file.persist(path).map_err(|error| StoreError::io(path, error.error))?;
+        file.persist(path)
+            .map_err(|error| StoreError::io(path, error.error))?;
         Ok(())
     }
 }
@@ -94,7 +109,9 @@ fn read_if_exists(path: &Path) -> Result<Option<String>, StoreError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(StoreError::Damaged(path.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(StoreError::Damaged(path.to_owned()))
+        }
         Err(error) => Err(StoreError::io(path, error)),
     }
 }

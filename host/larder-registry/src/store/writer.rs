@@ -30,7 +30,12 @@ impl Store {
             Ok(file)
         };
         let file = create().map_err(|error| StoreError::io(&folder, error))?;
-        Ok(BlobWriter { store: self.clone(), file, hasher: Sha256::new(), size: 0 })
+        Ok(BlobWriter {
+            store: self.clone(),
+            file,
+            hasher: Sha256::new(),
+            size: 0,
+        })
     }
 
     /// Protects a blob that exists against garbage collection for a while. Returns whether it exists.
@@ -57,7 +62,9 @@ impl BlobWriter {
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.hasher.update(bytes);
         self.size = self.size.saturating_add(bytes.len() as u64);
-        self.file.write_all(bytes).map_err(|error| StoreError::io(self.store.folder(), error))
+        self.file
+            .write_all(bytes)
+            .map_err(|error| StoreError::io(self.store.folder(), error))
     }
 
     /// Returns the number of bytes so far.
@@ -67,16 +74,27 @@ impl BlobWriter {
 
     /// Stores the blob if it has this digest. Blocks the calling thread.
     pub fn finish(self, expected: &Digest) -> Result<(), StoreError> {
-        let Self { store, file, hasher, .. } = self;
+        let Self {
+            store,
+            file,
+            hasher,
+            ..
+        } = self;
         let actual = Digest::from_bytes(hasher.finalize().into());
         if actual != *expected {
-            return Err(StoreError::WrongDigest { expected: *expected, actual });
+            return Err(StoreError::WrongDigest {
+                expected: *expected,
+                actual,
+            });
         }
         let failed = |error| StoreError::io(store.folder(), error);
         file.as_file().sync_all().map_err(failed)?;
         let _shared = store.lock_shared()?;
-        file.persist(store.path(expected)).map_err(|error| failed(error.error))?;
+        file.persist(store.path(expected))
+            .map_err(|error| failed(error.error))?;
         // The name must survive a power failure too.
-        File::open(store.folder().join(BLOBS)).and_then(|folder| folder.sync_all()).map_err(failed)
+        File::open(store.folder().join(BLOBS))
+            .and_then(|folder| folder.sync_all())
+            .map_err(failed)
     }
 }

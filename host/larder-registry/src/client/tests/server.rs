@@ -86,7 +86,10 @@ impl TestRegistry {
     }
 
     pub(super) async fn start_at(host: &str, behaviour: Behaviour) -> Self {
-        let shared = Arc::new(Shared { behaviour, ..Shared::default() });
+        let shared = Arc::new(Shared {
+            behaviour,
+            ..Shared::default()
+        });
         let listener = tokio::net::TcpListener::bind((host, 0)).await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         shared.address.lock().unwrap().clone_from(&address);
@@ -101,7 +104,10 @@ impl TestRegistry {
 
     /// Returns the paths of all requests.
     pub(super) fn requests(&self) -> Vec<String> {
-        self.received().into_iter().map(|request| request.path).collect()
+        self.received()
+            .into_iter()
+            .map(|request| request.path)
+            .collect()
     }
 
     pub(super) fn received(&self) -> Vec<Received> {
@@ -110,7 +116,12 @@ impl TestRegistry {
 
     pub(super) fn has_manifest(&self, repository: &str, tag: &str) -> bool {
         let key = (repository.to_owned(), tag.to_owned());
-        self.shared.content.lock().unwrap().manifests.contains_key(&key)
+        self.shared
+            .content
+            .lock()
+            .unwrap()
+            .manifests
+            .contains_key(&key)
     }
 
     pub(super) fn most_open(&self) -> usize {
@@ -123,11 +134,20 @@ impl TestRegistry {
 
     /// Adds a component. Returns the digests of its manifest and of the component.
     pub(super) fn push(&self, repository: &str, tag: &str, component: &[u8]) -> (Digest, Digest) {
-        (self.push_as(repository, tag, "application/wasm", component), Digest::of(component))
+        (
+            self.push_as(repository, tag, "application/wasm", component),
+            Digest::of(component),
+        )
     }
 
     /// Adds an image with one layer. Returns the digest of its manifest.
-    pub(super) fn push_as(&self, repository: &str, tag: &str, layer_type: &str, layer: &[u8]) -> Digest {
+    pub(super) fn push_as(
+        &self,
+        repository: &str,
+        tag: &str,
+        layer_type: &str,
+        layer: &[u8],
+    ) -> Digest {
         let digest = format!("sha256:{}", Digest::of(layer));
         let config = json!({
             "mediaType": "application/vnd.wasm.config.v0+json",
@@ -140,22 +160,36 @@ impl TestRegistry {
         let mut content = self.shared.content.lock().unwrap();
         content.blobs.insert(digest, Bytes::copy_from_slice(layer));
         for version in [tag.to_owned(), format!("sha256:{manifest_digest}")] {
-            content.manifests.insert((repository.to_owned(), version), manifest.clone());
+            content
+                .manifests
+                .insert((repository.to_owned(), version), manifest.clone());
         }
         manifest_digest
     }
 
     /// Attaches an image to another one.
-    pub(super) fn attach(&self, repository: &str, to: &Digest, layer_type: &str, layer: &[u8]) -> Digest {
+    pub(super) fn attach(
+        &self,
+        repository: &str,
+        to: &Digest,
+        layer_type: &str,
+        layer: &[u8],
+    ) -> Digest {
         let digest = self.push_as(repository, &format!("attached-{to}"), layer_type, layer);
         let entry = json!({
             "mediaType": "application/vnd.oci.image.manifest.v1+json",
             "digest": format!("sha256:{digest}"), "size": 1,
         });
         let mut content = self.shared.content.lock().unwrap();
-        content.manifests.remove(&(repository.to_owned(), format!("attached-{to}")));
+        content
+            .manifests
+            .remove(&(repository.to_owned(), format!("attached-{to}")));
         if self.shared.behaviour.has_referrers && self.shared.behaviour.referrers_status.is_none() {
-            content.referrers.entry(to.to_string()).or_default().push(entry);
+            content
+                .referrers
+                .entry(to.to_string())
+                .or_default()
+                .push(entry);
         } else {
             let key = (repository.to_owned(), format!("sha256-{to}"));
             content.manifests.insert(key, index(vec![entry]));
@@ -165,13 +199,20 @@ impl TestRegistry {
 
     pub(super) fn replace_manifest(&self, repository: &str, digest: &Digest, text: &'static str) {
         let key = (repository.to_owned(), format!("sha256:{digest}"));
-        self.shared.content.lock().unwrap().manifests.insert(key, Bytes::from_static(text.as_bytes()));
+        self.shared
+            .content
+            .lock()
+            .unwrap()
+            .manifests
+            .insert(key, Bytes::from_static(text.as_bytes()));
     }
 }
 
 fn index(entries: Vec<Value>) -> Bytes {
     let media_type = "application/vnd.oci.image.index.v1+json";
-    Bytes::from(json!({ "schemaVersion": 2, "mediaType": media_type, "manifests": entries }).to_string())
+    Bytes::from(
+        json!({ "schemaVersion": 2, "mediaType": media_type, "manifests": entries }).to_string(),
+    )
 }
 
 async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response {
@@ -184,7 +225,8 @@ async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response
         std::future::pending::<()>().await;
     }
     if has(behaviour.endless) {
-        let chunks = stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 1 << 16])));
+        let chunks =
+            stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 1 << 16])));
         return Body::from_stream(chunks).into_response();
     }
     if let Some(status) = behaviour.status {
@@ -217,7 +259,9 @@ async fn receive(request: Request) -> Received {
         method: parts.method.to_string(),
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().unwrap_or_default().to_owned(),
-        authorization: authorization.map_or("", |value| value.to_str().unwrap()).to_owned(),
+        authorization: authorization
+            .map_or("", |value| value.to_str().unwrap())
+            .to_owned(),
         body: axum::body::to_bytes(body, 16 << 20).await.unwrap(),
     }
 }
@@ -244,9 +288,12 @@ fn challenge(shared: &Shared, request: &Received) -> Option<Response> {
         if let Some(token) = behaviour.token {
             return Some(token.into_response());
         }
-        let is_identity = String::from_utf8_lossy(&request.body).contains("refresh_token=hush-identity");
+        let is_identity =
+            String::from_utf8_lossy(&request.body).contains("refresh_token=hush-identity");
         return Some(match given == basic || is_identity {
-            true => json!({ "token": "hush-issued", "expires_in": 300 }).to_string().into_response(),
+            true => json!({ "token": "hush-issued", "expires_in": 300 })
+                .to_string()
+                .into_response(),
             false => (StatusCode::UNAUTHORIZED, "wrong credentials").into_response(),
         });
     }
@@ -260,12 +307,21 @@ fn challenge(shared: &Shared, request: &Received) -> Option<Response> {
         return None;
     }
     let address = shared.address.lock().unwrap().clone();
-    let realm = behaviour.realm.clone().unwrap_or_else(|| format!("http://{address}/token"));
+    let realm = behaviour
+        .realm
+        .clone()
+        .unwrap_or_else(|| format!("http://{address}/token"));
     let challenge = match scheme {
         "basic" => "Basic realm=\"test\"".to_owned(),
         _ => format!("Bearer realm=\"{realm}\",service=\"test\""),
     };
-    Some((StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge)]).into_response())
+    Some(
+        (
+            StatusCode::UNAUTHORIZED,
+            [(header::WWW_AUTHENTICATE, challenge)],
+        )
+            .into_response(),
+    )
 }
 
 /// Stores what is uploaded.
@@ -300,7 +356,12 @@ fn answer(shared: &Shared, path: &str) -> Response {
     }
     let path = path.strip_prefix("/v2/").unwrap_or_default();
     if let Some((repository, version)) = path.split_once("/manifests/") {
-        return found(content.manifests.get(&(repository.to_owned(), version.to_owned())).cloned());
+        return found(
+            content
+                .manifests
+                .get(&(repository.to_owned(), version.to_owned()))
+                .cloned(),
+        );
     }
     if let Some((_, digest)) = path.split_once("/referrers/sha256:") {
         if let Some(status) = shared.behaviour.referrers_status {
@@ -310,11 +371,18 @@ fn answer(shared: &Shared, path: &str) -> Response {
         return found(shared.behaviour.has_referrers.then(|| index(entries)));
     }
     if let Some(repository) = path.strip_suffix("/tags/list") {
-        let tags = content.manifests.keys().filter(|(of, tag)| of == repository && !tag.contains(':'));
+        let tags = content
+            .manifests
+            .keys()
+            .filter(|(of, tag)| of == repository && !tag.contains(':'));
         let tags: Vec<_> = tags.map(|(_, tag)| tag).collect();
-        return json!({ "name": repository, "tags": tags }).to_string().into_response();
+        return json!({ "name": repository, "tags": tags })
+            .to_string()
+            .into_response();
     }
-    let blob = path.split_once("/blobs/").and_then(|(_, digest)| content.blobs.get(digest).cloned());
+    let blob = path
+        .split_once("/blobs/")
+        .and_then(|(_, digest)| content.blobs.get(digest).cloned());
     found(blob.map(|blob| fault(&shared.behaviour, blob)))
 }
 
@@ -329,5 +397,8 @@ fn fault(behaviour: &Behaviour, blob: Bytes) -> Bytes {
 }
 
 fn found(body: Option<Bytes>) -> Response {
-    body.map_or_else(|| StatusCode::NOT_FOUND.into_response(), |body| Body::from(body).into_response())
+    body.map_or_else(
+        || StatusCode::NOT_FOUND.into_response(),
+        |body| Body::from(body).into_response(),
+    )
 }

@@ -11,12 +11,23 @@ const SECRET: &str = "YW5uOmh1c2gtaHVzaA";
 pub fn registry_token(data: &[u8]) {
     match parse(data, "r.example") {
         Ok(Authorization { value, .. }) => assert!(value.is_sensitive()),
-        Err(error) => assert!(!error.to_string().contains('\n'), "the error is not on one line: {error:?}"),
+        Err(error) => assert!(
+            !error.to_string().contains('\n'),
+            "the error is not on one line: {error:?}"
+        ),
     }
-    let Ok(challenge) = HeaderValue::from_bytes(data) else { return };
+    let Ok(challenge) = HeaderValue::from_bytes(data) else {
+        return;
+    };
     let headers = HeaderMap::from_iter([(WWW_AUTHENTICATE, challenge)]);
     for plain_http in [true, false] {
-        answer_challenge(&headers, &Registry { plain_http, ..Registry::default() });
+        answer_challenge(
+            &headers,
+            &Registry {
+                plain_http,
+                ..Registry::default()
+            },
+        );
     }
 }
 
@@ -26,10 +37,18 @@ fn answer_challenge(headers: &HeaderMap, settings: &Registry) {
         reqwest::Client::new()
     });
     let password = Secret::new("hush-hush");
-    let credentials = Credentials::Basic { username: "ann".into(), password };
+    let credentials = Credentials::Basic {
+        username: "ann".into(),
+        password,
+    };
     let host = "r.example:5000".to_owned();
-    let scope = Scope { host, repository: "team/wiki".into(), operation: Operation::Push };
-    let Ok(Answer::TokenRequest(request)) = scope.answer(headers, Some(&credentials), settings, &CLIENT)
+    let scope = Scope {
+        host,
+        repository: "team/wiki".into(),
+        operation: Operation::Push,
+    };
+    let Ok(Answer::TokenRequest(request)) =
+        scope.answer(headers, Some(&credentials), settings, &CLIENT)
     else {
         return;
     };
@@ -37,7 +56,10 @@ fn answer_challenge(headers: &HeaderMap, settings: &Registry) {
     let Ok(request) = request.build() else { return };
     let url = request.url();
     let is_same = settings.plain_http && url.host_str() == Some("r.example");
-    assert!(url.scheme() == "https" || (url.scheme() == "http" && is_same), "{url}");
+    assert!(
+        url.scheme() == "https" || (url.scheme() == "http" && is_same),
+        "{url}"
+    );
     assert!(!url.as_str().contains(SECRET));
 }
 
