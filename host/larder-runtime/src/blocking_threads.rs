@@ -25,8 +25,16 @@ impl BlockingThreads {
 
     /// Runs work on one of the threads, and waits for a thread if none is free. Where the future is dropped, work that
     /// has begun counts until it returns, and work that has not begun is dropped.
-    pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-        let permit = self.0.clone().acquire_owned().await.map_err(io::Error::other)?;
+    pub async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<T> {
+        let permit = self
+            .0
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(io::Error::other)?;
         // Not spawned through the drain: shutdown must not wait for a mount.
         let job = Handle::current().spawn_blocking(move || {
             let _permit = permit;
@@ -41,7 +49,12 @@ impl BlockingThreads {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {
-        let permit = self.0.clone().acquire_owned().await.map_err(io::Error::other)?;
+        let permit = self
+            .0
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(io::Error::other)?;
         let (sender, receiver) = oneshot::channel();
         let run = move || {
             let _permit = permit;
@@ -49,7 +62,9 @@ impl BlockingThreads {
             // Nobody waits for it any more if it cannot be sent.
             _ = sender.send(work());
         };
-        std::thread::Builder::new().name("larder-compute".into()).spawn(run)?;
+        std::thread::Builder::new()
+            .name("larder-compute".into())
+            .spawn(run)?;
         receiver.await.map_err(io::Error::other)
     }
 }
@@ -70,12 +85,23 @@ mod tests {
             let held = held.clone();
             // Blocks until the sender is dropped.
             let blocked = threads.run(move || _ = held.lock().unwrap().recv());
-            assert!(tokio::time::timeout(Duration::from_millis(10), blocked).await.is_err());
+            assert!(
+                tokio::time::timeout(Duration::from_millis(10), blocked)
+                    .await
+                    .is_err()
+            );
         }
         let waiting = threads.run(|| "done");
-        assert!(tokio::time::timeout(Duration::from_millis(10), waiting).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(10), waiting)
+                .await
+                .is_err()
+        );
         // Threads of another share are free.
-        assert_eq!(BlockingThreads::new(1).run(|| "done").await.unwrap(), "done");
+        assert_eq!(
+            BlockingThreads::new(1).run(|| "done").await.unwrap(),
+            "done"
+        );
         drop(release);
         let done = tokio::time::timeout(Duration::from_secs(60), threads.run(|| "done"));
         assert_eq!(done.await.unwrap().unwrap(), "done");

@@ -48,7 +48,9 @@ impl From<IpAddr> for Source {
     /// A host has a whole IPv6 network of 64 bits, so only the network counts.
     fn from(address: IpAddr) -> Self {
         Self(Some(match address.to_canonical() {
-            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+            IpAddr::V6(address) => {
+                Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into()
+            }
             address => address,
         }))
     }
@@ -66,7 +68,11 @@ pub struct ConnectionSlot {
 impl ConnectionSlots {
     /// Creates this number of slots. `replaced` counts the connections that are closed to make room for others.
     pub fn new(capacity: usize, replaced: Counter) -> Self {
-        Self(Arc::new(Inner { capacity, replaced, state: Mutex::default() }))
+        Self(Arc::new(Inner {
+            capacity,
+            replaced,
+            state: Mutex::default(),
+        }))
     }
 
     /// Takes a slot, from an unproven connection if necessary. `None` if all slots are taken by proven
@@ -84,7 +90,12 @@ impl ConnectionSlots {
         state.next_id += 1;
         let id = state.next_id;
         state.unproven.entry(source).or_default().insert(id, None);
-        Some(ConnectionSlot { slots: self.clone(), source, id, is_proven: AtomicBool::new(false) })
+        Some(ConnectionSlot {
+            slots: self.clone(),
+            source,
+            id,
+            is_proven: AtomicBool::new(false),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -120,7 +131,12 @@ impl ConnectionSlot {
     {
         let (slots, source, id) = (self.slots.clone(), self.source, self.id);
         let task = drain.spawn(serve(self)).abort_handle();
-        if let Some(handle) = slots.lock().unproven.get_mut(&source).and_then(|all| all.get_mut(&id)) {
+        if let Some(handle) = slots
+            .lock()
+            .unproven
+            .get_mut(&source)
+            .and_then(|all| all.get_mut(&id))
+        {
             *handle = Some(task);
         }
     }
@@ -181,7 +197,10 @@ mod tests {
     #[test]
     fn a_proven_connection_is_not_replaced() {
         let slots = ConnectionSlots::new(2, Counter::default());
-        let all = [slots.take(source(1)).unwrap(), slots.take(source(1)).unwrap()];
+        let all = [
+            slots.take(source(1)).unwrap(),
+            slots.take(source(1)).unwrap(),
+        ];
         all.iter().for_each(ConnectionSlot::prove);
         assert!(slots.take(source(2)).is_none());
         drop(all);
@@ -206,7 +225,10 @@ mod tests {
             std::future::pending::<()>().await;
         };
         slots.take(source(1)).unwrap().serve(&drain, wait);
-        slots.take(source(2)).unwrap().serve(&drain, |slot| async move { slot.prove() });
+        slots
+            .take(source(2))
+            .unwrap()
+            .serve(&drain, |slot| async move { slot.prove() });
         assert_eq!(ended.recv().await, None);
         assert_eq!(taken(&slots).1, 1);
     }

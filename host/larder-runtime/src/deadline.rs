@@ -24,7 +24,10 @@ pub async fn with_deadline<T>(
         if let Some(deadline) = deadline.take() {
             timer.set(Some(sleep_until(deadline().into())));
         }
-        timer.as_mut().as_pin_mut().map_or(Poll::Pending, |timer| timer.poll(context).map(|()| None))
+        timer
+            .as_mut()
+            .as_pin_mut()
+            .map_or(Poll::Pending, |timer| timer.poll(context).map(|()| None))
     })
     .await
 }
@@ -39,8 +42,14 @@ mod tests {
     async fn computes_the_deadline_only_if_it_waits_and_returns_none_after_it() {
         assert_eq!(with_deadline(|| unreachable!(), async { 1 }).await, Some(1));
         let soon = || Instant::now() + Duration::from_millis(10);
-        assert_eq!(with_deadline(soon, std::future::pending::<()>()).await, None);
+        assert_eq!(
+            with_deadline(soon, std::future::pending::<()>()).await,
+            None
+        );
         let late = || Instant::now() + Duration::from_secs(600);
-        assert_eq!(with_deadline(late, tokio::task::yield_now()).await, Some(()));
+        assert_eq!(
+            with_deadline(late, tokio::task::yield_now()).await,
+            Some(())
+        );
     }
 }

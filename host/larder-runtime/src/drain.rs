@@ -47,12 +47,17 @@ impl StopSignal {
     /// Returns a signal that is set together with this one, or alone.
     fn child(&self) -> Self {
         let (token, is_set) = (self.token.child_token(), Arc::default());
-        Self { token, is_set, is_parent_set: Some(self.is_set.clone()) }
+        Self {
+            token,
+            is_set,
+            is_parent_set: Some(self.is_set.clone()),
+        }
     }
 
     fn is_set(&self) -> bool {
         let is_parent_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Acquire);
-        self.is_set.load(Ordering::Acquire) || self.is_parent_set.as_ref().is_some_and(is_parent_set)
+        self.is_set.load(Ordering::Acquire)
+            || self.is_parent_set.as_ref().is_some_and(is_parent_set)
     }
 
     fn set(&self) {
@@ -130,7 +135,10 @@ impl Drain {
     /// Returns a value that counts as a task until it is dropped, for work on threads that are not the runtime's. The
     /// work has to end soon after the task that waits for it was dropped.
     pub fn outside_task(&self) -> OutsideTask {
-        OutsideTask { _task: self.tasks.token(), _outer: self.outer.as_ref().map(TaskTracker::token) }
+        OutsideTask {
+            _task: self.tasks.token(),
+            _outer: self.outer.as_ref().map(TaskTracker::token),
+        }
     }
 
     /// Tells every task to stop.
@@ -167,7 +175,9 @@ impl Drain {
             if let Poll::Ready(output) = work.as_mut().poll(context) {
                 return Poll::Ready(Some(output));
             }
-            let is_registered = registered.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
+            let is_registered = registered
+                .as_ref()
+                .is_some_and(|waker| waker.will_wake(context.waker()));
             if is_registered && !self.abort.is_set() {
                 return Poll::Pending;
             }
@@ -178,7 +188,9 @@ impl Drain {
             dropped
                 .as_mut()
                 .as_pin_mut()
-                .map_or(Poll::Pending, |dropped| dropped.poll(context).map(|()| None))
+                .map_or(Poll::Pending, |dropped| {
+                    dropped.poll(context).map(|()| None)
+                })
         })
         .await
     }
@@ -190,9 +202,15 @@ impl Drain {
         self.tasks.close();
         let in_time = tokio::time::timeout(grace, self.tasks.wait()).await.is_ok();
         self.abort.set();
-        if tokio::time::timeout(ABORT_TIMEOUT, self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(ABORT_TIMEOUT, self.tasks.wait())
+            .await
+            .is_err()
+        {
             let tasks = self.tasks.len();
-            tracing::error!(tasks, "blocking tasks did not end, shutdown does not wait for them");
+            tracing::error!(
+                tasks,
+                "blocking tasks did not end, shutdown does not wait for them"
+            );
         }
         in_time
     }
@@ -265,12 +283,22 @@ mod tests {
         let tasks = [(); 2].map(|()| Arc::new(Woken(AtomicBool::new(false))));
         for task in &tasks {
             let waker = Waker::from(task.clone());
-            assert!(work.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            assert!(
+                work.as_mut()
+                    .poll(&mut Context::from_waker(&waker))
+                    .is_pending()
+            );
         }
         drain.finish(Duration::ZERO).await;
-        assert!(tasks[1].0.load(Ordering::SeqCst), "the work was moved to this task");
+        assert!(
+            tasks[1].0.load(Ordering::SeqCst),
+            "the work was moved to this task"
+        );
         let waker = Waker::from(tasks[1].clone());
-        assert_eq!(work.as_mut().poll(&mut Context::from_waker(&waker)), Poll::Ready(None));
+        assert_eq!(
+            work.as_mut().poll(&mut Context::from_waker(&waker)),
+            Poll::Ready(None)
+        );
     }
 
     #[tokio::test]
@@ -287,15 +315,25 @@ mod tests {
         let parent = Drain::new();
         let (one, two) = (parent.child(), parent.child());
         let pending = || std::future::pending::<()>();
-        let tasks = (one.spawn(pending()), two.spawn(pending()), parent.spawn(pending()));
+        let tasks = (
+            one.spawn(pending()),
+            two.spawn(pending()),
+            parent.spawn(pending()),
+        );
         assert!(!one.finish(Duration::from_millis(10)).await);
         assert_eq!(tasks.0.await.ok(), Some(None));
         assert!(one.is_stopping() && !two.is_stopping() && !parent.is_stopping());
         let stopped = two.clone();
         let waiting = two.spawn(async move { stopped.stopping().await });
-        assert!(!parent.finish(Duration::from_millis(10)).await, "a task of the child still runs");
+        assert!(
+            !parent.finish(Duration::from_millis(10)).await,
+            "a task of the child still runs"
+        );
         assert!(two.is_stopping());
-        assert_eq!((tasks.1.await.ok(), tasks.2.await.ok()), (Some(None), Some(None)));
+        assert_eq!(
+            (tasks.1.await.ok(), tasks.2.await.ok()),
+            (Some(None), Some(None))
+        );
         assert_eq!(waiting.await.ok(), Some(Some(())));
     }
 
@@ -305,7 +343,11 @@ mod tests {
         let work = drain.child().outside_task();
         let waiting = drain.clone();
         let mut finish = std::pin::pin!(waiting.finish(Duration::from_secs(60)));
-        assert!(tokio::time::timeout(Duration::from_millis(10), finish.as_mut()).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(10), finish.as_mut())
+                .await
+                .is_err()
+        );
         drop(work);
         assert!(finish.await);
     }
@@ -315,7 +357,10 @@ mod tests {
         let drain = Drain::new();
         let (release, held) = std::sync::mpsc::channel::<()>();
         let work = drain.spawn_blocking(move || held.recv());
-        let ended = tokio::time::timeout(Duration::from_secs(60), drain.finish(Duration::from_millis(10)));
+        let ended = tokio::time::timeout(
+            Duration::from_secs(60),
+            drain.finish(Duration::from_millis(10)),
+        );
         let ended = ended.await;
         drop(release);
         assert_eq!(ended.ok(), Some(false));

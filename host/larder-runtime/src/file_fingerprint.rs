@@ -30,7 +30,11 @@ impl FileFingerprint {
     pub fn of_file(path: &Path) -> io::Result<Option<Self>> {
         match std::fs::metadata(path) {
             Ok(metadata) => Ok(metadata.is_file().then(|| Self::from(&metadata))),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -57,11 +61,22 @@ impl FileFingerprint {
 
     /// Returns all fields as bytes, to be hashed or compared.
     pub fn bytes(&self) -> [u8; 56] {
-        let Self { inode, size, modified, changed } = self;
+        let Self {
+            inode,
+            size,
+            modified,
+            changed,
+        } = self;
         let times = [modified.0, modified.1, changed.0, changed.1].map(i64::to_le_bytes);
         let mut bytes = [0; 56];
-        let words = [inode.0, inode.1, *size].map(u64::to_le_bytes).into_iter().chain(times);
-        bytes.chunks_exact_mut(8).zip(words).for_each(|(to, word)| to.copy_from_slice(&word));
+        let words = [inode.0, inode.1, *size]
+            .map(u64::to_le_bytes)
+            .into_iter()
+            .chain(times);
+        bytes
+            .chunks_exact_mut(8)
+            .zip(words)
+            .for_each(|(to, word)| to.copy_from_slice(&word));
         bytes
     }
 }
@@ -86,14 +101,21 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let fingerprint = FileFingerprint::of(file.path()).unwrap();
         assert!(!fingerprint.is_settled());
-        let before =
-            |seconds| FileFingerprint { changed: (fingerprint.changed.0 - seconds, 0), ..fingerprint };
+        let before = |seconds| FileFingerprint {
+            changed: (fingerprint.changed.0 - seconds, 0),
+            ..fingerprint
+        };
         assert!(before(60).is_settled() && !before(-60).is_settled());
     }
 
     #[test]
     fn bytes_contain_every_field() {
-        let fingerprint = FileFingerprint { inode: (1, 2), size: 3, modified: (4, 5), changed: (6, 7) };
+        let fingerprint = FileFingerprint {
+            inode: (1, 2),
+            size: 3,
+            modified: (4, 5),
+            changed: (6, 7),
+        };
         let words: Vec<u8> = fingerprint.bytes().chunks(8).map(|word| word[0]).collect();
         assert_eq!(words, [1, 2, 3, 4, 5, 6, 7]);
     }

@@ -31,7 +31,12 @@ pub enum Impact {
 
 impl Impact {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::AllTeams, Self::OneTeam, Self::OperatorOnly, Self::Notice];
+    pub const ALL: [Self; 4] = [
+        Self::AllTeams,
+        Self::OneTeam,
+        Self::OperatorOnly,
+        Self::Notice,
+    ];
 
     /// The name in metrics.
     pub fn label(self) -> &'static str {
@@ -47,7 +52,10 @@ impl Impact {
 impl Health {
     /// Reports a problem of this part. It replaces an earlier problem of the same part.
     pub fn report(&self, part: &str, message: impl Into<String>, impact: Impact) {
-        let problem = HealthProblem { message: message.into(), impact };
+        let problem = HealthProblem {
+            message: message.into(),
+            impact,
+        };
         self.lock().insert(part.to_owned(), problem);
     }
 

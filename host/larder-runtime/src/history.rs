@@ -11,4 +11,6 @@ pub use self::bounded_ring::{BoundedRing, RingItem, RingLimits};
 pub use self::caller_volumes::{CallerVolume, CallerVolumes, VolumeReport};
 pub use self::event_log::{Event, EventKind, EventLog};
 pub use self::provider_history::{FaultRecord, LogLine, ProviderHistory};
-pub use self::samples::{CallSample, MAX_SAMPLES, ProcessSample, SAMPLE_INTERVAL, SampleRing, Timeline};
+pub use self::samples::{
+    CallSample, MAX_SAMPLES, ProcessSample, SAMPLE_INTERVAL, SampleRing, Timeline,
+};

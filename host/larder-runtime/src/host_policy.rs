@@ -38,25 +38,43 @@ impl HostPolicy {
     /// Creates a policy from `host` or `host:port`, and origins such as `https://host`.
     pub fn new(hosts: &[String], origins: &[String]) -> Self {
         let normalize = |texts: &[String]| {
-            texts.iter().map(|text| text.trim_end_matches('/').to_ascii_lowercase()).collect::<Vec<_>>()
+            texts
+                .iter()
+                .map(|text| text.trim_end_matches('/').to_ascii_lowercase())
+                .collect::<Vec<_>>()
         };
         let (hosts, origins) = (normalize(hosts), normalize(origins));
-        Self { hosts, origins, allows_addresses: false, allows_empty_host: false, allows_own_origins: false }
+        Self {
+            hosts,
+            origins,
+            allows_addresses: false,
+            allows_empty_host: false,
+            allows_own_origins: false,
+        }
     }
 
     /// Allows every IP address as the host: DNS rebinding needs a name.
     pub fn with_addresses(self) -> Self {
-        Self { allows_addresses: true, ..self }
+        Self {
+            allows_addresses: true,
+            ..self
+        }
     }
 
     /// Allows an empty host where a URL has none: on a Unix socket.
     pub fn with_empty_host(self) -> Self {
-        Self { allows_empty_host: true, ..self }
+        Self {
+            allows_empty_host: true,
+            ..self
+        }
     }
 
     /// Allows pages of the configured hosts, and of the addresses that are allowed: for a server that has pages.
     pub fn with_own_origins(self) -> Self {
-        Self { allows_own_origins: true, ..self }
+        Self {
+            allows_own_origins: true,
+            ..self
+        }
     }
 
     /// Checks Host and Origin, and returns the origin.
@@ -66,24 +84,43 @@ impl HostPolicy {
         headers: &'r HeaderMap,
     ) -> Result<Option<&'r HeaderValue>, Forbidden<'r>> {
         self.check_host(uri, headers)?;
-        let origin = single_header(headers, &ORIGIN).map_err(|Repeated| Forbidden::RepeatedOrigin)?;
-        let Some(origin) = origin else { return Ok(None) };
-        let is_allowed = origin.to_str().is_ok_and(|origin| self.is_allowed_origin(origin));
-        if is_allowed { Ok(Some(origin)) } else { Err(Forbidden::Origin) }
+        let origin =
+            single_header(headers, &ORIGIN).map_err(|Repeated| Forbidden::RepeatedOrigin)?;
+        let Some(origin) = origin else {
+            return Ok(None);
+        };
+        let is_allowed = origin
+            .to_str()
+            .is_ok_and(|origin| self.is_allowed_origin(origin));
+        if is_allowed {
+            Ok(Some(origin))
+        } else {
+            Err(Forbidden::Origin)
+        }
     }
 
     /// Checks that a request names this server as its host, whatever its origin.
-    pub fn check_host<'r>(&self, uri: &'r Uri, headers: &'r HeaderMap) -> Result<(), Forbidden<'r>> {
+    pub fn check_host<'r>(
+        &self,
+        uri: &'r Uri,
+        headers: &'r HeaderMap,
+    ) -> Result<(), Forbidden<'r>> {
         // In HTTP the authority of the request line takes precedence over the Host header.
         let host = match uri.authority() {
             Some(authority) => authority.as_str(),
-            None => match single_header(headers, &HOST).map_err(|Repeated| Forbidden::RepeatedHost)? {
-                None => return Err(Forbidden::NoHost),
-                Some(host) if self.allows_empty_host && host.is_empty() => return Ok(()),
-                Some(host) => host.to_str().unwrap_or_default(),
-            },
+            None => {
+                match single_header(headers, &HOST).map_err(|Repeated| Forbidden::RepeatedHost)? {
+                    None => return Err(Forbidden::NoHost),
+                    Some(host) if self.allows_empty_host && host.is_empty() => return Ok(()),
+                    Some(host) => host.to_str().unwrap_or_default(),
+                }
+            }
         };
-        if self.is_own_host(host) { Ok(()) } else { Err(Forbidden::Host(host)) }
+        if self.is_own_host(host) {
+            Ok(())
+        } else {
+            Err(Forbidden::Host(host))
+        }
     }
 
     fn is_own_host(&self, host: &str) -> bool {
@@ -99,11 +136,14 @@ impl HostPolicy {
 
     fn is_allowed_origin(&self, origin: &str) -> bool {
         let origin = origin.trim().to_ascii_lowercase();
-        let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        let authority = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"));
         let name = authority.and_then(host_name);
         name.is_some_and(|name| LOOPBACK.contains(&name))
             || self.origins.contains(&origin)
-            || self.allows_own_origins && authority.is_some_and(|authority| self.is_own_host(authority))
+            || self.allows_own_origins
+                && authority.is_some_and(|authority| self.is_own_host(authority))
     }
 }
 
@@ -112,12 +152,15 @@ fn host_name(authority: &str) -> Option<&str> {
     let end = if authority.starts_with('[') {
         authority.find(']')? + 1
     } else {
-        authority.bytes().position(|byte| byte == b':').unwrap_or(authority.len())
+        authority
+            .bytes()
+            .position(|byte| byte == b':')
+            .unwrap_or(authority.len())
     };
     let (name, port) = authority.split_at(end);
     let digits = port.strip_prefix(':');
-    let fits =
-        port.is_empty() || digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    let fits = port.is_empty()
+        || digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
     (fits && !name.is_empty()).then_some(name)
 }
 
@@ -129,10 +172,17 @@ fn is_address(name: &str) -> bool {
 struct Repeated;
 
 /// Returns the value of a header that must not be repeated.
-fn single_header<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h HeaderValue>, Repeated> {
+fn single_header<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'h HeaderValue>, Repeated> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();
-    if values.next().is_some() { Err(Repeated) } else { Ok(value) }
+    if values.next().is_some() {
+        Err(Repeated)
+    } else {
+        Ok(value)
+    }
 }
 
 #[cfg(test)]

@@ -32,7 +32,11 @@ pub(crate) struct Addition {
 
 impl Ledger {
     pub(crate) fn new(limit: u64, several_teams: SeveralTeams) -> Self {
-        Self { limit, used: AtomicU64::new(0), several_teams }
+        Self {
+            limit,
+            used: AtomicU64::new(0),
+            several_teams,
+        }
     }
 
     pub(crate) fn limit(&self) -> u64 {
@@ -81,6 +85,10 @@ impl Ledger {
 
     /// What one team may use of what the others leave. It is rounded up, so that the last one can be used.
     fn share_of(&self, free: u64) -> u64 {
-        if self.several_teams.0.load(SeqCst) { free.div_ceil(2) } else { free }
+        if self.several_teams.0.load(SeqCst) {
+            free.div_ceil(2)
+        } else {
+            free
+        }
     }
 }

@@ -75,7 +75,9 @@ impl Listener {
     pub async fn bind(address: &ListenAddress) -> io::Result<Self> {
         match address {
             ListenAddress::Tcp(address) => TcpListener::bind(address).await.map(Self::Tcp),
-            ListenAddress::Unix { path, mode } => UnixSocket::bind(path, *mode).await.map(Self::Unix),
+            ListenAddress::Unix { path, mode } => {
+                UnixSocket::bind(path, *mode).await.map(Self::Unix)
+            }
         }
     }
 
@@ -136,7 +138,10 @@ impl fmt::Display for ClientAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => address.fmt(f),
-            Self::Unix { uid: Some(uid), pid: Some(pid) } => write!(f, "user {uid}, process {pid}"),
+            Self::Unix {
+                uid: Some(uid),
+                pid: Some(pid),
+            } => write!(f, "user {uid}, process {pid}"),
             Self::Unix { uid: Some(uid), .. } => write!(f, "user {uid}"),
             Self::Unix { .. } => f.write_str("unknown"),
         }

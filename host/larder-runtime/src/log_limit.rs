@@ -17,7 +17,11 @@ pub const SUMMARY_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_SUBJECT: usize = 400;
 
 /// Returns the first `max` of these lines, and one that counts the others: "and 3 more WHAT".
-pub fn shorten<T: ToString>(lines: impl ExactSizeIterator<Item = T>, max: usize, what: &str) -> Vec<String> {
+pub fn shorten<T: ToString>(
+    lines: impl ExactSizeIterator<Item = T>,
+    max: usize,
+    what: &str,
+) -> Vec<String> {
     let others = lines.len().saturating_sub(max);
     let mut shown: Vec<_> = lines.take(max).map(|line| line.to_string()).collect();
     if others > 0 {
@@ -71,9 +75,16 @@ struct Kind {
 impl<K: Eq + Hash + Clone + Send + 'static> Suppressor<K> {
     /// Creates a suppressor that logs summaries with `summarize`.
     pub fn new(drain: &Drain, summarize: impl Fn(&K, &Repeats) + Send + Sync + 'static) -> Self {
-        let state = State { kinds: HashMap::new(), has_task: false };
+        let state = State {
+            kinds: HashMap::new(),
+            has_task: false,
+        };
         let (drain, summarize) = (drain.clone(), Box::new(summarize));
-        Self(Arc::new(Inner { drain, summarize, state: Mutex::new(state) }))
+        Self(Arc::new(Inner {
+            drain,
+            summarize,
+            state: Mutex::new(state),
+        }))
     }
 
     /// Counts a line about this subject. Returns whether the caller must log it; otherwise it becomes part of a
@@ -87,7 +98,8 @@ impl<K: Eq + Hash + Clone + Send + 'static> Suppressor<K> {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let is_quiet = |known: &Kind| {
-            known.repeats.times == 0 && now.saturating_duration_since(known.logged_at) >= SUMMARY_INTERVAL
+            known.repeats.times == 0
+                && now.saturating_duration_since(known.logged_at) >= SUMMARY_INTERVAL
         };
         match state.kinds.get_mut(&kind) {
             Some(known) if !is_quiet(known) => {
@@ -99,7 +111,13 @@ impl<K: Eq + Hash + Clone + Send + 'static> Suppressor<K> {
                 false
             }
             _ => {
-                state.kinds.insert(kind, Kind { logged_at: now, repeats: Repeats::default() });
+                state.kinds.insert(
+                    kind,
+                    Kind {
+                        logged_at: now,
+                        repeats: Repeats::default(),
+                    },
+                );
                 true
             }
         }
@@ -116,9 +134,13 @@ impl<K: Eq + Hash + Clone + Send + 'static> Inner<K> {
         let drain = self.drain.clone();
         self.drain.spawn(async move {
             loop {
-                let is_stopping =
-                    drain.run_until_stopping(tokio::time::sleep(SUMMARY_INTERVAL)).await.is_none();
-                let Some(suppressor) = suppressor.upgrade() else { return };
+                let is_stopping = drain
+                    .run_until_stopping(tokio::time::sleep(SUMMARY_INTERVAL))
+                    .await
+                    .is_none();
+                let Some(suppressor) = suppressor.upgrade() else {
+                    return;
+                };
                 if !suppressor.log_summaries() || is_stopping {
                     return;
                 }
@@ -139,7 +161,9 @@ impl<K: Eq + Hash + Clone + Send + 'static> Inner<K> {
         }
         state.has_task = !summaries.is_empty();
         drop(state);
-        summaries.iter().for_each(|(kind, repeats)| (self.summarize)(kind, repeats));
+        summaries
+            .iter()
+            .for_each(|(kind, repeats)| (self.summarize)(kind, repeats));
         !summaries.is_empty()
     }
 }
@@ -160,7 +184,10 @@ mod tests {
         let log = Log::default();
         let summaries = log.clone();
         let summarize = move |kind: &char, repeats: &Repeats| {
-            summaries.lock().unwrap().push((*kind, repeats.times, repeats.last.clone()));
+            summaries
+                .lock()
+                .unwrap()
+                .push((*kind, repeats.times, repeats.last.clone()));
         };
         (Suppressor::new(drain, summarize), log)
     }
@@ -174,7 +201,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn logs_the_first_line_and_one_summary_per_interval() {
         let (suppressor, log) = suppressor(&Drain::new());
-        let firsts: Vec<_> = (0..1_000).filter(|n| suppressor.is_first('a', &format!("{n}"))).collect();
+        let firsts: Vec<_> = (0..1_000)
+            .filter(|n| suppressor.is_first('a', &format!("{n}")))
+            .collect();
         assert_eq!(firsts, [0]);
         assert!(suppressor.is_first('b', "") && !suppressor.is_first_of(7, 'b', "x"));
         assert_eq!(take(&log), []);

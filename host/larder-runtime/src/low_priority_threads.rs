@@ -42,7 +42,9 @@ impl LowPriorityThreads {
     /// Runs work on one of the threads, or on this one if they cannot be started. Work that has begun is finished also
     /// where the future is dropped, so it has to be short.
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
-        let Some(threads) = self.0.get_or_init(start) else { return work() };
+        let Some(threads) = self.0.get_or_init(start) else {
+            return work();
+        };
         let (sender, receiver) = oneshot::channel();
         threads.spawn_fifo(move || {
             if !sender.is_closed() {
@@ -73,7 +75,9 @@ fn begin_thread() {
 fn start() -> Option<ThreadPool> {
     let builder = ThreadPoolBuilder::new().thread_name(|_| "larder-low".into());
     let threads = builder.start_handler(|_| begin_thread()).build();
-    threads.inspect_err(|error| tracing::warn!(%error, "cannot start threads of lower priority")).ok()
+    threads
+        .inspect_err(|error| tracing::warn!(%error, "cannot start threads of lower priority"))
+        .ok()
 }
 
 #[cfg(test)]
@@ -86,7 +90,12 @@ mod tests {
         let here = std::thread::current().id();
         assert_ne!(threads.run(|| std::thread::current().id()).await, here);
         #[cfg(target_os = "linux")]
-        assert_eq!(threads.run(|| rustix::process::getpriority_process(None).ok()).await, Some(NICE));
+        assert_eq!(
+            threads
+                .run(|| rustix::process::getpriority_process(None).ok())
+                .await,
+            Some(NICE)
+        );
     }
 
     #[tokio::test]

@@ -127,8 +127,14 @@ impl MemoryBudget {
     }
 
     fn with(limit: u64, whole: Option<Self>) -> Self {
-        let several_teams = whole.as_ref().map(Self::several_teams).cloned().unwrap_or_default();
-        let hasher = whole.as_ref().map_or_else(RandomState::new, |whole| whole.0.hasher.clone());
+        let several_teams = whole
+            .as_ref()
+            .map(Self::several_teams)
+            .cloned()
+            .unwrap_or_default();
+        let hasher = whole
+            .as_ref()
+            .map_or_else(RandomState::new, |whole| whole.0.hasher.clone());
         Self(Arc::new(Inner {
             ledger: Ledger::new(limit, several_teams),
             whole,
@@ -157,7 +163,12 @@ impl MemoryBudget {
         }
         let whole = self.0.whole.as_ref().map(|whole| whole.team(name));
         let (used, callers) = Default::default();
-        let team = TeamMemory(Arc::new(TeamInner { budget: self.clone(), whole, used, callers }));
+        let team = TeamMemory(Arc::new(TeamInner {
+            budget: self.clone(),
+            whole,
+            used,
+            callers,
+        }));
         teams.insert(name.clone(), team.clone());
         team
     }
@@ -227,13 +238,20 @@ impl TeamMemory {
         }
         self.add_here(what, caller, bytes).inspect_err(|_| {
             let of_caller = caller.map(|id| (id, bytes));
-            self.0.whole.iter().for_each(|whole| whole.remove(what, bytes, of_caller));
+            self.0
+                .whole
+                .iter()
+                .for_each(|whole| whole.remove(what, bytes, of_caller));
         })
     }
 
     fn add_here(&self, what: MemoryUse, caller: Option<u64>, bytes: u64) -> Result<(), Refused> {
         let budget = &self.0.budget;
-        let Addition { used, share } = budget.0.ledger.add(&self.0.used, bytes).ok_or(Refused::Full)?;
+        let Addition { used, share } = budget
+            .0
+            .ledger
+            .add(&self.0.used, bytes)
+            .ok_or(Refused::Full)?;
         budget.0.used[what as usize].fetch_add(bytes, SeqCst);
         if caller.is_none_or(|id| self.add_to_caller(id, used, share, bytes)) {
             return Ok(());
@@ -257,9 +275,15 @@ impl TeamMemory {
     /// Removes bytes, of which some are those of a caller.
     fn remove(&self, what: MemoryUse, bytes: u64, of_caller: Option<(u64, u64)>) {
         self.remove_here(what, bytes);
-        let Some((id, of_caller)) = of_caller else { return };
+        let Some((id, of_caller)) = of_caller else {
+            return;
+        };
         let mut callers = self.callers();
-        let left = callers.get(&id).copied().unwrap_or_default().saturating_sub(of_caller);
+        let left = callers
+            .get(&id)
+            .copied()
+            .unwrap_or_default()
+            .saturating_sub(of_caller);
         match left {
             0 => callers.remove(&id),
             left => callers.insert(id, left),
@@ -275,23 +299,35 @@ impl TeamMemory {
     fn largest_charge(&self, caller: Option<u64>) -> u64 {
         let of_team = self.0.budget.0.ledger.largest_share();
         // A part is never larger than the whole.
-        if caller.is_some() { of_team / 2 } else { of_team }
+        if caller.is_some() {
+            of_team / 2
+        } else {
+            of_team
+        }
     }
 
     fn callers(&self) -> MutexGuard<'_, HashMap<u64, u64>> {
-        self.0.callers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .callers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for MemoryBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryBudget").field("limit", &self.limit()).field("used", &self.used()).finish()
+        f.debug_struct("MemoryBudget")
+            .field("limit", &self.limit())
+            .field("used", &self.used())
+            .finish()
     }
 }
 
 impl fmt::Debug for TeamMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TeamMemory").field("used", &self.0.used.load(SeqCst)).finish()
+        f.debug_struct("TeamMemory")
+            .field("used", &self.0.used.load(SeqCst))
+            .finish()
     }
 }
 

@@ -120,7 +120,11 @@ impl Metrics {
     ) {
         let value: Gauge = Arc::new(value);
         lock(&self.0.gauges).insert(name, value.clone());
-        self.register(name, help, ComputedFamily::gauges(move |samples| samples.gauge(&[], value())));
+        self.register(
+            name,
+            help,
+            ComputedFamily::gauges(move |samples| samples.gauge(&[], value())),
+        );
     }
 
     /// Registers how many problems the server has, by what cannot be served because of them.
@@ -129,11 +133,18 @@ impl Metrics {
         let problems = ComputedFamily::gauges(move |samples| {
             let problems = health.problems();
             Impact::ALL.iter().try_for_each(|impact| {
-                let count = problems.iter().filter(|problem| problem.impact == *impact).count();
+                let count = problems
+                    .iter()
+                    .filter(|problem| problem.impact == *impact)
+                    .count();
                 samples.gauge(&[("impact", impact.label())], count as u64)
             })
         });
-        self.register("larder_problems", "Current problems of the server, by impact", problems);
+        self.register(
+            "larder_problems",
+            "Current problems of the server, by impact",
+            problems,
+        );
     }
 
     /// The value of a gauge that was registered with [`Self::register_gauge`]; 0 if there is none of this name.
@@ -159,7 +170,11 @@ impl Metrics {
     }
 
     /// Writes all metrics, and those of another registry, which must not have families of the same name.
-    pub fn encode(&self, format: TextFormat, other: Option<&Registry>) -> Result<String, fmt::Error> {
+    pub fn encode(
+        &self,
+        format: TextFormat,
+        other: Option<&Registry>,
+    ) -> Result<String, fmt::Error> {
         format.encode([&*lock(&self.0.registry)].into_iter().chain(other))
     }
 }

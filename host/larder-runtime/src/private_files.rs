@@ -27,7 +27,9 @@ pub enum Untrusted {
     #[error("is not a regular file")]
     NotRegular,
     /// It belongs to another user.
-    #[error("belongs to another user ({owner}, while this process is {own}): run this command as that user")]
+    #[error(
+        "belongs to another user ({owner}, while this process is {own}): run this command as that user"
+    )]
     OtherOwner {
         /// The user to whom it belongs.
         owner: u32,
@@ -61,7 +63,12 @@ pub fn open(path: &Path, forbidden: u32) -> Result<File, Untrusted> {
 /// for its owner only.
 pub fn open_read_write(path: &Path, forbidden: u32) -> Result<File, Untrusted> {
     open_checked(
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600),
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600),
         path,
         forbidden,
     )
@@ -70,7 +77,11 @@ pub fn open_read_write(path: &Path, forbidden: u32) -> Result<File, Untrusted> {
 /// Opens a file for a lock, and creates it if it does not exist. Its content is not changed.
 pub fn open_lock(path: &Path) -> Result<File, Untrusted> {
     open_checked(
-        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600),
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600),
         path,
         WRITABLE_BY_OTHERS,
     )
@@ -83,7 +94,9 @@ pub fn check_folder(path: &Path, forbidden: u32) -> Result<(), Untrusted> {
 
 fn open_checked(options: &mut OpenOptions, path: &Path, forbidden: u32) -> Result<File, Untrusted> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
+    let file = options
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(Untrusted::NotRegular);
@@ -120,7 +133,11 @@ mod tests {
         assert!(matches!(open(&link, 0), Err(Untrusted::Io(_))));
         assert!(matches!(open_lock(&link), Err(Untrusted::Io(_))));
         open_lock(&target).unwrap();
-        assert_eq!(std::fs::read_to_string(&target).unwrap(), "content", "a lock file keeps its content");
+        assert_eq!(
+            std::fs::read_to_string(&target).unwrap(),
+            "content",
+            "a lock file keeps its content"
+        );
     }
 
     #[test]
@@ -153,9 +170,18 @@ mod tests {
             eprintln!("skipped: only root can change the owner of a file");
             return;
         }
-        assert!(matches!(open(&file, 0), Err(Untrusted::OtherOwner { owner: 65_534, .. })));
-        assert!(matches!(open_lock(&file), Err(Untrusted::OtherOwner { .. })));
+        assert!(matches!(
+            open(&file, 0),
+            Err(Untrusted::OtherOwner { owner: 65_534, .. })
+        ));
+        assert!(matches!(
+            open_lock(&file),
+            Err(Untrusted::OtherOwner { .. })
+        ));
         chown(dir.path(), Some(65_534), None).unwrap();
-        assert!(matches!(check_folder(dir.path(), 0), Err(Untrusted::OtherOwner { .. })));
+        assert!(matches!(
+            check_folder(dir.path(), 0),
+            Err(Untrusted::OtherOwner { .. })
+        ));
     }
 }

@@ -67,7 +67,12 @@ impl Resource {
 
     /// How many there are, if the operator decided so.
     pub fn limit(self, configured: Configured) -> u64 {
-        let Configured { guests, code, log, streams } = configured;
+        let Configured {
+            guests,
+            code,
+            log,
+            streams,
+        } = configured;
         match self {
             Self::Guests => guests.into(),
             Self::Code => code,
@@ -130,7 +135,10 @@ impl Shares {
             waiting: WaitingList::default(),
             refused: AtomicU64::new(0),
         };
-        Self(Arc::new(Inner { resources: std::array::from_fn(shared), teams: Mutex::default() }))
+        Self(Arc::new(Inner {
+            resources: std::array::from_fn(shared),
+            teams: Mutex::default(),
+        }))
     }
 
     /// Returns the shares of a team.
@@ -144,12 +152,21 @@ impl Shares {
     }
 
     fn of(&self, account: Arc<Account>) -> TeamShares {
-        TeamShares(Arc::new(TeamInner { shares: self.clone(), account }))
+        TeamShares(Arc::new(TeamInner {
+            shares: self.clone(),
+            account,
+        }))
     }
 
     /// Returns the shares of these teams.
-    pub fn teams<'a>(&self, names: impl IntoIterator<Item = &'a TeamName>) -> BTreeMap<TeamName, TeamShares> {
-        names.into_iter().map(|name| (name.clone(), self.team(name))).collect()
+    pub fn teams<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a TeamName>,
+    ) -> BTreeMap<TeamName, TeamShares> {
+        names
+            .into_iter()
+            .map(|name| (name.clone(), self.team(name)))
+            .collect()
     }
 
     /// Registers how much of each resource there is, how much is used, and how often a team was refused.
@@ -157,24 +174,42 @@ impl Shares {
         let values = |of: fn(&Shared) -> u64| {
             let shares = self.clone();
             move || {
-                let all = Resource::ALL.iter().map(|one| (one.label(), shares.shared(*one)));
+                let all = Resource::ALL
+                    .iter()
+                    .map(|one| (one.label(), shares.shared(*one)));
                 let present = all.filter(|(_, shared)| shared.ledger.limit() > 0);
-                present.map(|(name, shared)| (name, of(shared))).collect::<Vec<_>>()
+                present
+                    .map(|(name, shared)| (name, of(shared)))
+                    .collect::<Vec<_>>()
             }
         };
         let limits = values(|shared| shared.ledger.limit());
         let limits = ComputedFamily::gauges(move |samples| {
-            limits().iter().try_for_each(|(name, limit)| samples.gauge(&[("resource", name)], *limit))
+            limits()
+                .iter()
+                .try_for_each(|(name, limit)| samples.gauge(&[("resource", name)], *limit))
         });
-        metrics.register("larder_shared_limit", "What all teams share, by resource", limits);
+        metrics.register(
+            "larder_shared_limit",
+            "What all teams share, by resource",
+            limits,
+        );
         let used = values(|shared| shared.ledger.used());
         let used = ComputedFamily::gauges(move |samples| {
-            used().iter().try_for_each(|(name, used)| samples.gauge(&[("resource", name)], *used))
+            used()
+                .iter()
+                .try_for_each(|(name, used)| samples.gauge(&[("resource", name)], *used))
         });
-        metrics.register("larder_shared_used", "What is used of what all teams share, by resource", used);
+        metrics.register(
+            "larder_shared_used",
+            "What is used of what all teams share, by resource",
+            used,
+        );
         let refused = values(|shared| shared.refused.load(SeqCst));
         let refused = ComputedFamily::counters(move |samples| {
-            refused().iter().try_for_each(|(name, count)| samples.counter(&[("resource", name)], *count))
+            refused()
+                .iter()
+                .try_for_each(|(name, count)| samples.counter(&[("resource", name)], *count))
         });
         let help = "How often a team did not get what all teams share, by resource";
         metrics.register("larder_shared_refused", help, refused);
@@ -193,12 +228,17 @@ impl Shares {
     fn serve(&self, resource: Resource) {
         let shared = self.shared(resource);
         shared.waiting.serve(
-            |Waiter { account, amount, .. }| {
-                shared.ledger.add(&account[resource as usize], *amount).map(|_| Taken {
-                    team: self.of(account.clone()),
-                    resource,
-                    amount: *amount,
-                })
+            |Waiter {
+                 account, amount, ..
+             }| {
+                shared
+                    .ledger
+                    .add(&account[resource as usize], *amount)
+                    .map(|_| Taken {
+                        team: self.of(account.clone()),
+                        resource,
+                        amount: *amount,
+                    })
             },
             |account| account[resource as usize].load(SeqCst),
         );
@@ -229,8 +269,17 @@ impl TeamShares {
 
     /// Takes so much of a resource, and nothing less, if it is in the share of the team now.
     pub fn try_take_all(&self, resource: Resource, amount: u64) -> Option<Taken> {
-        if self.shared(resource).ledger.add(self.account(resource), amount).is_some() {
-            return Some(Taken { team: self.clone(), resource, amount });
+        if self
+            .shared(resource)
+            .ledger
+            .add(self.account(resource), amount)
+            .is_some()
+        {
+            return Some(Taken {
+                team: self.clone(),
+                resource,
+                amount,
+            });
         }
         // Somebody may have found too little while this one was counted.
         self.serve_waiting(resource);
@@ -255,8 +304,14 @@ impl TeamShares {
 
     /// Counts what exists already, whatever the share of the team is.
     pub fn count(&self, resource: Resource, amount: u64) -> Taken {
-        self.shared(resource).ledger.count(self.account(resource), amount);
-        Taken { team: self.clone(), resource, amount }
+        self.shared(resource)
+            .ledger
+            .count(self.account(resource), amount);
+        Taken {
+            team: self.clone(),
+            resource,
+            amount,
+        }
     }
 
     /// Counts that the team did not get what it needs.
@@ -287,7 +342,9 @@ impl TeamShares {
 impl Drop for Taken {
     fn drop(&mut self) {
         let team = &self.team;
-        team.shared(self.resource).ledger.remove(team.account(self.resource), self.amount);
+        team.shared(self.resource)
+            .ledger
+            .remove(team.account(self.resource), self.amount);
         team.serve_waiting(self.resource);
     }
 }

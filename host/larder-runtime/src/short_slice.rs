@@ -2,7 +2,10 @@
 //! that was woken runs, also if that one has a higher priority. Since Linux 6.12, a thread with a shorter slice does not
 //! wait. Older kernels and other systems keep their usual slice.
 
-#![allow(unsafe_code, reason = "no maintained crate offers sched_setattr for threads of normal policy")]
+#![allow(
+    unsafe_code,
+    reason = "no maintained crate offers sched_setattr for threads of normal policy"
+)]
 
 /// The shortest slice that Linux accepts, in nanoseconds.
 #[cfg(target_os = "linux")]
@@ -21,7 +24,9 @@ mod linux {
     use std::io::{Error, Result};
     use std::mem::{size_of, zeroed};
 
-    use libc::{SCHED_FLAG_RESET_ON_FORK, SYS_sched_getattr, SYS_sched_setattr, c_long, sched_attr, syscall};
+    use libc::{
+        SCHED_FLAG_RESET_ON_FORK, SYS_sched_getattr, SYS_sched_setattr, c_long, sched_attr, syscall,
+    };
 
     /// The kernel has no flags for these calls yet.
     const NO_FLAGS: u32 = 0;
@@ -36,7 +41,14 @@ mod linux {
         attributes.sched_flags = SCHED_FLAG_RESET_ON_FORK as u64;
         attributes.sched_runtime = slice;
         // SAFETY: the kernel reads as many bytes of the structure as its field `size` says, which is its size.
-        check(unsafe { syscall(SYS_sched_setattr, THIS_THREAD, &raw const attributes, NO_FLAGS) })
+        check(unsafe {
+            syscall(
+                SYS_sched_setattr,
+                THIS_THREAD,
+                &raw const attributes,
+                NO_FLAGS,
+            )
+        })
     }
 
     pub(super) fn attributes() -> Result<sched_attr> {
@@ -44,12 +56,24 @@ mod linux {
         let mut attributes: sched_attr = unsafe { zeroed() };
         let size = size_of::<sched_attr>();
         // SAFETY: the kernel writes at most `size` bytes, and any bytes are valid values for the integers of the structure.
-        check(unsafe { syscall(SYS_sched_getattr, THIS_THREAD, &raw mut attributes, size, NO_FLAGS) })?;
+        check(unsafe {
+            syscall(
+                SYS_sched_getattr,
+                THIS_THREAD,
+                &raw mut attributes,
+                size,
+                NO_FLAGS,
+            )
+        })?;
         Ok(attributes)
     }
 
     fn check(result: c_long) -> Result<()> {
-        if result == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(Error::last_os_error())
+        }
     }
 }
 
@@ -74,7 +98,11 @@ mod tests {
         let own = thread::spawn(move || {
             request_short_slice();
             let started = thread::spawn(slice_and_nice).join().unwrap();
-            assert_eq!(started, (usual, nice), "a thread that it starts has the usual slice");
+            assert_eq!(
+                started,
+                (usual, nice),
+                "a thread that it starts has the usual slice"
+            );
             slice_and_nice()
         });
         let expected = if usual == 0 { 0 } else { SLICE };

@@ -50,14 +50,27 @@ pub struct Turn {
 impl Turns {
     /// Creates turns of which at most `max` are taken at the same time.
     pub fn new(max: usize) -> Self {
-        let state = Mutex::new(State { schedule: Schedule::default(), free: max });
-        Self(Arc::new(Inner { state, arrived: Notify::new() }))
+        let state = Mutex::new(State {
+            schedule: Schedule::default(),
+            free: max,
+        });
+        Self(Arc::new(Inner {
+            state,
+            arrived: Notify::new(),
+        }))
     }
 
     /// Waits for the next turn of a team with this weight.
     pub async fn take(&self, team: &TeamName, weight: Duration) -> Option<Turn> {
         let (turn, received) = oneshot::channel();
-        self.lock().schedule.push(team, weight, Waiter { team: team.clone(), turn });
+        self.lock().schedule.push(
+            team,
+            weight,
+            Waiter {
+                team: team.clone(),
+                turn,
+            },
+        );
         self.begin_next();
         self.0.arrived.notify_waiters();
         // Nobody is removed without a turn.
@@ -70,13 +83,19 @@ impl Turns {
         let mut not_received = Vec::new();
         let mut state = self.lock();
         while state.free > 0 {
-            let Some(Waiter { team, turn }) = state.schedule.pop() else { break };
+            let Some(Waiter { team, turn }) = state.schedule.pop() else {
+                break;
+            };
             if turn.is_closed() {
                 state.schedule.charge(&team, Duration::ZERO);
                 continue;
             }
             state.free -= 1;
-            let begun = Turn { turns: self.clone(), team, began: Instant::now() };
+            let begun = Turn {
+                turns: self.clone(),
+                team,
+                began: Instant::now(),
+            };
             not_received.extend(turn.send(begun).err());
         }
     }
@@ -126,7 +145,10 @@ mod tests {
         let (mut second, mut third) = (take(&busy), take(&busy));
         assert!(poll!(second.as_mut()).is_pending() && poll!(third.as_mut()).is_pending());
         let mut wanted = Box::pin(first.is_wanted());
-        assert!(poll!(wanted.as_mut()).is_pending(), "only its own team waits");
+        assert!(
+            poll!(wanted.as_mut()).is_pending(),
+            "only its own team waits"
+        );
         let mut other = take(&new);
         assert!(poll!(other.as_mut()).is_pending());
         wanted.await;

@@ -15,7 +15,10 @@ struct Batch {
     is_long: bool,
 }
 
-const EMPTY: Batch = Batch { guests: 0, is_long: false };
+const EMPTY: Batch = Batch {
+    guests: 0,
+    is_long: false,
+};
 
 thread_local! {
     static BATCH: Cell<Batch> = const { Cell::new(EMPTY) };
@@ -29,7 +32,10 @@ pub fn start() {
 /// Records that a guest ran on this thread, and whether it ran for long.
 pub fn guest_ran(long: bool) {
     let Batch { guests, is_long } = BATCH.get();
-    BATCH.set(Batch { guests: guests.saturating_add(1), is_long: is_long || long });
+    BATCH.set(Batch {
+        guests: guests.saturating_add(1),
+        is_long: is_long || long,
+    });
 }
 
 /// Yields once to the other tasks of this thread if at least two guests ran in this batch, and none of them

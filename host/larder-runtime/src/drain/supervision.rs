@@ -46,7 +46,10 @@ impl SupervisedTask {
     /// Describes a task. `name` says to operators what it does, and no other task has it. `impact` says which requests
     /// cannot be served without it.
     pub fn new(name: impl Into<String>, impact: Impact) -> Self {
-        Self { name: name.into(), impact }
+        Self {
+            name: name.into(),
+            impact,
+        }
     }
 
     fn part(&self) -> String {
@@ -57,15 +60,23 @@ impl SupervisedTask {
 impl TaskPanics {
     /// Reports problems there.
     pub fn new(health: Health) -> Self {
-        Self { health, count: Arc::default() }
+        Self {
+            health,
+            count: Arc::default(),
+        }
     }
 
     /// Registers the number of panics.
     pub fn register_metrics(&self, metrics: &Metrics) {
         let count = self.count.clone();
-        let panics =
-            ComputedFamily::counters(move |samples| samples.counter(&[], count.load(Ordering::Relaxed)));
-        metrics.register("larder_task_panics", "Tasks of the server that ended because of a panic", panics);
+        let panics = ComputedFamily::counters(move |samples| {
+            samples.counter(&[], count.load(Ordering::Relaxed))
+        });
+        metrics.register(
+            "larder_task_panics",
+            "Tasks of the server that ended because of a panic",
+            panics,
+        );
     }
 
     pub(super) fn counter(&self) -> PanicCounter {
@@ -74,7 +85,11 @@ impl TaskPanics {
 
     fn report(&self, task: &SupervisedTask, consequence: &str) {
         self.count.fetch_add(1, Ordering::Relaxed);
-        tracing::error!(task = task.name, consequence, "a task of the server panicked");
+        tracing::error!(
+            task = task.name,
+            consequence,
+            "a task of the server panicked"
+        );
         let message = format!(
             "the task \"{}\" of the server panicked; {consequence}, and report the panic in the log of the server",
             task.name
@@ -104,7 +119,10 @@ impl Drop for ResolveAtEnd<'_> {
 impl Drain {
     /// Creates a drain whose tasks are reported there if they panic.
     pub fn reporting(panics: TaskPanics) -> Self {
-        Self { panics, ..Self::default() }
+        Self {
+            panics,
+            ..Self::default()
+        }
     }
 
     /// Spawns a task that runs until shutdown and cannot be started again. If it panics, the problem stays.
@@ -134,7 +152,10 @@ impl Drain {
     where
         W: Future<Output = ()>,
     {
-        let _resolve_at_end = ResolveAtEnd { panics: &self.panics, task };
+        let _resolve_at_end = ResolveAtEnd {
+            panics: &self.panics,
+            task,
+        };
         let mut pause = FIRST_PAUSE;
         loop {
             // `start` may panic too.
@@ -149,7 +170,8 @@ impl Drain {
             if ended.is_none_or(|ended| ended.is_ok()) {
                 return;
             }
-            self.panics.report(task, &format!("it is started again after {pause:?}"));
+            self.panics
+                .report(task, &format!("it is started again after {pause:?}"));
             let paused = self.run_until_stopping(tokio::time::sleep(pause)).await;
             if paused.is_none() {
                 return;
@@ -171,7 +193,11 @@ mod tests {
         let panics = TaskPanics::new(health.clone());
         let metrics = Metrics::default();
         panics.register_metrics(&metrics);
-        Observed { health, metrics, drain: Drain::reporting(panics) }
+        Observed {
+            health,
+            metrics,
+            drain: Drain::reporting(panics),
+        }
     }
 
     struct Observed {
@@ -182,7 +208,11 @@ mod tests {
 
     impl Observed {
         fn problems(&self) -> Vec<String> {
-            self.health.problems().into_iter().map(|problem| problem.message).collect()
+            self.health
+                .problems()
+                .into_iter()
+                .map(|problem| problem.message)
+                .collect()
         }
 
         fn has_counted(&self, panics: u64) -> bool {
@@ -208,10 +238,16 @@ mod tests {
         );
         tokio::time::sleep(Duration::from_millis(500)).await;
         let [problem] = observed.health.problems().try_into().unwrap();
-        assert!(problem.message.contains("\"pulls\"") && problem.message.contains("again after 1s"));
+        assert!(
+            problem.message.contains("\"pulls\"") && problem.message.contains("again after 1s")
+        );
         assert_eq!(problem.impact, Impact::OneTeam);
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert!(observed.problems()[0].contains("again after 2s"), "{:?}", observed.problems());
+        assert!(
+            observed.problems()[0].contains("again after 2s"),
+            "{:?}",
+            observed.problems()
+        );
         assert!(observed.has_counted(2));
         tokio::time::sleep(Duration::from_secs(2)).await;
         assert_eq!(runs.load(Ordering::Relaxed), 3);
@@ -241,7 +277,9 @@ mod tests {
     async fn a_pause_does_not_delay_shutdown() {
         let observed = observed();
         let task = SupervisedTask::new("pulls", Impact::OneTeam);
-        observed.drain.supervise_restarting(task, || async { panic!("on purpose") });
+        observed
+            .drain
+            .supervise_restarting(task, || async { panic!("on purpose") });
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert!(observed.drain.finish(Duration::from_millis(10)).await);
     }
@@ -250,16 +288,28 @@ mod tests {
     async fn a_task_that_cannot_be_started_again_stays_a_problem() {
         let observed = observed();
         let task = SupervisedTask::new("audit log", Impact::AllTeams);
-        observed.drain.supervise(task, async { panic!("on purpose") });
+        observed
+            .drain
+            .supervise(task, async { panic!("on purpose") });
         tokio::time::sleep(Duration::from_secs(600)).await;
-        assert!(observed.problems()[0].contains("restart the server"), "{:?}", observed.problems());
+        assert!(
+            observed.problems()[0].contains("restart the server"),
+            "{:?}",
+            observed.problems()
+        );
         assert!(observed.has_counted(1));
     }
 
     #[tokio::test]
     async fn panics_of_other_tasks_are_counted() {
         let observed = observed();
-        assert!(observed.drain.spawn(async { panic!("on purpose") }).await.is_err());
+        assert!(
+            observed
+                .drain
+                .spawn(async { panic!("on purpose") })
+                .await
+                .is_err()
+        );
         assert!(observed.drain.spawn(async {}).await.is_ok());
         assert!(observed.has_counted(1));
         assert_eq!(observed.problems(), [""; 0]);

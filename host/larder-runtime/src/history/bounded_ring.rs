@@ -30,7 +30,11 @@ pub struct BoundedRing<T> {
 
 impl<T> Default for BoundedRing<T> {
     fn default() -> Self {
-        Self { items: VecDeque::new(), bytes: 0, last_id: 0 }
+        Self {
+            items: VecDeque::new(),
+            bytes: 0,
+            last_id: 0,
+        }
     }
 }
 
@@ -48,7 +52,8 @@ impl<T: RingItem> BoundedRing<T> {
         self.add(id, item);
         while self.exceeds(limits) {
             let by_count = self.items.len() > limits.items;
-            let oldest = self.oldest_of_largest(owner, |item| if by_count { 1 } else { size(item) });
+            let oldest =
+                self.oldest_of_largest(owner, |item| if by_count { 1 } else { size(item) });
             self.remove(oldest);
         }
     }
@@ -80,13 +85,23 @@ impl<T: RingItem> BoundedRing<T> {
     }
 
     /// Where the oldest item is of the owner whose items weigh most.
-    fn oldest_of_largest<K: Ord>(&self, owner: fn(&T) -> &K, weight: impl Fn(&T) -> usize) -> usize {
+    fn oldest_of_largest<K: Ord>(
+        &self,
+        owner: fn(&T) -> &K,
+        weight: impl Fn(&T) -> usize,
+    ) -> usize {
         let mut owners = BTreeMap::<&K, usize>::new();
         for (_, item) in &self.items {
             *owners.entry(owner(item)).or_default() += weight(item);
         }
-        let largest = owners.into_iter().max_by_key(|(_, weight)| *weight).map(|(owner, _)| owner);
-        self.items.iter().position(|(_, item)| Some(owner(item)) == largest).unwrap_or_default()
+        let largest = owners
+            .into_iter()
+            .max_by_key(|(_, weight)| *weight)
+            .map(|(owner, _)| owner);
+        self.items
+            .iter()
+            .position(|(_, item)| Some(owner(item)) == largest)
+            .unwrap_or_default()
     }
 
     /// Returns the items with their numbers, the oldest first.
@@ -111,14 +126,21 @@ mod tests {
 
     #[test]
     fn keeps_the_newest_items_within_both_limits() {
-        let limits = RingLimits { items: 3, bytes: 3 * ITEM_BYTES + 100 };
+        let limits = RingLimits {
+            items: 3,
+            bytes: 3 * ITEM_BYTES + 100,
+        };
         let mut ring = BoundedRing::default();
         (0..5).for_each(|n| _ = ring.push(n.to_string(), limits));
         assert_eq!(ring.iter().map(|(id, _)| id).collect::<Vec<_>>(), [3, 4, 5]);
         ring.push("x".repeat(99), limits);
         assert_eq!(ring.iter().map(|(id, _)| id).collect::<Vec<_>>(), [5, 6]);
         ring.push("x".repeat(10_000), limits);
-        assert_eq!(ring.iter().map(|(id, _)| id).collect::<Vec<_>>(), [7], "the newest one is kept");
+        assert_eq!(
+            ring.iter().map(|(id, _)| id).collect::<Vec<_>>(),
+            [7],
+            "the newest one is kept"
+        );
         ring.push("y".into(), limits);
         assert_eq!(ring.bytes, ITEM_BYTES + 1);
     }
@@ -131,16 +153,31 @@ mod tests {
                 let item = format!("{owner}{}", "x".repeat(*size));
                 ring.push_of(id, item, limits, |item| item.as_bytes().first().unwrap());
             }
-            ring.iter().map(|(id, item)| format!("{id}{}", &item[..1])).collect::<Vec<_>>().join(" ")
+            ring.iter()
+                .map(|(id, item)| format!("{id}{}", &item[..1]))
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         // By number, also if another one has larger items.
-        let items = RingLimits { items: 4, bytes: usize::MAX };
+        let items = RingLimits {
+            items: 4,
+            bytes: usize::MAX,
+        };
         assert_eq!(
-            shown(&[("a", 900), ("b", 0), ("b", 0), ("b", 0), ("b", 0), ("b", 0)], items),
+            shown(
+                &[("a", 900), ("b", 0), ("b", 0), ("b", 0), ("b", 0), ("b", 0)],
+                items
+            ),
             "1a 4b 5b 6b"
         );
         // By bytes, also if another one has more items.
-        let bytes = RingLimits { items: 99, bytes: 5 * ITEM_BYTES + 1_000 };
-        assert_eq!(shown(&[("a", 0), ("a", 0), ("b", 600), ("b", 600)], bytes), "1a 2a 4b");
+        let bytes = RingLimits {
+            items: 99,
+            bytes: 5 * ITEM_BYTES + 1_000,
+        };
+        assert_eq!(
+            shown(&[("a", 0), ("a", 0), ("b", 600), ("b", 600)], bytes),
+            "1a 2a 4b"
+        );
     }
 }

@@ -53,8 +53,17 @@ pub struct CallerVolumes(Mutex<HashMap<Key, Arc<CallerVolume>>>);
 impl CallerVolumes {
     /// Returns the counters of a caller. To be called once for each credential, because it takes a lock.
     pub fn of(&self, caller: &Caller) -> Arc<CallerVolume> {
-        let Caller { subject, issuer, teams, .. } = caller;
-        let key = Key { subject: subject.clone(), issuer: issuer.clone(), teams: teams.clone() };
+        let Caller {
+            subject,
+            issuer,
+            teams,
+            ..
+        } = caller;
+        let key = Key {
+            subject: subject.clone(),
+            issuer: issuer.clone(),
+            teams: teams.clone(),
+        };
         let mut volumes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if volumes.len() >= MAX_CALLERS && !volumes.contains_key(&key) {
             forget_smallest(&mut volumes);
@@ -67,12 +76,16 @@ impl CallerVolumes {
     pub fn largest(&self, team: &TeamName, max: usize) -> Vec<VolumeReport> {
         let volumes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_team = volumes.iter().filter(|(key, _)| key.teams.has(team));
-        let mut counts: Vec<_> =
-            of_team.map(|(key, volume)| (volume.requests.load(Relaxed), key, volume)).collect();
+        let mut counts: Vec<_> = of_team
+            .map(|(key, volume)| (volume.requests.load(Relaxed), key, volume))
+            .collect();
         counts.sort_unstable_by(|(one, a, _), (other, b, _)| {
             other.cmp(one).then_with(|| a.subject.cmp(&b.subject))
         });
-        let largest = counts.into_iter().filter(|(requests, ..)| *requests > 0).take(max);
+        let largest = counts
+            .into_iter()
+            .filter(|(requests, ..)| *requests > 0)
+            .take(max);
         let report = |(requests, key, volume): (u64, &Key, &Arc<CallerVolume>)| VolumeReport {
             subject: key.subject.clone(),
             issuer: key.issuer.clone(),
@@ -85,7 +98,8 @@ impl CallerVolumes {
 
 /// Forgets a tenth of the callers: first those whose credentials are not in use.
 fn forget_smallest(volumes: &mut HashMap<Key, Arc<CallerVolume>>) {
-    let rank = |volume: &Arc<CallerVolume>| (Arc::strong_count(volume) > 1, volume.requests.load(Relaxed));
+    let rank =
+        |volume: &Arc<CallerVolume>| (Arc::strong_count(volume) > 1, volume.requests.load(Relaxed));
     let mut ranks: Vec<_> = volumes.values().map(rank).collect();
     let at = ranks.len() / 10;
     let limit = *ranks.select_nth_unstable(at).1;
@@ -103,21 +117,35 @@ mod tests {
 
     fn caller(subject: &str, team: &str) -> Caller {
         let teams = TeamName::parse(team).unwrap().into();
-        Caller { subject: Some(subject.into()), issuer: None, teams, scopes: vec![] }
+        Caller {
+            subject: Some(subject.into()),
+            issuer: None,
+            teams,
+            scopes: vec![],
+        }
     }
 
     #[test]
     fn knows_the_largest_callers_of_a_team() {
         let (volumes, team) = (CallerVolumes::default(), TeamName::parse("a").unwrap());
-        for (subject, team, requests) in [("ann", "a", 3), ("bob", "a", 5), ("eve", "b", 9), ("none", "a", 0)]
-        {
+        for (subject, team, requests) in [
+            ("ann", "a", 3),
+            ("bob", "a", 5),
+            ("eve", "b", 9),
+            ("none", "a", 0),
+        ] {
             (0..requests).for_each(|_| volumes.of(&caller(subject, team)).record(10));
         }
         let largest = |max| -> Vec<_> {
             let largest = volumes.largest(&team, max).into_iter();
-            largest.map(|one| (one.subject.unwrap(), one.requests, one.bytes)).collect()
+            largest
+                .map(|one| (one.subject.unwrap(), one.requests, one.bytes))
+                .collect()
         };
-        assert_eq!(largest(9), [("bob".to_owned(), 5, 50), ("ann".to_owned(), 3, 30)]);
+        assert_eq!(
+            largest(9),
+            [("bob".to_owned(), 5, 50), ("ann".to_owned(), 3, 30)]
+        );
         assert_eq!(largest(1).len(), 1);
     }
 
@@ -128,6 +156,9 @@ mod tests {
         (0..9).for_each(|_| large.record(1));
         (0..3 * MAX_CALLERS).for_each(|n| volumes.of(&caller(&n.to_string(), "a")).record(1));
         assert!(volumes.0.lock().unwrap().len() <= MAX_CALLERS);
-        assert_eq!(volumes.largest(&team, 1)[0].subject.as_deref(), Some("large"));
+        assert_eq!(
+            volumes.largest(&team, 1)[0].subject.as_deref(),
+            Some("large")
+        );
     }
 }

@@ -41,7 +41,10 @@ kinds! {
 }
 
 /// The limits for the events of one kind.
-const LIMITS: RingLimits = RingLimits { items: 500, bytes: 256 << 10 };
+const LIMITS: RingLimits = RingLimits {
+    items: 500,
+    bytes: 256 << 10,
+};
 /// Maximum length of the text of an event, and of one of its details, in bytes.
 const MAX_TEXT: usize = 1 << 10;
 const MAX_DETAIL: usize = 4 << 10;
@@ -71,7 +74,14 @@ impl Event {
     /// Creates an event that happens now.
     pub fn new(kind: EventKind, text: impl Into<String>) -> Self {
         let text = cut(text.into(), MAX_TEXT);
-        Self { at: SystemTime::now(), kind, team: None, provider: None, text, details: BTreeMap::new() }
+        Self {
+            at: SystemTime::now(),
+            kind,
+            team: None,
+            provider: None,
+            text,
+            details: BTreeMap::new(),
+        }
     }
 
     /// Sets the team.
@@ -141,14 +151,24 @@ struct Rate {
 
 impl Default for State {
     fn default() -> Self {
-        let new = || KindState { events: BoundedRing::default(), rates: BTreeMap::new() };
-        Self { last_id: 0, kinds: EventKind::ALL.iter().map(|_| new()).collect() }
+        let new = || KindState {
+            events: BoundedRing::default(),
+            rates: BTreeMap::new(),
+        };
+        Self {
+            last_id: 0,
+            kinds: EventKind::ALL.iter().map(|_| new()).collect(),
+        }
     }
 }
 
 impl Default for Rate {
     fn default() -> Self {
-        Self { tokens: BURST, refilled: Instant::now(), omitted: 0 }
+        Self {
+            tokens: BURST,
+            refilled: Instant::now(),
+            omitted: 0,
+        }
     }
 }
 
@@ -178,11 +198,16 @@ impl EventLog {
             return;
         }
         if let omitted @ 1.. = std::mem::take(&mut rate.omitted) {
-            event.details.insert("omitted", format!("{omitted} events of this kind before it"));
+            event.details.insert(
+                "omitted",
+                format!("{omitted} events of this kind before it"),
+            );
         }
         state.last_id += 1;
         let (id, kind) = (state.last_id, event.kind as usize);
-        state.kinds[kind].events.push_of(id, Arc::new(event), LIMITS, |event| &event.team);
+        state.kinds[kind]
+            .events
+            .push_of(id, Arc::new(event), LIMITS, |event| &event.team);
         drop(state);
         self.0.last_id.send_modify(|last| *last = id.max(*last));
     }
@@ -196,7 +221,10 @@ impl EventLog {
             events.map(|(id, event)| (id, event.clone())).collect()
         };
         all.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
-        all.into_iter().filter(|(id, event)| keep(*id, event)).take(max).collect()
+        all.into_iter()
+            .filter(|(id, event)| keep(*id, event))
+            .take(max)
+            .collect()
     }
 
     /// Returns a receiver of the number of the last event.
@@ -234,10 +262,17 @@ mod tests {
         let bytes: usize = all.iter().map(|(_, event)| event.bytes()).sum();
         assert!(bytes <= LIMITS.bytes + 100, "{bytes}");
         let (first_id, first) = all.last().unwrap();
-        assert_eq!((*first_id, first.text.as_str(), first.details.len()), (1, "first", 0));
+        assert_eq!(
+            (*first_id, first.text.as_str(), first.details.len()),
+            (1, "first", 0)
+        );
         assert!(all.is_sorted_by(|(one, _), (other, _)| one > other));
         assert!(all[0].1.text.len() <= MAX_TEXT && all[0].1.details["stderr"].len() == MAX_DETAIL);
-        assert!(all[0].0 < 5_000, "most of them are only counted: {}", all[0].0);
+        assert!(
+            all[0].0 < 5_000,
+            "most of them are only counted: {}",
+            all[0].0
+        );
     }
 
     #[test]
@@ -248,17 +283,31 @@ mod tests {
             let event = Event::new(EventKind::Fault, text);
             log.record(team.map_or_else(|| event.clone(), |team| event.clone().of_team(team)));
         };
-        let flood = || (0..5_000).for_each(|n| fault(Some(&noisy), &format!("{n}{}", "x".repeat(900))));
-        let newest = |team: Option<&TeamName>| log.newest(9, |_, event| event.team.as_ref() == team);
+        let flood =
+            || (0..5_000).for_each(|n| fault(Some(&noisy), &format!("{n}{}", "x".repeat(900))));
+        let newest =
+            |team: Option<&TeamName>| log.newest(9, |_, event| event.team.as_ref() == team);
         fault(Some(&quiet), "before");
         fault(None, "before");
         flood();
-        assert_eq!((newest(Some(&quiet)).len(), newest(None).len()), (1, 1), "they are not removed");
+        assert_eq!(
+            (newest(Some(&quiet)).len(), newest(None).len()),
+            (1, 1),
+            "they are not removed"
+        );
         fault(Some(&quiet), "after");
         fault(None, "after");
         flood();
-        assert_eq!((newest(Some(&quiet)).len(), newest(None).len()), (2, 2), "they are recorded");
-        let bytes: usize = log.newest(usize::MAX, |_, _| true).iter().map(|(_, event)| event.bytes()).sum();
+        assert_eq!(
+            (newest(Some(&quiet)).len(), newest(None).len()),
+            (2, 2),
+            "they are recorded"
+        );
+        let bytes: usize = log
+            .newest(usize::MAX, |_, _| true)
+            .iter()
+            .map(|(_, event)| event.bytes())
+            .sum();
         assert!(bytes <= LIMITS.bytes, "{bytes}");
     }
 
@@ -267,7 +316,10 @@ mod tests {
         let log = EventLog::default();
         (0..=1_000).for_each(|_| log.record(Event::new(EventKind::Refusal, "again")));
         let mut state = log.lock();
-        let rate = state.kinds[EventKind::Refusal as usize].rates.get_mut(&None).unwrap();
+        let rate = state.kinds[EventKind::Refusal as usize]
+            .rates
+            .get_mut(&None)
+            .unwrap();
         let before = rate.omitted;
         rate.tokens = 1.0;
         drop(state);
@@ -275,6 +327,9 @@ mod tests {
         let (id, last) = log.newest(1, |_, _| true).remove(0);
         assert_eq!(before > 0, last.details.contains_key("omitted"));
         assert_eq!(*log.subscribe().borrow(), id);
-        assert!(log.newest(9, |id, event| id > 1 && event.kind == EventKind::Fault).is_empty());
+        assert!(
+            log.newest(9, |id, event| id > 1 && event.kind == EventKind::Fault)
+                .is_empty()
+        );
     }
 }

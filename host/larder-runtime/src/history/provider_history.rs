@@ -118,12 +118,20 @@ impl ProviderHistory {
 
     /// Returns the faults that are kept, the newest first.
     pub fn faults(&self) -> Vec<FaultRecord> {
-        lock(&self.faults).iter().rev().map(|(_, fault)| fault.clone()).collect()
+        lock(&self.faults)
+            .iter()
+            .rev()
+            .map(|(_, fault)| fault.clone())
+            .collect()
     }
 
     /// Keeps a log line.
     pub fn record_line(&self, level: &'static str, text: &str) {
-        let line = LogLine { at: SystemTime::now(), level, text: text.to_owned() };
+        let line = LogLine {
+            at: SystemTime::now(),
+            level,
+            text: text.to_owned(),
+        };
         lock(&self.log).push(line, self.limits(MAX_LOG_LINES));
     }
 
@@ -131,14 +139,21 @@ impl ProviderHistory {
     /// logged.
     pub fn log(&self, max: usize, keep: impl Fn(u64, &LogLine) -> bool) -> Vec<(u64, LogLine)> {
         let log = lock(&self.log);
-        let newest = log.iter().rev().filter(|(id, line)| keep(*id, line)).take(max);
+        let newest = log
+            .iter()
+            .rev()
+            .filter(|(id, line)| keep(*id, line))
+            .take(max);
         let mut lines: Vec<_> = newest.map(|(id, line)| (id, line.clone())).collect();
         lines.reverse();
         lines
     }
 
     fn limits(&self, items: usize) -> RingLimits {
-        RingLimits { items, bytes: self.max_bytes.load(Relaxed) }
+        RingLimits {
+            items,
+            bytes: self.max_bytes.load(Relaxed),
+        }
     }
 }
 
@@ -155,20 +170,44 @@ mod tests {
         let history = ProviderHistory::default();
         let size = |history: &ProviderHistory| {
             let faults: usize = history.faults().iter().map(RingItem::bytes).sum();
-            faults + history.log(usize::MAX, |_, _| true).iter().map(|(_, line)| line.bytes()).sum::<usize>()
+            faults
+                + history
+                    .log(usize::MAX, |_, _| true)
+                    .iter()
+                    .map(|(_, line)| line.bytes())
+                    .sum::<usize>()
         };
         for n in 0..1_000 {
             let (subject, message) = (n.to_string(), "ü".repeat(9_999));
             let stderr = "ü".repeat(9_999) + "end";
             let at = SystemTime::now();
-            history.record_fault(FaultRecord { at, subject, kind: "trap", message, stderr });
+            history.record_fault(FaultRecord {
+                at,
+                subject,
+                kind: "trap",
+                message,
+                stderr,
+            });
             history.record_line("info", &"x".repeat(400));
         }
         assert!(size(&history) <= 2 * MAX_BYTES && history.faults()[0].stderr.ends_with("end"));
-        assert_eq!((history.faults().len() <= MAX_FAULTS, &*history.faults()[0].subject), (true, "999"));
+        assert_eq!(
+            (
+                history.faults().len() <= MAX_FAULTS,
+                &*history.faults()[0].subject
+            ),
+            (true, "999")
+        );
         history.set_sharing(1_000);
-        assert!(size(&history) <= 2 * TOTAL_BYTES / 1_000, "{}", size(&history));
+        assert!(
+            size(&history) <= 2 * TOTAL_BYTES / 1_000,
+            "{}",
+            size(&history)
+        );
         let lines = history.log(3, |id, _| id > 2);
-        assert_eq!(lines.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [998, 999, 1_000]);
+        assert_eq!(
+            lines.iter().map(|(id, _)| *id).collect::<Vec<_>>(),
+            [998, 999, 1_000]
+        );
     }
 }

@@ -16,7 +16,9 @@ pub struct Timeline {
 
 impl Default for Timeline {
     fn default() -> Self {
-        Self { started: Instant::now() }
+        Self {
+            started: Instant::now(),
+        }
     }
 }
 
@@ -100,8 +102,18 @@ impl<T: Copy> SampleRing<T> {
     /// Returns the samples of these numbers, each with none where there is none.
     pub fn range(&self, numbers: std::ops::RangeInclusive<u32>) -> Vec<Option<T>> {
         let first = *numbers.start();
-        let mut samples = self.0.iter().skip_while(|(number, _)| *number < first).peekable();
-        numbers.map(|number| samples.next_if(|(own, _)| *own == number).map(|(_, sample)| *sample)).collect()
+        let mut samples = self
+            .0
+            .iter()
+            .skip_while(|(number, _)| *number < first)
+            .peekable();
+        numbers
+            .map(|number| {
+                samples
+                    .next_if(|(own, _)| *own == number)
+                    .map(|(_, sample)| *sample)
+            })
+            .collect()
     }
 }
 
@@ -117,9 +129,18 @@ mod tests {
     #[test]
     fn keeps_one_hour_with_gaps() {
         let mut ring = SampleRing::default();
-        (1..=1_000).filter(|n| n % 10 != 0).for_each(|n| ring.push(n, n, MAX_SAMPLES));
-        assert_eq!(ring.range(998..=1_002), [Some(998), Some(999), None, None, None]);
-        assert_eq!(ring.0.front().unwrap().0, 641, "the numbers 640 to 999 are one hour");
+        (1..=1_000)
+            .filter(|n| n % 10 != 0)
+            .for_each(|n| ring.push(n, n, MAX_SAMPLES));
+        assert_eq!(
+            ring.range(998..=1_002),
+            [Some(998), Some(999), None, None, None]
+        );
+        assert_eq!(
+            ring.0.front().unwrap().0,
+            641,
+            "the numbers 640 to 999 are one hour"
+        );
         assert_eq!(ring.last(), Some((999, 999)));
         ring.trim(1_300, MAX_SAMPLES);
         assert_eq!(ring.0.front().unwrap().0, 941);

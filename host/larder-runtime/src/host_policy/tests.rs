@@ -3,7 +3,10 @@ use super::*;
 fn policy() -> HostPolicy {
     HostPolicy::new(
         &["Larder.example".into(), "other.example:8443".into()],
-        &["https://app.example".into(), "https://slash.example/".into()],
+        &[
+            "https://app.example".into(),
+            "https://slash.example/".into(),
+        ],
     )
 }
 
@@ -46,7 +49,10 @@ fn accepts_only_own_hosts() {
         assert!(!accepts("/mcp", &[("host", bad)]), "{bad}");
     }
     assert!(!accepts("/mcp", &[]), "no host at all");
-    assert!(!accepts("/mcp", &[("host", "localhost"), ("host", "localhost")]), "a repeated host");
+    assert!(
+        !accepts("/mcp", &[("host", "localhost"), ("host", "localhost")]),
+        "a repeated host"
+    );
     assert!(
         !accepts("http://evil.example/mcp", &[("host", "localhost")]),
         "the request line takes precedence"
@@ -56,13 +62,28 @@ fn accepts_only_own_hosts() {
 #[test]
 fn accepts_every_address_only_where_it_may() {
     let policy = policy().with_addresses();
-    for good in ["10.1.2.3:7879", "[2001:db8::1]:80", "larder.example", "localhost"] {
+    for good in [
+        "10.1.2.3:7879",
+        "[2001:db8::1]:80",
+        "larder.example",
+        "localhost",
+    ] {
         assert!(accepts(&policy, "/", &[("host", good)]), "{good}");
     }
-    for bad in ["evil.example", "10.1.2.3.evil.example", "10.1.2.3@evil.example", "10.1.2", ""] {
+    for bad in [
+        "evil.example",
+        "10.1.2.3.evil.example",
+        "10.1.2.3@evil.example",
+        "10.1.2",
+        "",
+    ] {
         assert!(!accepts(&policy, "/", &[("host", bad)]), "{bad}");
     }
-    assert!(!accepts(&policy, "/", &[("host", "10.1.2.3"), ("origin", "http://10.1.2.3")]));
+    assert!(!accepts(
+        &policy,
+        "/",
+        &[("host", "10.1.2.3"), ("origin", "http://10.1.2.3")]
+    ));
 }
 
 #[test]
@@ -86,7 +107,13 @@ fn only_the_host_can_be_empty() {
 
 #[test]
 fn accepts_only_local_and_configured_origins() {
-    let accepts = |origin: &str| accepts(&policy(), "/mcp", &[("host", "localhost"), ("origin", origin)]);
+    let accepts = |origin: &str| {
+        accepts(
+            &policy(),
+            "/mcp",
+            &[("host", "localhost"), ("origin", origin)],
+        )
+    };
     for good in [
         "http://localhost:3000",
         "https://127.0.0.1",
@@ -123,7 +150,10 @@ fn says_what_is_refused() {
     let (uri, policy) = (Uri::from_static("/mcp"), policy());
     let (none, two) = (HeaderMap::new(), headers(HOST, &["localhost", "localhost"]));
     assert_eq!(policy.check(&uri, &none), Err(Forbidden::NoHost));
-    assert_eq!(policy.check(&uri, &headers(HOST, &["evil.example"])), Err(Forbidden::Host("evil.example")));
+    assert_eq!(
+        policy.check(&uri, &headers(HOST, &["evil.example"])),
+        Err(Forbidden::Host("evil.example"))
+    );
     assert_eq!(policy.check(&uri, &two), Err(Forbidden::RepeatedHost));
     let mut origins = headers(ORIGIN, &["null"]);
     origins.insert(HOST, HeaderValue::from_static("localhost"));

@@ -45,15 +45,28 @@ impl UnixSocket {
             return Err(ErrorKind::InvalidInput.into());
         };
         listener.set_nonblocking(true)?;
-        let file = SocketFile { path, mode, device_and_inode: None };
-        Ok(Self { file, listener: UnixListener::from_std(listener)? })
+        let file = SocketFile {
+            path,
+            mode,
+            device_and_inode: None,
+        };
+        Ok(Self {
+            file,
+            listener: UnixListener::from_std(listener)?,
+        })
     }
 
     /// The address of a socket that a service manager has opened.
     pub fn address_of(listener: &std::os::unix::net::UnixListener) -> io::Result<ListenAddress> {
         let address = listener.local_addr()?;
-        let path = address.as_pathname().unwrap_or(Path::new("(abstract)")).to_owned();
-        Ok(ListenAddress::Unix { path, mode: UNKNOWN_MODE })
+        let path = address
+            .as_pathname()
+            .unwrap_or(Path::new("(abstract)"))
+            .to_owned();
+        Ok(ListenAddress::Unix {
+            path,
+            mode: UNKNOWN_MODE,
+        })
     }
 
     /// Creates the socket file with these permissions, and begins to listen. Fails if a server listens on the
@@ -72,7 +85,10 @@ impl UnixSocket {
     }
 
     pub(super) fn address(&self) -> ListenAddress {
-        ListenAddress::Unix { path: self.file.path.clone(), mode: self.file.mode }
+        ListenAddress::Unix {
+            path: self.file.path.clone(),
+            mode: self.file.mode,
+        }
     }
 
     pub(super) async fn accept_stream(&self) -> io::Result<UnixStream> {
@@ -85,7 +101,11 @@ impl SocketFile {
     fn new(path: &Path, mode: u32) -> io::Result<Self> {
         let metadata = fs::symlink_metadata(path)?;
         let device_and_inode = (metadata.dev(), metadata.ino());
-        let file = Self { path: path.to_owned(), mode, device_and_inode: Some(device_and_inode) };
+        let file = Self {
+            path: path.to_owned(),
+            mode,
+            device_and_inode: Some(device_and_inode),
+        };
         fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
         Ok(file)
     }
@@ -93,9 +113,11 @@ impl SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let Some(own) = self.device_and_inode else { return };
-        let is_own =
-            fs::symlink_metadata(&self.path).is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == own);
+        let Some(own) = self.device_and_inode else {
+            return;
+        };
+        let is_own = fs::symlink_metadata(&self.path)
+            .is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == own);
         if is_own && let Err(error) = fs::remove_file(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "cannot remove the socket file");
         }
@@ -105,7 +127,10 @@ impl Drop for SocketFile {
 /// Locks the folder of a socket. Without the right to read the folder, or on a file system without locks,
 /// there is no lock.
 async fn lock_folder(path: &Path) -> Option<File> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let folder = File::open(folder).ok()?;
     for _ in 0..LOCK_ATTEMPTS {
         match folder.try_lock() {
@@ -126,7 +151,10 @@ async fn remove_stale_socket(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
         Ok(metadata) if !metadata.file_type().is_socket() => {
-            return Err(io::Error::new(ErrorKind::AlreadyExists, "a file that is not a socket is there"));
+            return Err(io::Error::new(
+                ErrorKind::AlreadyExists,
+                "a file that is not a socket is there",
+            ));
         }
         Ok(_) => {}
     }
@@ -146,7 +174,9 @@ mod tests {
     use super::*;
 
     async fn bind(path: &Path) -> Result<UnixSocket, ErrorKind> {
-        UnixSocket::bind(path, 0o600).await.map_err(|error| error.kind())
+        UnixSocket::bind(path, 0o600)
+            .await
+            .map_err(|error| error.kind())
     }
 
     #[tokio::test]
@@ -154,7 +184,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("larder.sock");
         let socket = bind(&path).await.unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+            0o600
+        );
         assert_eq!(bind(&path).await.unwrap_err(), ErrorKind::AddrInUse);
         drop(socket);
         assert!(!path.exists());
@@ -184,7 +217,11 @@ mod tests {
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         let lock = lock_folder(&path).await.unwrap();
         let mut second = std::pin::pin!(bind(&path));
-        assert!(tokio::time::timeout(LOCK_INTERVAL * 2, second.as_mut()).await.is_err());
+        assert!(
+            tokio::time::timeout(LOCK_INTERVAL * 2, second.as_mut())
+                .await
+                .is_err()
+        );
         let _first = std::os::unix::net::UnixListener::bind(folder.path().join("first")).unwrap();
         fs::rename(folder.path().join("first"), &path).unwrap();
         drop(lock);

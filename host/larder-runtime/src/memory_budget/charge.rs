@@ -18,7 +18,13 @@ pub struct MemoryCharge {
 
 impl MemoryCharge {
     pub(super) fn new(team: TeamMemory, what: MemoryUse) -> Self {
-        Self { team, what, bytes: 0, of_caller: 0, caller: None }
+        Self {
+            team,
+            what,
+            bytes: 0,
+            of_caller: 0,
+            caller: None,
+        }
     }
 
     pub(super) fn for_caller(team: TeamMemory, what: MemoryUse, caller: Option<&Caller>) -> Self {
@@ -48,18 +54,26 @@ impl MemoryCharge {
     /// same one. Changes nothing if the bytes do not fit.
     pub fn grow(&mut self, caller: Option<&Caller>, bytes: u64) -> Result<(), Refused> {
         let caller = self.id(caller);
-        self.try_grow(caller, bytes).inspect_err(|_| self.count_refusal())
+        self.try_grow(caller, bytes)
+            .inspect_err(|_| self.count_refusal())
     }
 
     /// Charges more to the team, and to the caller that was charged before.
     pub fn grow_again(&mut self, bytes: u64) -> Result<(), Refused> {
-        self.try_grow(self.caller, bytes).inspect_err(|_| self.count_refusal())
+        self.try_grow(self.caller, bytes)
+            .inspect_err(|_| self.count_refusal())
     }
 
     /// Like [`Self::grow`]. It charges more than the bytes that are needed if that fits.
-    pub fn grow_ahead(&mut self, caller: Option<&Caller>, needed: u64, ahead: u64) -> Result<(), Refused> {
+    pub fn grow_ahead(
+        &mut self,
+        caller: Option<&Caller>,
+        needed: u64,
+        ahead: u64,
+    ) -> Result<(), Refused> {
         let id = self.id(caller);
-        self.try_grow(id, ahead.max(needed)).or_else(|_| self.grow(caller, needed))
+        self.try_grow(id, ahead.max(needed))
+            .or_else(|_| self.grow(caller, needed))
     }
 
     fn id(&self, caller: Option<&Caller>) -> Option<u64> {
@@ -101,7 +115,13 @@ impl MemoryCharge {
         let of_caller = bytes.min(self.of_caller);
         self.bytes -= bytes;
         self.of_caller -= of_caller;
-        Self { team: self.team.clone(), what: self.what, bytes, of_caller, caller: self.caller }
+        Self {
+            team: self.team.clone(),
+            what: self.what,
+            bytes,
+            of_caller,
+            caller: self.caller,
+        }
     }
 
     /// Adds another charge, if both are for the same team and the same caller.

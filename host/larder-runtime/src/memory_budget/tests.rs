@@ -2,7 +2,12 @@ use super::*;
 use larder_model::name::Teams;
 
 fn named(subject: &str) -> Caller {
-    Caller { subject: Some(subject.into()), issuer: None, teams: Teams::default_team(), scopes: vec![] }
+    Caller {
+        subject: Some(subject.into()),
+        issuer: None,
+        teams: Teams::default_team(),
+        scopes: vec![],
+    }
 }
 
 fn teams<const N: usize>(budget: &MemoryBudget, names: [&str; N]) -> [TeamMemory; N] {
@@ -37,10 +42,16 @@ fn the_only_team_gets_everything_and_a_named_caller_half() {
     let all = charge(&team, None, 100).unwrap();
     assert_eq!(charge(&team, None, 1).unwrap_err(), Refused::Full);
     drop(all);
-    assert_eq!(charge(&team, None, 101).unwrap_err(), Refused::AboveLimit(100));
+    assert_eq!(
+        charge(&team, None, 101).unwrap_err(),
+        Refused::AboveLimit(100)
+    );
     let of_ann = charge(&team, Some(&ann), 50).unwrap();
     assert_eq!(charge(&team, Some(&ann), 1).unwrap_err(), Refused::Full);
-    assert_eq!(charge(&team, Some(&bob), 51).unwrap_err(), Refused::AboveLimit(50));
+    assert_eq!(
+        charge(&team, Some(&bob), 51).unwrap_err(),
+        Refused::AboveLimit(50)
+    );
     let of_bob = charge(&team, Some(&bob), 25).unwrap();
     drop((of_ann, of_bob));
     assert!(team.callers().is_empty() && budget.used() == 0);
@@ -56,10 +67,17 @@ fn a_part_has_a_limit_of_its_own() {
     assert_eq!((part.used(), whole.used()), (20, 20));
     assert_eq!(charge(&of_part, Some(&ann), 10).unwrap_err(), Refused::Full);
     // The caller's bytes in the part count in the whole.
-    assert_eq!(charge(&of_whole, Some(&ann), 31).unwrap_err(), Refused::Full);
+    assert_eq!(
+        charge(&of_whole, Some(&ann), 31).unwrap_err(),
+        Refused::Full
+    );
     let other = charge(&of_whole, None, 75).unwrap();
     assert_eq!(charge(&of_part, None, 10).unwrap_err(), Refused::Full);
-    assert_eq!((part.used(), whole.used()), (20, 95), "a refusal changes nothing");
+    assert_eq!(
+        (part.used(), whole.used()),
+        (20, 95),
+        "a refusal changes nothing"
+    );
     drop((one, other));
     assert_eq!((part.used(), whole.used()), (0, 0));
     assert!(of_whole.callers().is_empty() && of_part.callers().is_empty());
@@ -75,14 +93,26 @@ fn a_charge_grows_shrinks_merges_and_splits() {
     one.grow(Some(&ann), 30).unwrap();
     assert_eq!(one.grow(Some(&ann), 61), Err(Refused::AboveLimit(50)));
     one.shrink(20);
-    assert_eq!((one.bytes(), budget.used(), team.callers().values().sum::<u64>()), (20, 20, 10));
+    assert_eq!(
+        (
+            one.bytes(),
+            budget.used(),
+            team.callers().values().sum::<u64>()
+        ),
+        (20, 20, 10)
+    );
     one.merge(charge(&team, Some(&ann), 5).unwrap()).unwrap();
-    let other = one.merge(charge(&team, Some(&named("bob")), 5).unwrap()).unwrap_err();
+    let other = one
+        .merge(charge(&team, Some(&named("bob")), 5).unwrap())
+        .unwrap_err();
     assert_eq!((one.bytes(), other.bytes(), budget.used()), (25, 5, 30));
     let part = one.split(20);
     assert_eq!((one.bytes(), part.bytes(), budget.used()), (5, 20, 30));
     drop(part);
-    assert_eq!((budget.used(), team.callers().values().sum::<u64>()), (10, 5));
+    assert_eq!(
+        (budget.used(), team.callers().values().sum::<u64>()),
+        (10, 5)
+    );
     drop((one, other));
     assert!(team.callers().is_empty() && budget.used() == 0);
 }

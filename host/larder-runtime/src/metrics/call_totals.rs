@@ -35,8 +35,11 @@ impl CallTotals {
 
     /// The form in which they are kept.
     pub(super) fn sample(&self) -> CallSample {
-        let quantile =
-            |quantile| self.durations.quantile(quantile).map_or(f32::NAN, |seconds| seconds as f32);
+        let quantile = |quantile| {
+            self.durations
+                .quantile(quantile)
+                .map_or(f32::NAN, |seconds| seconds as f32)
+        };
         CallSample {
             calls: u32::try_from(self.calls).unwrap_or(u32::MAX),
             errors: u32::try_from(self.errors).unwrap_or(u32::MAX),

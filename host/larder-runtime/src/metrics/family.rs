@@ -15,20 +15,31 @@ pub struct ComputedFamily {
 
 impl ComputedFamily {
     /// A family of counters. `write` is called for each export.
-    pub fn counters(write: impl Fn(&mut Samples<'_>) -> fmt::Result + Send + Sync + 'static) -> Self {
-        Self { kind: MetricType::Counter, write: Box::new(write) }
+    pub fn counters(
+        write: impl Fn(&mut Samples<'_>) -> fmt::Result + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            kind: MetricType::Counter,
+            write: Box::new(write),
+        }
     }
 
     /// A family of gauges. `write` is called for each export.
     pub fn gauges(write: impl Fn(&mut Samples<'_>) -> fmt::Result + Send + Sync + 'static) -> Self {
-        Self { kind: MetricType::Gauge, write: Box::new(write) }
+        Self {
+            kind: MetricType::Gauge,
+            write: Box::new(write),
+        }
     }
 
     /// A family of histograms. `write` is called for each export.
     pub(super) fn histograms(
         write: impl Fn(&mut Samples<'_>) -> fmt::Result + Send + Sync + 'static,
     ) -> Self {
-        Self { kind: MetricType::Histogram, write: Box::new(write) }
+        Self {
+            kind: MetricType::Histogram,
+            write: Box::new(write),
+        }
     }
 }
 
@@ -44,7 +55,9 @@ impl EncodeMetric for ComputedFamily {
 
 impl fmt::Debug for ComputedFamily {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ComputedFamily").field("kind", &self.kind).finish_non_exhaustive()
+        f.debug_struct("ComputedFamily")
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
     }
 }
 
@@ -54,8 +67,14 @@ pub struct Samples<'e>(MetricEncoder<'e>);
 
 impl Samples<'_> {
     /// Writes a counter.
-    pub fn counter(&mut self, labels: &[(&str, &str)], value: impl EncodeCounterValue) -> fmt::Result {
-        self.with(labels, |encoder| encoder.encode_counter::<NoLabelSet, _, u64>(&value, None))
+    pub fn counter(
+        &mut self,
+        labels: &[(&str, &str)],
+        value: impl EncodeCounterValue,
+    ) -> fmt::Result {
+        self.with(labels, |encoder| {
+            encoder.encode_counter::<NoLabelSet, _, u64>(&value, None)
+        })
     }
 
     /// Writes a gauge.
@@ -64,7 +83,11 @@ impl Samples<'_> {
     }
 
     /// Writes a metric of any kind.
-    pub(super) fn metric(&mut self, labels: &[(&str, &str)], metric: &impl EncodeMetric) -> fmt::Result {
+    pub(super) fn metric(
+        &mut self,
+        labels: &[(&str, &str)],
+        metric: &impl EncodeMetric,
+    ) -> fmt::Result {
         metric.encode(self.0.encode_family(&labels)?)
     }
 
@@ -74,6 +97,10 @@ impl Samples<'_> {
         labels: &[(&str, &str)],
         write: impl FnOnce(&mut MetricEncoder<'_>) -> fmt::Result,
     ) -> fmt::Result {
-        if labels.is_empty() { write(&mut self.0) } else { write(&mut self.0.encode_family(&labels)?) }
+        if labels.is_empty() {
+            write(&mut self.0)
+        } else {
+            write(&mut self.0.encode_family(&labels)?)
+        }
     }
 }

@@ -21,7 +21,12 @@ pub enum LoadOutcome {
 }
 
 impl LoadOutcome {
-    const ALL: [Self; 4] = [Self::Served, Self::Unchanged, Self::Rejected, Self::PendingApproval];
+    const ALL: [Self; 4] = [
+        Self::Served,
+        Self::Unchanged,
+        Self::Rejected,
+        Self::PendingApproval,
+    ];
 
     fn label(self) -> &'static str {
         match self {
@@ -64,7 +69,11 @@ pub(super) struct LoadFamilies {
 impl LoadFamilies {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let all = Self::default();
-        registry.register("larder_loads", "Component loads, by outcome", all.outcomes.clone());
+        registry.register(
+            "larder_loads",
+            "Component loads, by outcome",
+            all.outcomes.clone(),
+        );
         let help = "Duration of a component load: reading, compiling and probing";
         registry.register("larder_load_seconds", help, all.durations.clone());
         let help = "Reconcile passes over a plugins folder";
@@ -76,9 +85,14 @@ impl LoadFamilies {
         let labels = [("team", team.to_string())];
         let outcomes = LoadOutcome::ALL.map(|outcome| {
             let [team] = labels.clone();
-            self.outcomes.get_or_create_owned(&[team, ("outcome", outcome.label().to_owned())])
+            self.outcomes
+                .get_or_create_owned(&[team, ("outcome", outcome.label().to_owned())])
         });
         let durations = self.durations.get_or_create_owned(&labels);
-        LoadMetrics { outcomes, durations, passes: self.passes.get_or_create_owned(&labels) }
+        LoadMetrics {
+            outcomes,
+            durations,
+            passes: self.passes.get_or_create_owned(&labels),
+        }
     }
 }

@@ -81,7 +81,13 @@ pub enum ConnectOutcome {
 }
 
 impl ConnectOutcome {
-    pub(super) const ALL: [Self; 5] = [Self::Ok, Self::Denied, Self::Busy, Self::Timeout, Self::Failed];
+    pub(super) const ALL: [Self; 5] = [
+        Self::Ok,
+        Self::Denied,
+        Self::Busy,
+        Self::Timeout,
+        Self::Failed,
+    ];
 
     /// The name in metrics and in the audit log.
     pub fn label(self) -> &'static str {
@@ -141,7 +147,9 @@ impl ProviderMetrics {
 
     /// The calls so far.
     pub fn totals(&self) -> CallTotals {
-        let count = |outcomes: &mut dyn Iterator<Item = &Outcome>| outcomes.map(|one| self.calls(*one)).sum();
+        let count = |outcomes: &mut dyn Iterator<Item = &Outcome>| {
+            outcomes.map(|one| self.calls(*one)).sum()
+        };
         CallTotals {
             calls: count(&mut Outcome::ALL.iter()),
             errors: count(&mut Outcome::ALL.iter().filter(|one| one.is_server_failure())),

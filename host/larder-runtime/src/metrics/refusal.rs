@@ -60,8 +60,13 @@ pub struct RefusalCounters([Counter; Refusal::COUNT]);
 impl RefusalCounters {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let family = Family::<[(&'static str, &'static str); 1], Counter>::default();
-        registry.register("larder_requests_refused", "Requests refused, by reason", family.clone());
-        let counter = |at: usize| family.get_or_create_owned(&[("reason", Refusal::ALL[at].label())]);
+        registry.register(
+            "larder_requests_refused",
+            "Requests refused, by reason",
+            family.clone(),
+        );
+        let counter =
+            |at: usize| family.get_or_create_owned(&[("reason", Refusal::ALL[at].label())]);
         Self(std::array::from_fn(counter))
     }
 

@@ -37,7 +37,11 @@ impl Metrics {
         let timeline = &self.0.process.timeline;
         loop {
             let due = timeline.due(timeline.now() + 1);
-            if drain.run_until_stopping(tokio::time::sleep_until(due.into())).await.is_none() {
+            if drain
+                .run_until_stopping(tokio::time::sleep_until(due.into()))
+                .await
+                .is_none()
+            {
                 return;
             }
             self.take_sample(timeline.now(), memory());
@@ -67,7 +71,15 @@ impl Metrics {
         }
         let streams = u32::try_from(self.gauge("larder_streams")).unwrap_or(u32::MAX);
         let mut state = lock(&self.0.process.state);
-        state.samples.push(number, ProcessSample { calls: all.sample(), memory, streams }, MAX_SAMPLES);
+        state.samples.push(
+            number,
+            ProcessSample {
+                calls: all.sample(),
+                memory,
+                streams,
+            },
+            MAX_SAMPLES,
+        );
         state.recent.push_back(all);
         if state.recent.len() > RECENT_INTERVALS {
             state.recent.pop_front();
@@ -81,8 +93,13 @@ impl Metrics {
 
     /// The numbers of the samples of the last hour; empty before the first one.
     pub fn sampled(&self) -> RangeInclusive<u32> {
-        let last = lock(&self.0.process.state).samples.last().map_or(0, |(number, _)| number);
-        (last + 1).saturating_sub(u32::try_from(MAX_SAMPLES).unwrap_or(u32::MAX)).max(1)..=last
+        let last = lock(&self.0.process.state)
+            .samples
+            .last()
+            .map_or(0, |(number, _)| number);
+        (last + 1)
+            .saturating_sub(u32::try_from(MAX_SAMPLES).unwrap_or(u32::MAX))
+            .max(1)..=last
     }
 
     /// Returns the samples with these numbers.
@@ -92,13 +109,19 @@ impl Metrics {
 
     /// The calls of all providers in the last interval.
     pub fn last_calls(&self) -> CallTotals {
-        lock(&self.0.process.state).recent.back().copied().unwrap_or_default()
+        lock(&self.0.process.state)
+            .recent
+            .back()
+            .copied()
+            .unwrap_or_default()
     }
 
     /// The calls of all providers in the last minute.
     pub fn recent_calls(&self) -> CallTotals {
         let recent = &lock(&self.0.process.state).recent;
-        recent.iter().fold(CallTotals::default(), |all, one| all.plus(one))
+        recent
+            .iter()
+            .fold(CallTotals::default(), |all, one| all.plus(one))
     }
 }
 
@@ -127,13 +150,24 @@ mod tests {
         metrics.take_sample(4, 9);
         assert_eq!(metrics.sampled(), 1..=4);
         let all = metrics.samples(1..=4);
-        let calls: Vec<_> =
-            all.iter().map(|one| one.map(|one| (one.calls.calls, one.calls.errors, one.memory))).collect();
-        assert_eq!(calls, [Some((3, 0, 7)), Some((0, 0, 8)), None, Some((1, 1, 9))]);
+        let calls: Vec<_> = all
+            .iter()
+            .map(|one| one.map(|one| (one.calls.calls, one.calls.errors, one.memory)))
+            .collect();
+        assert_eq!(
+            calls,
+            [Some((3, 0, 7)), Some((0, 0, 8)), None, Some((1, 1, 9))]
+        );
         assert!(all[1].unwrap().calls.p50.is_nan() && all[0].unwrap().calls.p99 <= 0.001);
         let own = provider.history.calls(1..=4);
-        assert_eq!(own.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false, true]);
-        assert_eq!((metrics.last_calls().calls, metrics.recent_calls().calls), (1, 4));
+        assert_eq!(
+            own.iter().map(Option::is_some).collect::<Vec<_>>(),
+            [true, false, false, true]
+        );
+        assert_eq!(
+            (metrics.last_calls().calls, metrics.recent_calls().calls),
+            (1, 4)
+        );
         // A provider that is removed takes its counters with it.
         drop(provider);
         metrics.take_sample(5, 0);
@@ -147,7 +181,9 @@ mod tests {
             .map(|n| metrics.provider(&team, &ProviderName::parse(&format!("p{n}")).unwrap()))
             .collect();
         for number in 1..=300 {
-            providers.iter().for_each(|provider| provider.record_call(Outcome::Ok));
+            providers
+                .iter()
+                .for_each(|provider| provider.record_call(Outcome::Ok));
             metrics.take_sample(number, 0);
         }
         let of_one = providers[0].history.calls(1..=300).iter().flatten().count();
@@ -159,7 +195,8 @@ mod tests {
     fn a_team_with_many_providers_leaves_the_history_of_others() {
         let metrics = Metrics::default();
         let [many, few] = ["many", "few"].map(|name| TeamName::parse(name).unwrap());
-        let provider = |team, n| metrics.provider(team, &ProviderName::parse(&format!("p{n}")).unwrap());
+        let provider =
+            |team, n| metrics.provider(team, &ProviderName::parse(&format!("p{n}")).unwrap());
         let _many: Vec<_> = (0..1_600).map(|n| provider(&many, n)).collect();
         let one = provider(&few, 0);
         for number in 1..=300 {

@@ -57,7 +57,11 @@ impl WriteCounters {
         registry.register(name, help, family.clone());
         let [written, dropped, failed] = ["written", "dropped", "failed"]
             .map(|outcome| family.get_or_create_owned(&[("outcome", outcome)]));
-        Self { written, dropped, failed }
+        Self {
+            written,
+            dropped,
+            failed,
+        }
     }
 }
 
@@ -85,19 +89,30 @@ pub struct ServerMetrics {
 impl ServerMetrics {
     /// Counts a request, whatever its result.
     pub fn request(&self, method: &str, era: ProtocolEra) {
-        let at = METHODS.iter().position(|known| *known == method).unwrap_or(METHODS.len() - 1);
+        let at = METHODS
+            .iter()
+            .position(|known| *known == method)
+            .unwrap_or(METHODS.len() - 1);
         self.requests[era as usize][at].inc();
     }
 
     pub(super) fn register(registry: &mut Registry) -> Self {
         let requests = Family::<Labels<2>, Counter>::default();
-        registry.register("larder_requests", "Client requests, by method and protocol era", requests.clone());
+        registry.register(
+            "larder_requests",
+            "Client requests, by method and protocol era",
+            requests.clone(),
+        );
         let requests = ["legacy", "modern"].map(|era| {
             METHODS.map(|method| requests.get_or_create_owned(&[("method", method), ("era", era)]))
         });
         let connections = Gauge::default();
         let (connections_refused, connections_replaced) = (Counter::default(), Counter::default());
-        registry.register("larder_connections", "Open client connections", connections.clone());
+        registry.register(
+            "larder_connections",
+            "Open client connections",
+            connections.clone(),
+        );
         registry.register(
             "larder_connections_refused",
             "Client connections refused because the limit was reached",
@@ -115,8 +130,16 @@ impl ServerMetrics {
             unoptimised_components.clone(),
         );
         let refused = RefusalCounters::register(registry);
-        let audit = WriteCounters::register(registry, "larder_audit_lines", "Audit log lines, by outcome");
-        let spans = WriteCounters::register(registry, "larder_spans", "Spans for the collector, by outcome");
+        let audit = WriteCounters::register(
+            registry,
+            "larder_audit_lines",
+            "Audit log lines, by outcome",
+        );
+        let spans = WriteCounters::register(
+            registry,
+            "larder_spans",
+            "Spans for the collector, by outcome",
+        );
         Self {
             requests,
             connections,

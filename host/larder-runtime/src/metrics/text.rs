@@ -52,7 +52,11 @@ fn name_counters_like_samples(text: &str) -> Result<String, fmt::Error> {
         if let Some(text) = line.strip_prefix("# HELP ") {
             help = text;
         } else if let Some(kind) = line.strip_prefix("# TYPE ") {
-            let suffix = if kind.ends_with(" counter\n") { "_total" } else { "" };
+            let suffix = if kind.ends_with(" counter\n") {
+                "_total"
+            } else {
+                ""
+            };
             for (keyword, text) in [("HELP", help), ("TYPE", kind)] {
                 let (name, text) = text.split_once(' ').ok_or(fmt::Error)?;
                 write!(converted, "# {keyword} {name}{suffix} {text}")?;

@@ -29,8 +29,9 @@ impl Drop for GaugeGuard {
 
 /// Upper bounds of the buckets in microseconds. A call into a Rust component takes about 10 µs, one into an
 /// interpreter some hundreds, and one that waits for the network can take as long as its timeout.
-const BOUNDS: [u64; 12] =
-    [25, 100, 250, 1_000, 2_500, 10_000, 25_000, 100_000, 250_000, 1_000_000, 2_500_000, 10_000_000];
+const BOUNDS: [u64; 12] = [
+    25, 100, 250, 1_000, 2_500, 10_000, 25_000, 100_000, 250_000, 1_000_000, 2_500_000, 10_000_000,
+];
 
 /// A histogram of durations. Clones share the same values. The one of prometheus-client has a mutex, which
 /// costs a third more when two threads observe durations.
@@ -47,7 +48,9 @@ struct Buckets {
 impl Histogram {
     /// Records one duration.
     pub fn observe(&self, time: Duration) {
-        let at = BOUNDS.iter().position(|bound| time <= Duration::from_micros(*bound));
+        let at = BOUNDS
+            .iter()
+            .position(|bound| time <= Duration::from_micros(*bound));
         self.0.counts[at.unwrap_or(BOUNDS.len())].fetch_add(1, Relaxed);
         self.0.nanos.fetch_add(nanos(time), Relaxed);
     }
@@ -55,7 +58,10 @@ impl Histogram {
     /// Returns a copy of the values.
     pub fn counts(&self) -> HistogramCounts {
         let counts = std::array::from_fn(|at| self.0.counts[at].load(Relaxed));
-        HistogramCounts { counts, nanos: self.0.nanos.load(Relaxed) }
+        HistogramCounts {
+            counts,
+            nanos: self.0.nanos.load(Relaxed),
+        }
     }
 }
 
@@ -70,7 +76,9 @@ impl HistogramCounts {
     /// Counts per bucket, not cumulative, with the upper bounds in seconds.
     pub fn buckets(&self) -> [(f64, u64); BOUNDS.len() + 1] {
         std::array::from_fn(|at| {
-            let bound = BOUNDS.get(at).map_or(f64::INFINITY, |micros| *micros as f64 / 1e6);
+            let bound = BOUNDS
+                .get(at)
+                .map_or(f64::INFINITY, |micros| *micros as f64 / 1e6);
             (bound, self.counts[at])
         })
     }
@@ -88,13 +96,19 @@ impl HistogramCounts {
     /// What was added since an earlier copy.
     pub fn since(&self, before: &Self) -> Self {
         let counts = std::array::from_fn(|at| self.counts[at].saturating_sub(before.counts[at]));
-        Self { counts, nanos: self.nanos.saturating_sub(before.nanos) }
+        Self {
+            counts,
+            nanos: self.nanos.saturating_sub(before.nanos),
+        }
     }
 
     /// The sum of both.
     pub fn plus(&self, other: &Self) -> Self {
         let counts = std::array::from_fn(|at| self.counts[at] + other.counts[at]);
-        Self { counts, nanos: self.nanos.saturating_add(other.nanos) }
+        Self {
+            counts,
+            nanos: self.nanos.saturating_add(other.nanos),
+        }
     }
 
     /// Estimates a quantile in seconds, as if the durations of a bucket were distributed evenly in it. Durations above
@@ -122,7 +136,12 @@ impl EncodeMetric for Histogram {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         let buckets = self.counts().buckets();
         let count = buckets.iter().map(|(_, count)| count).sum();
-        encoder.encode_histogram::<NoLabelSet>(seconds(self.0.nanos.load(Relaxed)), count, &buckets, None)
+        encoder.encode_histogram::<NoLabelSet>(
+            seconds(self.0.nanos.load(Relaxed)),
+            count,
+            &buckets,
+            None,
+        )
     }
 
     fn metric_type(&self) -> MetricType {
@@ -163,7 +182,10 @@ mod tests {
         assert_eq!(histogram.0.nanos.load(Relaxed), 10_000_052_000);
         histogram.observe(Duration::from_micros(1));
         let since = histogram.counts().since(&counts);
-        assert_eq!((since.total(), since.plus(&counts)), (1, histogram.counts()));
+        assert_eq!(
+            (since.total(), since.plus(&counts)),
+            (1, histogram.counts())
+        );
     }
 
     #[test]
@@ -173,7 +195,11 @@ mod tests {
         (0..98).for_each(|_| histogram.observe(Duration::from_micros(500)));
         (0..2).for_each(|_| histogram.observe(Duration::from_secs(20)));
         let quantile = |q| histogram.counts().quantile(q).unwrap();
-        assert!((quantile(0.5) - 0.000_632).abs() < 0.000_001, "{}", quantile(0.5));
+        assert!(
+            (quantile(0.5) - 0.000_632).abs() < 0.000_001,
+            "{}",
+            quantile(0.5)
+        );
         assert_eq!((quantile(0.98), quantile(0.99)), (0.001, 10.0));
     }
 

@@ -9,7 +9,15 @@ const GUESTS: Resource = Resource::Guests;
 fn teams<const N: usize>(guests: u32, names: [&str; N]) -> [TeamShares; N] {
     let several_teams = SeveralTeams::default();
     several_teams.set_team_count(N);
-    let shares = Shares::new(Configured { guests, code: 64, log: 64, streams: 64 }, &several_teams);
+    let shares = Shares::new(
+        Configured {
+            guests,
+            code: 64,
+            log: 64,
+            streams: 64,
+        },
+        &several_teams,
+    );
     names.map(|name| shares.team(&TeamName::parse(name).unwrap()))
 }
 
@@ -22,8 +30,17 @@ fn each_resource_has_room_for_several_teams() {
     for resource in Resource::ALL {
         let [first, second] = teams(256, ["a", "b"]);
         let _all: Vec<_> = std::iter::from_fn(|| first.try_take(*resource, 1)).collect();
-        assert_eq!(first.used(*resource), first.limit(*resource) / 2, "{resource:?}");
-        assert!(second.try_take(*resource, first.limit(*resource) / 4).is_some(), "{resource:?}");
+        assert_eq!(
+            first.used(*resource),
+            first.limit(*resource) / 2,
+            "{resource:?}"
+        );
+        assert!(
+            second
+                .try_take(*resource, first.limit(*resource) / 4)
+                .is_some(),
+            "{resource:?}"
+        );
     }
 }
 
@@ -55,7 +72,10 @@ async fn a_team_beyond_its_share_waits_and_no_other_team_waits_behind_it() {
 #[tokio::test]
 async fn the_team_that_uses_least_comes_first() {
     let [a, b, c] = teams(8, ["a", "b", "c"]);
-    let (_of_a, of_b) = (a.try_take(GUESTS, 4).unwrap(), b.try_take(GUESTS, 2).unwrap());
+    let (_of_a, of_b) = (
+        a.try_take(GUESTS, 4).unwrap(),
+        b.try_take(GUESTS, 2).unwrap(),
+    );
     let _of_c = c.try_take(GUESTS, 1).unwrap();
     let (mut more_of_b, mut more_of_c) = (Box::pin(b.take(GUESTS, 1)), Box::pin(c.take(GUESTS, 1)));
     assert!(poll!(more_of_b.as_mut()).is_pending() && poll!(more_of_c.as_mut()).is_pending());
@@ -68,7 +88,10 @@ async fn the_team_that_uses_least_comes_first() {
 async fn who_gives_up_neither_keeps_a_part_nor_delays_others() {
     let [only] = teams(2, ["a"]);
     let both = only.try_take(GUESTS, 2).unwrap();
-    let (mut first, mut second) = (Box::pin(only.take(GUESTS, 2)), Box::pin(only.take(GUESTS, 1)));
+    let (mut first, mut second) = (
+        Box::pin(only.take(GUESTS, 2)),
+        Box::pin(only.take(GUESTS, 1)),
+    );
     assert!(poll!(first.as_mut()).is_pending() && poll!(second.as_mut()).is_pending());
     drop(first);
     drop(both);
@@ -101,7 +124,9 @@ fn concurrent_takes_never_exceed_the_limit_and_nobody_waits_forever() {
         for (at, team) in both.iter().cycle().take(8).enumerate() {
             let held = &held;
             scope.spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .build()
+                    .unwrap();
                 for round in 0..2_000 {
                     let amount = 1 + (at + round) as u64 % 4;
                     let taken = runtime.block_on(team.take(GUESTS, amount)).unwrap();
@@ -111,5 +136,8 @@ fn concurrent_takes_never_exceed_the_limit_and_nobody_waits_forever() {
             });
         }
     });
-    assert_eq!((used(&both), both[0].shared(GUESTS).ledger.used()), ([0, 0], 0));
+    assert_eq!(
+        (used(&both), both[0].shared(GUESTS).ledger.used()),
+        ([0, 0], 0)
+    );
 }

@@ -32,14 +32,22 @@ impl WaitingList {
     pub(super) fn join(&self, account: Arc<Account>, amount: u64) -> oneshot::Receiver<Taken> {
         let (part, received) = oneshot::channel();
         let mut waiters = self.lock();
-        waiters.push(Waiter { account, amount, part });
+        waiters.push(Waiter {
+            account,
+            amount,
+            part,
+        });
         self.count.store(waiters.len(), SeqCst);
         received
     }
 
     /// Gives what `take` returns to those that wait: to the first one of each team, and of these first to the one whose team
     /// uses least.
-    pub(super) fn serve(&self, take: impl Fn(&Waiter) -> Option<Taken>, used: impl Fn(&Account) -> u64) {
+    pub(super) fn serve(
+        &self,
+        take: impl Fn(&Waiter) -> Option<Taken>,
+        used: impl Fn(&Account) -> u64,
+    ) {
         // What somebody does not wait for any more is dropped without the lock, because that serves others.
         let mut not_received = Vec::new();
         let mut waiters = self.lock();
@@ -63,10 +71,15 @@ fn next(
 ) -> Option<(usize, Taken)> {
     let mut firsts: Vec<usize> = Vec::new();
     for (at, waiter) in waiters.iter().enumerate() {
-        if !firsts.iter().any(|first| Arc::ptr_eq(&waiters[*first].account, &waiter.account)) {
+        if !firsts
+            .iter()
+            .any(|first| Arc::ptr_eq(&waiters[*first].account, &waiter.account))
+        {
             firsts.push(at);
         }
     }
     firsts.sort_by_key(|at| used(&waiters[*at].account));
-    firsts.into_iter().find_map(|at| Some((at, take(&waiters[at])?)))
+    firsts
+        .into_iter()
+        .find_map(|at| Some((at, take(&waiters[at])?)))
 }

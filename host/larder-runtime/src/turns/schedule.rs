@@ -26,7 +26,10 @@ struct Team<J> {
 
 impl<J> Default for Schedule<J> {
     fn default() -> Self {
-        Self { teams: BTreeMap::new(), time: 0 }
+        Self {
+            teams: BTreeMap::new(),
+            time: 0,
+        }
     }
 }
 
@@ -35,7 +38,15 @@ impl<J> Schedule<J> {
     /// others.
     pub fn push(&mut self, team: &TeamName, weight: Duration, job: J) {
         if !self.teams.contains_key(team) {
-            self.teams.insert(team.clone(), Team { queue: VecDeque::new(), running: 0, weight, time: 0 });
+            self.teams.insert(
+                team.clone(),
+                Team {
+                    queue: VecDeque::new(),
+                    running: 0,
+                    weight,
+                    time: 0,
+                },
+            );
         }
         if let Some(team) = self.teams.get_mut(team) {
             if team.queue.is_empty() && team.running == 0 {
@@ -48,7 +59,10 @@ impl<J> Schedule<J> {
 
     /// Takes the next job of the team that got the least time.
     pub fn pop(&mut self) -> Option<J> {
-        let waiting = self.teams.values_mut().filter(|team| !team.queue.is_empty());
+        let waiting = self
+            .teams
+            .values_mut()
+            .filter(|team| !team.queue.is_empty());
         let team = waiting.min_by_key(|team| team.time)?;
         self.time = self.time.max(team.time);
         team.running += 1;
@@ -57,7 +71,9 @@ impl<J> Schedule<J> {
 
     /// Whether another team has a job that waits.
     pub fn has_other(&self, team: &TeamName) -> bool {
-        self.teams.iter().any(|(name, other)| name != team && !other.queue.is_empty())
+        self.teams
+            .iter()
+            .any(|(name, other)| name != team && !other.queue.is_empty())
     }
 
     /// Charges the CPU time of a job that was taken to its team.
@@ -132,6 +148,9 @@ mod tests {
         for job in ["a", "b"] {
             schedule.push(&only, EQUAL, job);
         }
-        assert_eq!([schedule.pop(), schedule.pop(), schedule.pop()], [Some("a"), Some("b"), None]);
+        assert_eq!(
+            [schedule.pop(), schedule.pop(), schedule.pop()],
+            [Some("a"), Some("b"), None]
+        );
     }
 }
