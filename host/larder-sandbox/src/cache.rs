@@ -103,7 +103,11 @@ pub(super) enum Unusable {
     #[error(
         "the cache has no room for its code of {size}: the team uses {used}, and all teams share {limit} (`compiler.cache_size`)"
     )]
-    NoRoom { size: String, used: String, limit: String },
+    NoRoom {
+        size: String,
+        used: String,
+        limit: String,
+    },
 }
 
 /// The entries that this process uses; sweeping does not remove them.
@@ -119,7 +123,10 @@ impl<T> Pins<T> {
     fn pin(&self, name: String) -> Arc<Pin<T>> {
         let mut pinned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         pinned.retain(|_, pin| pin.strong_count() > 0);
-        let pin = pinned.get(&name).and_then(Weak::upgrade).unwrap_or_default();
+        let pin = pinned
+            .get(&name)
+            .and_then(Weak::upgrade)
+            .unwrap_or_default();
         pinned.insert(name, Arc::downgrade(&pin));
         pin
     }
@@ -175,7 +182,10 @@ impl Cache {
                     if let Some(new_seal) = verified.new_seal.take() {
                         self.update_seal(&name, &verified, &new_seal);
                     }
-                    let bytes = verified.file().metadata().map_or_else(|_| code.size(), |file| file.len());
+                    let bytes = verified
+                        .file()
+                        .metadata()
+                        .map_or_else(|_| code.size(), |file| file.len());
                     return self.use_mapped(code, bytes, pin, team).map(Some);
                 }
                 Err(error) => match ExecutionDenied::of(&error, &self.folder) {
@@ -202,7 +212,10 @@ impl Cache {
         if let Some(size) = team.try_take_all(Resource::Code, bytes) {
             // Another thread may have mapped the entry meanwhile.
             let mapped = pin.get_or_init(|| MappedCode { code, _size: size });
-            return Ok(CacheEntry { code: mapped.code.clone(), pin });
+            return Ok(CacheEntry {
+                code: mapped.code.clone(),
+                pin,
+            });
         }
         team.count_refusal(Resource::Code);
         drop(pin);
@@ -305,7 +318,9 @@ fn set_used(seal: &File) {
 /// Creates a temporary file. It is locked while this process has it open, so that sweeping can tell whether it was
 /// left by a process that was killed.
 fn temp_file_in(folder: &Path) -> io::Result<NamedTempFile> {
-    let temp_file = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(folder)?;
+    let temp_file = tempfile::Builder::new()
+        .prefix(TEMP_PREFIX)
+        .tempfile_in(folder)?;
     // On a file system without locks, the file is only removed later if this process is killed.
     let _ = temp_file.as_file().try_lock();
     Ok(temp_file)

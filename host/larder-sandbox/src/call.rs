@@ -9,7 +9,9 @@ use super::Sandbox;
 use super::call_meter::CallMeter;
 use super::compiled::CompiledComponent;
 use super::engine_error::causes_and_backtrace;
-use super::fault::{ExceededLimits, Fault, FaultKind, classify, fault_without_detail, timeout_fault};
+use super::fault::{
+    ExceededLimits, Fault, FaultKind, classify, fault_without_detail, timeout_fault,
+};
 use super::guest::{GuestCall, OpenGuest};
 use super::guest_config::Lease;
 use super::queue_timer::QueueTimer;
@@ -55,13 +57,22 @@ impl Sandbox {
             }
             None => None,
         };
-        let idle = reuse_key.as_ref().and_then(|reuse_key| self.reusable.take(reuse_key));
+        let idle = reuse_key
+            .as_ref()
+            .and_then(|reuse_key| self.reusable.take(reuse_key));
         let (taken, deadline) = if let Some(mut guest) = idle {
             drop(queue_timer);
             guest.store.data_mut().begin_call(lease.clone());
             let (start, reuse_key) = (Instant::now(), reuse_key.clone());
             let (deadline, timeout) = lease.deadline(start);
-            let attempt = CallAttempt { guest_call, meter, reuse_key, start, deadline, timeout };
+            let attempt = CallAttempt {
+                guest_call,
+                meter,
+                reuse_key,
+                start,
+                deadline,
+                timeout,
+            };
             match self.attempt(async { Ok(guest) }, attempt).await {
                 // State that an earlier call left in the guest may be the cause.
                 Err(fault) if W::IS_REPEATABLE && fault.kind.may_be_caused_by_reuse() => {
@@ -71,18 +82,29 @@ impl Sandbox {
             }
             // The places of the failed guest are free when the guest is cleared, unless another call takes them. The
             // fresh guest has only the time that is left.
-            let taken = with_deadline(|| deadline, lease.shares.take(Resource::Guests, places)).await;
+            let taken =
+                with_deadline(|| deadline, lease.shares.take(Resource::Guests, places)).await;
             (taken.flatten(), Some((deadline, timeout)))
         } else {
-            let taken = queue_timer.wait(lease.shares.take(Resource::Guests, places)).await;
+            let taken = queue_timer
+                .wait(lease.shares.take(Resource::Guests, places))
+                .await;
             drop(queue_timer);
             (taken.flatten(), None)
         };
         let taken = taken.ok_or_else(|| self.refuse(&lease, Resource::Guests))?;
         let start = Instant::now();
         let (deadline, timeout) = deadline.unwrap_or_else(|| lease.deadline(start));
-        let attempt = CallAttempt { guest_call, meter, reuse_key, start, deadline, timeout };
-        self.attempt(self.open(lease, taken, compiled), attempt).await
+        let attempt = CallAttempt {
+            guest_call,
+            meter,
+            reuse_key,
+            start,
+            deadline,
+            timeout,
+        };
+        self.attempt(self.open(lease, taken, compiled), attempt)
+            .await
     }
 
     async fn attempt<W: GuestCall>(
@@ -90,10 +112,18 @@ impl Sandbox {
         guest: impl Future<Output = Result<OpenGuest, Fault>>,
         attempt: CallAttempt<'_, W>,
     ) -> Result<W::Output, Fault> {
-        let CallAttempt { guest_call, meter, reuse_key, start, deadline, timeout } = attempt;
+        let CallAttempt {
+            guest_call,
+            meter,
+            reuse_key,
+            start,
+            deadline,
+            timeout,
+        } = attempt;
         let _tick_guard = self.ticker.run();
         let guest = with_deadline(|| deadline, guest).await;
-        let mut guest = guest.unwrap_or_else(|| Err(timeout_fault(timeout, &meter.config.grant.limits)))?;
+        let mut guest =
+            guest.unwrap_or_else(|| Err(timeout_fault(timeout, &meter.config.grant.limits)))?;
         let config = &meter.config;
         guest.prepare_call(deadline, meter.clone());
         let response = {
@@ -125,18 +155,32 @@ impl Sandbox {
 impl Sandbox {
     /// Reports that a call did not get what teams share.
     fn refuse(&self, lease: &Lease, resource: Resource) -> Fault {
-        const MESSAGE: &str = "nothing is left for another guest: the team uses its share, or all are used";
+        const MESSAGE: &str =
+            "nothing is left for another guest: the team uses its share, or all are used";
         lease.shares.count_refusal(resource);
         if lease.log.is_first(MESSAGE, resource.label(), "") {
             let team = lease.team.non_default();
             let provider = lease.provider.as_str();
             let used = lease.shares.used(resource);
             let limit = lease.shares.limit(resource);
-            tracing::warn!(team, provider, resource = resource.label(), used, limit, "{MESSAGE}");
-            let text = format!("the team uses {used} of {limit} {}, and needs more", resource.label());
-            let event =
-                Event::new(EventKind::Refusal, text).of_team(&lease.team).of_provider(&lease.provider);
-            self.metrics.events().record(event.with("resource", resource.label()));
+            tracing::warn!(
+                team,
+                provider,
+                resource = resource.label(),
+                used,
+                limit,
+                "{MESSAGE}"
+            );
+            let text = format!(
+                "the team uses {used} of {limit} {}, and needs more",
+                resource.label()
+            );
+            let event = Event::new(EventKind::Refusal, text)
+                .of_team(&lease.team)
+                .of_provider(&lease.provider);
+            self.metrics
+                .events()
+                .record(event.with("resource", resource.label()));
         }
         fault_without_detail(FaultKind::NoCapacity)
     }
@@ -148,7 +192,11 @@ fn log_retry(lease: &Lease, fault: &Fault) {
     if !lease.log.is_first(MESSAGE, fault.kind.as_str(), "") {
         return;
     }
-    let (team, provider, stderr) = (lease.team.non_default(), lease.provider.as_str(), &fault.stderr);
+    let (team, provider, stderr) = (
+        lease.team.non_default(),
+        lease.provider.as_str(),
+        &fault.stderr,
+    );
     tracing::warn!(team, provider, fault = %fault.kind, ?stderr, "{MESSAGE}");
 }
 
@@ -158,7 +206,10 @@ fn timed_out(state: &GuestState, timeout: Duration) -> Fault {
     if state.limiter.throttled_by_quota {
         return fault_without_detail(FaultKind::NoCapacity);
     }
-    Fault { stderr: state.log.tail_for_fault(), ..timeout_fault(timeout, &state.lease.grant.limits) }
+    Fault {
+        stderr: state.log.tail_for_fault(),
+        ..timeout_fault(timeout, &state.lease.grant.limits)
+    }
 }
 
 /// Returns the fault of a call that ended with an error of the engine.
@@ -170,8 +221,20 @@ fn failure(state: &GuestState, error: &wasmtime::Error, out_of_cpu: bool) -> Fau
         return fault_without_detail(FaultKind::NoMemory);
     }
     let grant = &state.lease.grant;
-    let exceeded = ExceededLimits { out_of_cpu, growth: state.limiter.exceeded };
+    let exceeded = ExceededLimits {
+        out_of_cpu,
+        growth: state.limiter.exceeded,
+    };
     let kind = classify(error, &exceeded, &grant.limits);
-    let detail = grant.secrets.redact(&causes_and_backtrace(error)).chars().take(MAX_FAULT_DETAIL).collect();
-    Fault { kind, detail, stderr: state.log.tail_for_fault() }
+    let detail = grant
+        .secrets
+        .redact(&causes_and_backtrace(error))
+        .chars()
+        .take(MAX_FAULT_DETAIL)
+        .collect();
+    Fault {
+        kind,
+        detail,
+        stderr: state.log.tail_for_fault(),
+    }
 }

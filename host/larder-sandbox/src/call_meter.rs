@@ -26,7 +26,11 @@ pub(super) struct CallMeter {
 
 impl CallMeter {
     pub(super) fn new(config: Arc<GuestConfig>) -> Arc<Self> {
-        Arc::new(Self { config, used: AtomicU64::new(0), out_of_cpu: AtomicBool::new(false) })
+        Arc::new(Self {
+            config,
+            used: AtomicU64::new(0),
+            out_of_cpu: AtomicBool::new(false),
+        })
     }
 
     /// Starts with another guest, which has the whole CPU time.
@@ -83,7 +87,10 @@ impl CallMeter {
 
     /// Adds CPU time that was used for the call.
     pub(super) fn charge(&self, cpu_time: Duration) {
-        self.used.fetch_add(u64::try_from(cpu_time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        self.used.fetch_add(
+            u64::try_from(cpu_time.as_nanos()).unwrap_or(u64::MAX),
+            Relaxed,
+        );
         self.config.metrics.record_cpu_time(cpu_time);
         if let Some(quota_usage) = &self.config.quota_usage {
             quota_usage.charge_cpu(cpu_time);

@@ -49,7 +49,9 @@ pub struct ProcessLimits {
 impl ProcessLimits {
     /// The limit for the code, the functions, for which it is the same, and the trailer.
     fn whole_output(&self) -> u64 {
-        self.code.saturating_mul(2).saturating_add(output::TRAILER_SIZE as u64)
+        self.code
+            .saturating_mul(2)
+            .saturating_add(output::TRAILER_SIZE as u64)
     }
 }
 
@@ -98,12 +100,19 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     apply_limits(task, limits)?;
     let began = Instant::now();
     let bytes = read(task.size).map_err(|error| ChildError::Io("read the component", error))?;
-    let known = read(task.functions).map_err(|error| ChildError::Io("read the known functions", error))?;
+    let known =
+        read(task.functions).map_err(|error| ChildError::Io("read the known functions", error))?;
     exit_when_stdin_closes().map_err(|error| ChildError::Io("watch stdin", error))?;
     let read = began.elapsed();
     let functions = task.reuse.then(|| Arc::new(Functions::new(known)));
-    let tier = if task.is_optimised { Tier::Optimised } else { Tier::First };
-    let store = functions.clone().map(|functions| functions as Arc<dyn wasmtime::CacheStore>);
+    let tier = if task.is_optimised {
+        Tier::Optimised
+    } else {
+        Tier::First
+    };
+    let store = functions
+        .clone()
+        .map(|functions| functions as Arc<dyn wasmtime::CacheStore>);
     let engine = engine::for_compiling(tier, store);
     let engine = engine.map_err(|error| ChildError::Engine(shortened(&error)))?;
     let code = match task.is_library {
@@ -113,7 +122,13 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     let code = code.map_err(|error| rejected(&bytes, &error))?;
     let compile = began.elapsed() - read;
     let (reused, compiled) = functions.as_deref().map_or((0, 0), Functions::counts);
-    let mut output = Output { read, compile, reused, compiled, ..Output::default() };
+    let mut output = Output {
+        read,
+        compile,
+        reused,
+        compiled,
+        ..Output::default()
+    };
     // Written before anything else can fail. The server knows from it that the component was compiled.
     let written = output::write_code(&code, &mut output);
     written.map_err(|error| ChildError::Io("write the code", error))?;
@@ -129,7 +144,11 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
 }
 
 /// Writes what follows the code: the functions, unless they are too large, and the trailer.
-fn write_rest(functions: Option<&Functions>, limits: &ProcessLimits, mut output: Output) -> io::Result<()> {
+fn write_rest(
+    functions: Option<&Functions>,
+    limits: &ProcessLimits,
+    mut output: Output,
+) -> io::Result<()> {
     let began = Instant::now();
     allow_output(limits.whole_output())?;
     if let Some(functions) = functions.filter(|functions| functions.size() <= limits.code) {
@@ -151,8 +170,18 @@ fn apply_limits(task: &Task, limits: &ProcessLimits) -> Result<(), ChildError> {
     // Failure is ignored: a lower priority is desirable, but not required.
     let _ = nice(task.nice);
     set_limit("core dumps", Resource::Core, 0, 0)?;
-    set_limit("CPU time", Resource::Cpu, limits.cpu, limits.cpu.saturating_add(CPU_GRACE))?;
-    set_limit("the size of the output", Resource::Fsize, limits.code, limits.whole_output())?;
+    set_limit(
+        "CPU time",
+        Resource::Cpu,
+        limits.cpu,
+        limits.cpu.saturating_add(CPU_GRACE),
+    )?;
+    set_limit(
+        "the size of the output",
+        Resource::Fsize,
+        limits.code,
+        limits.whole_output(),
+    )?;
     // A process that is paused does not notice that its stdin is closed. Failure is ignored: only a server that crashes
     // leaves such a process behind.
     #[cfg(target_os = "linux")]
@@ -164,12 +193,18 @@ fn apply_limits(task: &Task, limits: &ProcessLimits) -> Result<(), ChildError> {
 }
 
 /// Sets a limit, but never above the one that is in force already.
-fn set_limit(what: &'static str, resource: Resource, soft: u64, hard: u64) -> Result<(), ChildError> {
+fn set_limit(
+    what: &'static str,
+    resource: Resource,
+    soft: u64,
+    hard: u64,
+) -> Result<(), ChildError> {
     let current_limits = getrlimit(resource);
     let lowest = |wanted: u64, set: Option<u64>| Some(set.map_or(wanted, |set| set.min(wanted)));
     let maximum = lowest(hard, current_limits.maximum);
     let current = lowest(soft, current_limits.current);
-    setrlimit(resource, Rlimit { current, maximum }).map_err(|error| ChildError::Limit(what, error.into()))
+    setrlimit(resource, Rlimit { current, maximum })
+        .map_err(|error| ChildError::Limit(what, error.into()))
 }
 
 /// Raises the limit for the size of the output.
@@ -184,7 +219,11 @@ fn read(size: u64) -> io::Result<Vec<u8>> {
     let length = usize::try_from(size).map_err(io::Error::other)?;
     bytes.try_reserve_exact(length)?;
     io::stdin().lock().take(size).read_to_end(&mut bytes)?;
-    if bytes.len() == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    if bytes.len() == length {
+        Ok(bytes)
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
 }
 
 /// Exits the process when stdin is closed: the server keeps it open, so it was killed or has given up.
@@ -193,5 +232,8 @@ fn exit_when_stdin_closes() -> io::Result<()> {
         let _ = io::stdin().lock().read(&mut [0]);
         std::process::exit(1)
     };
-    std::thread::Builder::new().stack_size(64 << 10).spawn(wait).map(drop)
+    std::thread::Builder::new()
+        .stack_size(64 << 10)
+        .spawn(wait)
+        .map(drop)
 }

@@ -51,7 +51,8 @@ impl CompileJob<'_> {
     /// deceived the compiler could have written others than its own.
     pub(crate) fn functions_key(&self) -> Option<Digest> {
         // No name contains a space.
-        self.provider
-            .map(|provider| Digest::of(format!("functions of {provider} of {}", self.team).as_bytes()))
+        self.provider.map(|provider| {
+            Digest::of(format!("functions of {provider} of {}", self.team).as_bytes())
+        })
     }
 }

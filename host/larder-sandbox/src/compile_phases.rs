@@ -34,19 +34,49 @@ pub struct CompilePhases {
 impl CompilePhases {
     /// The phases of a process that took this long, and of sealing its code.
     pub(crate) fn of_process(process: Duration, output: &Output, seal: Duration) -> Self {
-        let Output { read, compile, recompilation, write, reused, compiled, .. } = *output;
+        let Output {
+            read,
+            compile,
+            recompilation,
+            write,
+            reused,
+            compiled,
+            ..
+        } = *output;
         // Untrusted figures, which may be too large for a sum.
-        let inside =
-            [read, compile, recompilation, write].into_iter().fold(Duration::ZERO, Duration::saturating_add);
+        let inside = [read, compile, recompilation, write]
+            .into_iter()
+            .fold(Duration::ZERO, Duration::saturating_add);
         let start = process.saturating_sub(inside);
-        Self { start, read, compile, recompilation, write, seal, reused, compiled, ..Self::default() }
+        Self {
+            start,
+            read,
+            compile,
+            recompilation,
+            write,
+            seal,
+            reused,
+            compiled,
+            ..Self::default()
+        }
     }
 }
 
 /// Adds the phases of another process, which may have run at the same time.
 impl AddAssign for CompilePhases {
     fn add_assign(&mut self, other: Self) {
-        let Self { queue, start, read, compile, recompilation, write, seal, map, reused, compiled } = other;
+        let Self {
+            queue,
+            start,
+            read,
+            compile,
+            recompilation,
+            write,
+            seal,
+            map,
+            reused,
+            compiled,
+        } = other;
         self.queue += queue;
         self.start += start;
         self.read = self.read.saturating_add(read);
@@ -62,7 +92,18 @@ impl AddAssign for CompilePhases {
 
 impl fmt::Display for CompilePhases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { queue, start, read, compile, recompilation, write, seal, map, reused, compiled } = self;
+        let Self {
+            queue,
+            start,
+            read,
+            compile,
+            recompilation,
+            write,
+            seal,
+            map,
+            reused,
+            compiled,
+        } = self;
         write!(
             f,
             "queue {queue:.1?}, process {start:.1?}, input {read:.1?}, compile {compile:.1?} ({reused} functions \

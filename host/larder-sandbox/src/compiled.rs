@@ -61,7 +61,9 @@ pub enum Rejection {
     #[error("it imports `{0}`, which this host does not offer")]
     UnknownImport(String),
     /// It does not export the required interface.
-    #[error("it does not export `larder:provider/resource-provider@0.1.0`, so it is not a provider")]
+    #[error(
+        "it does not export `larder:provider/resource-provider@0.1.0`, so it is not a provider"
+    )]
     NotAProvider,
     /// It is built for a newer version of the contract.
     #[error(
@@ -144,7 +146,10 @@ pub struct HashedComponent {
 impl HashedComponent {
     /// Computes the digest. Blocks the calling thread.
     pub fn new(bytes: Bytes) -> Self {
-        Self { digest: Digest::of(&bytes), bytes }
+        Self {
+            digest: Digest::of(&bytes),
+            bytes,
+        }
     }
 
     /// The digest of the bytes.
@@ -174,7 +179,11 @@ impl CachedComponent {
 impl Sandbox {
     /// Checks, compiles and links a component. It is compiled in a separate process unless it is in the
     /// cache. Dropping the future kills that process.
-    pub async fn compile(&self, team: &TeamName, bytes: Bytes) -> Result<CompiledComponent, Rejection> {
+    pub async fn compile(
+        &self,
+        team: &TeamName,
+        bytes: Bytes,
+    ) -> Result<CompiledComponent, Rejection> {
         self.compile_hashed(team, HashedComponent::new(bytes)).await
     }
 
@@ -184,7 +193,11 @@ impl Sandbox {
         team: &TeamName,
         hashed: HashedComponent,
     ) -> Result<CompiledComponent, Rejection> {
-        let job = CompileJob { team, provider: None, priority: Priority::Awaited };
+        let job = CompileJob {
+            team,
+            provider: None,
+            priority: Priority::Awaited,
+        };
         self.link(self.compile_for(&job, hashed).await?.0)
     }
 
@@ -236,15 +249,19 @@ impl Sandbox {
         let (pins, component) = (code.pins(), code.entry.code);
         let (mut imports, exports) = import_and_export_names(&component, &self.engine);
         imports.retain(|name| code.libraries.iter().all(|library| library.name != *name));
-        if let Some(unsupported) =
-            imports.iter().chain(&exports).find_map(|name| check_contract_version(name))
+        if let Some(unsupported) = imports
+            .iter()
+            .chain(&exports)
+            .find_map(|name| check_contract_version(name))
         {
             return Err(unsupported.into());
         }
         if let Some(unknown) = imports.iter().find(|name| !is_offered(name)) {
             return Err(Rejection::UnknownImport(unknown.clone()));
         }
-        let pre = self.instantiate_pre(&component, &code.libraries).map_err(|error| mismatch(&error))?;
+        let pre = self
+            .instantiate_pre(&component, &code.libraries)
+            .map_err(|error| mismatch(&error))?;
         let function = |interface: &str, name: &str| {
             let interface = component.get_export_index(None, interface)?;
             component.get_export_index(Some(&interface), name)
@@ -260,14 +277,24 @@ impl Sandbox {
             versions: find_optional(&exports, "version-provider", || {
                 version_provider::GuestIndices::new(&pre)
             })?,
-            tools: find_optional(&exports, "tool-provider", || tool_provider::GuestIndices::new(&pre))?,
-            prompts: find_optional(&exports, "prompt-provider", || prompt_provider::GuestIndices::new(&pre))?,
-            search: find_optional(&exports, "search-provider", || search_provider::GuestIndices::new(&pre))?,
+            tools: find_optional(&exports, "tool-provider", || {
+                tool_provider::GuestIndices::new(&pre)
+            })?,
+            prompts: find_optional(&exports, "prompt-provider", || {
+                prompt_provider::GuestIndices::new(&pre)
+            })?,
+            search: find_optional(&exports, "search-provider", || {
+                search_provider::GuestIndices::new(&pre)
+            })?,
             settings: find_optional(&exports, "settings-provider", || {
                 settings_provider::GuestIndices::new(&pre)
             })?,
             places: Places::of(component.resources_required()),
-            library_instances: code.libraries.iter().map(|library| instance_size(&library.entry.code)).sum(),
+            library_instances: code
+                .libraries
+                .iter()
+                .map(|library| instance_size(&library.entry.code))
+                .sum(),
             pre,
             _pins: pins,
             digest,
@@ -334,12 +361,17 @@ impl CompiledComponent {
         store: &mut Store<GuestState>,
         instance: &Instance,
     ) -> wasmtime::Result<resource_provider::Guest> {
-        let type_mismatch = |error: wasmtime::Error| wasmtime::Error::from(TypeMismatch(shortened(&error)));
+        let type_mismatch =
+            |error: wasmtime::Error| wasmtime::Error::from(TypeMismatch(shortened(&error)));
         if let Some(completion) = &self.completion {
-            completion.load(&mut *store, instance).map_err(type_mismatch)?;
+            completion
+                .load(&mut *store, instance)
+                .map_err(type_mismatch)?;
         }
         if let Some(versions) = &self.versions {
-            versions.load(&mut *store, instance).map_err(type_mismatch)?;
+            versions
+                .load(&mut *store, instance)
+                .map_err(type_mismatch)?;
         }
         if let Some(tools) = &self.tools {
             tools.load(&mut *store, instance).map_err(type_mismatch)?;
@@ -351,7 +383,9 @@ impl CompiledComponent {
             search.load(&mut *store, instance).map_err(type_mismatch)?;
         }
         if let Some(settings) = &self.settings {
-            settings.load(&mut *store, instance).map_err(type_mismatch)?;
+            settings
+                .load(&mut *store, instance)
+                .map_err(type_mismatch)?;
         }
         self.resources.load(store, instance).map_err(type_mismatch)
     }
@@ -376,8 +410,14 @@ fn check_magic_bytes(bytes: &[u8]) -> Result<(), Rejection> {
 
 fn import_and_export_names(component: &Component, engine: &Engine) -> (Vec<String>, Vec<String>) {
     let component_type = component.component_type();
-    let imports = component_type.imports(engine).map(|(name, _)| name.to_owned()).collect();
-    let exports = component_type.exports(engine).map(|(name, _)| name.to_owned()).collect();
+    let imports = component_type
+        .imports(engine)
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    let exports = component_type
+        .exports(engine)
+        .map(|(name, _)| name.to_owned())
+        .collect();
     (imports, exports)
 }
 
@@ -388,9 +428,14 @@ fn find_optional<T>(
 ) -> Result<Option<T>, Rejection> {
     let has = exports.iter().any(|name| {
         let (name, version) = name.split_once('@').unwrap_or((name, ""));
-        name.strip_prefix(CONTRACT_PACKAGE) == Some(interface) && is_compatible(version, CONTRACT_VERSION)
+        name.strip_prefix(CONTRACT_PACKAGE) == Some(interface)
+            && is_compatible(version, CONTRACT_VERSION)
     });
-    if has { find().map(Some).map_err(|error| mismatch(&error)) } else { Ok(None) }
+    if has {
+        find().map(Some).map_err(|error| mismatch(&error))
+    } else {
+        Ok(None)
+    }
 }
 
 fn missing_provider_interface(exports: &[String], error: &wasmtime::Error) -> Rejection {
@@ -413,7 +458,10 @@ mod tests {
     fn recognizes_files_by_their_first_bytes() {
         assert_eq!(check_magic_bytes(b""), Err(Rejection::Empty));
         assert_eq!(check_magic_bytes(b"#!/bin/sh"), Err(Rejection::NotWasm));
-        assert_eq!(check_magic_bytes(b"\0asm\x01\0\0\0"), Err(Rejection::CoreModule));
+        assert_eq!(
+            check_magic_bytes(b"\0asm\x01\0\0\0"),
+            Err(Rejection::CoreModule)
+        );
         assert_eq!(check_magic_bytes(b"\0asm\x0d\0\x01\0"), Ok(()));
     }
 }

@@ -32,7 +32,11 @@ impl CompiledCode {
     pub(super) fn pins(&self) -> Pins {
         Pins {
             _component: self.entry.pin.clone(),
-            _libraries: self.libraries.iter().map(|library| library.entry.pin.clone()).collect(),
+            _libraries: self
+                .libraries
+                .iter()
+                .map(|library| library.entry.pin.clone())
+                .collect(),
         }
     }
 }

@@ -32,7 +32,8 @@ use larder_runtime::file_fingerprint::FileFingerprint;
 use larder_runtime::shares::Shares;
 
 /// The compiler process ended without an error, but its output is invalid.
-const UNUSABLE: &str = "the compiler process succeeded, but its code cannot be loaded by this engine";
+const UNUSABLE: &str =
+    "the compiler process succeeded, but its code cannot be loaded by this engine";
 
 const STOPS: &str = "the server stops";
 
@@ -47,7 +48,11 @@ struct Failure {
 
 impl From<Rejection> for Failure {
     fn from(rejection: Rejection) -> Self {
-        Self { rejection, has_compiled: false, is_timeout: false }
+        Self {
+            rejection,
+            has_compiled: false,
+            is_timeout: false,
+        }
     }
 }
 
@@ -101,7 +106,13 @@ impl Compiler {
     ) -> Result<Self, CacheError> {
         let cache = Arc::new(Cache::open(&config.cache, engine)?);
         let queues = Default::default();
-        Ok(Self { config: config.clone(), cache, queues, shares: shares.clone(), drain: drain.clone() })
+        Ok(Self {
+            config: config.clone(),
+            cache,
+            queues,
+            shares: shares.clone(),
+            drain: drain.clone(),
+        })
     }
 
     /// Returns the compiled form of a file with this fingerprint, and its digest, if both are cached for this
@@ -114,23 +125,41 @@ impl Compiler {
         let (team, shares) = (team.clone(), self.shares.team(team));
         let found = self.run_blocking(move |cache| {
             let digest = cache.recorded_digest(&fingerprint)?;
-            let entry = cache.find(Tier::Optimised.key(cache_key(&team, digest)), &shares).ok()??;
-            Some((digest, CompiledCode { entry, libraries: Vec::new(), tier: Tier::Optimised }))
+            let entry = cache
+                .find(Tier::Optimised.key(cache_key(&team, digest)), &shares)
+                .ok()??;
+            Some((
+                digest,
+                CompiledCode {
+                    entry,
+                    libraries: Vec::new(),
+                    tier: Tier::Optimised,
+                },
+            ))
         });
         // On any error the file itself is read and compiled.
         found.await.ok().flatten()
     }
 
     /// Returns the optimised code of the component with this digest, if it is cached for this team.
-    pub(super) async fn find_optimised(&self, team: &TeamName, digest: Digest) -> Option<CompiledCode> {
+    pub(super) async fn find_optimised(
+        &self,
+        team: &TeamName,
+        digest: Digest,
+    ) -> Option<CompiledCode> {
         // On any error the component is compiled.
-        self.find_any(team, cache_key(team, digest), &[Tier::Optimised]).await.ok().flatten()
+        self.find_any(team, cache_key(team, digest), &[Tier::Optimised])
+            .await
+            .ok()
+            .flatten()
     }
 
     /// Records the digest of the file with this fingerprint. If that fails, the file is only read again at
     /// the next start.
     pub(super) async fn record_digest(&self, fingerprint: FileFingerprint, digest: Digest) {
-        let written = self.run_blocking(move |cache| cache.record_digest(&fingerprint, &digest)).await;
+        let written = self
+            .run_blocking(move |cache| cache.record_digest(&fingerprint, &digest))
+            .await;
         if let Ok(Err(error)) = written {
             tracing::debug!(%error, "cannot record a component's digest: its file is read again at the next start");
         }
@@ -138,7 +167,9 @@ impl Compiler {
 
     /// Removes the recorded digest of the file with this fingerprint.
     pub(super) async fn forget_digest(&self, fingerprint: FileFingerprint) {
-        let _ = self.run_blocking(move |cache| cache.forget_digest(&fingerprint)).await;
+        let _ = self
+            .run_blocking(move |cache| cache.forget_digest(&fingerprint))
+            .await;
     }
 
     /// Removes entries that were not used for long. Blocks the calling thread.
@@ -160,7 +191,9 @@ impl Compiler {
         }
         let stopwatch = Stopwatch::start();
         let compile = |processes| self.compile_in_turn(job, processes, &bytes, key, stopwatch);
-        let compiled = self.queues[job.priority as usize].run(job.team, compile).await;
+        let compiled = self.queues[job.priority as usize]
+            .run(job.team, compile)
+            .await;
         let (code, phases) = compiled.unwrap_or_else(|| Err(Rejection::Compiler(STOPS.into())))?;
         tracing::debug!(digest = digest.short(), tier = ?code.tier, %phases, "compiled a component");
         Ok((code, phases))
@@ -177,11 +210,35 @@ impl Compiler {
     ) -> Result<(CompiledCode, CompilePhases), Rejection> {
         let waited = stopwatch.lap();
         // Another call may have compiled the same component meanwhile.
-        if let Some(code) = self.find_any(job.team, key, job.usable_tiers(bytes.len())).await? {
-            return Ok((code, CompilePhases { queue: waited, ..CompilePhases::default() }));
+        if let Some(code) = self
+            .find_any(job.team, key, job.usable_tiers(bytes.len()))
+            .await?
+        {
+            return Ok((
+                code,
+                CompilePhases {
+                    queue: waited,
+                    ..CompilePhases::default()
+                },
+            ));
         }
-        let (code, phases) = self.compile(&RunningJob { job, processes: &processes }, key, bytes).await?;
-        Ok((code, CompilePhases { queue: waited + processes.paused(), ..phases }))
+        let (code, phases) = self
+            .compile(
+                &RunningJob {
+                    job,
+                    processes: &processes,
+                },
+                key,
+                bytes,
+            )
+            .await?;
+        Ok((
+            code,
+            CompilePhases {
+                queue: waited + processes.paused(),
+                ..phases
+            },
+        ))
     }
 
     /// Finds the code of the first of these tiers that is in the cache.
@@ -192,14 +249,22 @@ impl Compiler {
         tiers: &[Tier],
     ) -> Result<Option<CompiledCode>, Rejection> {
         for &tier in tiers {
-            let Some(entry) = self.find(team, tier.key(key)).await? else { continue };
+            let Some(entry) = self.find(team, tier.key(key)).await? else {
+                continue;
+            };
             let libraries = match tier {
                 Tier::Split => self.find_libraries(team, &entry.code).await?,
                 Tier::First | Tier::Optimised => Some(Vec::new()),
             };
-            let code = libraries.map(|libraries| CompiledCode { entry, libraries, tier });
+            let code = libraries.map(|libraries| CompiledCode {
+                entry,
+                libraries,
+                tier,
+            });
             // The parts may have been compiled for different components, so the limit of their sum is checked here too.
-            if let Some(code) = code.filter(|code| tier != Tier::Split || code.size() <= self.config.code) {
+            if let Some(code) =
+                code.filter(|code| tier != Tier::Split || code.size() <= self.config.code)
+            {
                 return Ok(Some(code));
             }
         }
@@ -212,7 +277,9 @@ impl Compiler {
         digest: Digest,
     ) -> Result<Option<CacheEntry<T>>, Rejection> {
         let shares = self.shares.team(team);
-        let found = self.run_blocking(move |cache| cache.find(digest, &shares)).await?;
+        let found = self
+            .run_blocking(move |cache| cache.find(digest, &shares))
+            .await?;
         found.map_err(|unusable| match unusable {
             Unusable::Denied(denied) => Rejection::ExecutionDenied(denied.to_string()),
             no_room @ Unusable::NoRoom { .. } => Rejection::NoRoom(no_room.to_string()),
@@ -242,7 +309,10 @@ impl Compiler {
         };
         let error = failure.rejection.to_string();
         let compiled = self.compile_whole(job, key, bytes, Some(failure)).await?;
-        tracing::warn!(error, "compiled a component as a whole, because compiling its parts failed");
+        tracing::warn!(
+            error,
+            "compiled a component as a whole, because compiling its parts failed"
+        );
         Ok(compiled)
     }
 
@@ -256,27 +326,47 @@ impl Compiler {
         parts: Option<Failure>,
     ) -> Result<(CompiledCode, CompilePhases), Rejection> {
         let known = match job.functions_key() {
-            Some(owner) => self.run_blocking(move |cache| cache.functions(owner)).await?,
+            Some(owner) => {
+                self.run_blocking(move |cache| cache.functions(owner))
+                    .await?
+            }
             None => None,
         };
         if let Some(timeout) = parts.filter(|failure| failure.is_timeout && known.is_none()) {
             return Err(timeout.rejection);
         }
         if known.is_none() && job.usable_tiers(bytes.len()).contains(&Tier::First) {
-            let input =
-                Input { bytes, known: None, tier: Tier::First, is_library: false, may_recompile: false };
+            let input = Input {
+                bytes,
+                known: None,
+                tier: Tier::First,
+                is_library: false,
+                may_recompile: false,
+            };
             match self.compile_tier(job, key, input).await {
                 // Code without optimisation is larger, so optimised code may be small enough. Optimisation takes longer,
                 // so it is not tried after a timeout.
-                Err(Failure { rejection: Rejection::Compiler(error), is_timeout: false, .. }) => {
+                Err(Failure {
+                    rejection: Rejection::Compiler(error),
+                    is_timeout: false,
+                    ..
+                }) => {
                     tracing::debug!(error, "compiling again, with optimisation");
                 }
                 ended => return ended.map_err(|failure| failure.rejection),
             }
         }
         let may_recompile = known.is_none() && job.can_recompile();
-        let input = Input { bytes, known, tier: Tier::Optimised, is_library: false, may_recompile };
-        self.compile_tier(job, key, input).await.map_err(|failure| failure.rejection)
+        let input = Input {
+            bytes,
+            known,
+            tier: Tier::Optimised,
+            is_library: false,
+            may_recompile,
+        };
+        self.compile_tier(job, key, input)
+            .await
+            .map_err(|failure| failure.rejection)
     }
 
     /// Compiles a component into an entry of the cache, with the functions of the previous revision. If they prevent
@@ -290,24 +380,44 @@ impl Compiler {
     ) -> Result<(CompiledCode, CompilePhases), Failure> {
         let (stopwatch, tier) = (Stopwatch::start(), input.tier);
         let (was_known, may_recompile) = (input.known.is_some(), input.may_recompile);
-        let again = Input { known: None, may_recompile: false, ..input };
-        let finished = |(entry, phases)| (CompiledCode { entry, libraries: Vec::new(), tier }, phases);
-        let error = match self.compile_once(job, tier.key(key), input, stopwatch).await {
+        let again = Input {
+            known: None,
+            may_recompile: false,
+            ..input
+        };
+        let finished = |(entry, phases)| {
+            (
+                CompiledCode {
+                    entry,
+                    libraries: Vec::new(),
+                    tier,
+                },
+                phases,
+            )
+        };
+        let error = match self
+            .compile_once(job, tier.key(key), input, stopwatch)
+            .await
+        {
             Ok(compiled) => {
                 self.remove_preliminary(key, tier).await?;
                 return Ok(finished(compiled));
             }
-            Err(Failure { rejection: Rejection::Compiler(error), has_compiled, .. })
-                if was_known || (may_recompile && has_compiled) =>
-            {
-                error
-            }
+            Err(Failure {
+                rejection: Rejection::Compiler(error),
+                has_compiled,
+                ..
+            }) if was_known || (may_recompile && has_compiled) => error,
             Err(failure) => return Err(failure),
         };
         if was_known {
-            tracing::warn!(error, "compiling again, without the functions of the previous revision");
+            tracing::warn!(
+                error,
+                "compiling again, without the functions of the previous revision"
+            );
             if let Some(owner) = job.functions_key() {
-                self.run_blocking(move |cache| cache.remove_functions(owner)).await?;
+                self.run_blocking(move |cache| cache.remove_functions(owner))
+                    .await?;
             }
         } else {
             tracing::warn!(
@@ -315,7 +425,9 @@ impl Compiler {
                 "compiling again, without more keys for the functions of the next revision"
             );
         }
-        let compiled = self.compile_once(job, tier.key(key), again, stopwatch).await?;
+        let compiled = self
+            .compile_once(job, tier.key(key), again, stopwatch)
+            .await?;
         self.remove_preliminary(key, tier).await?;
         Ok(finished(compiled))
     }
@@ -323,8 +435,9 @@ impl Compiler {
     /// Removes the code that optimised code replaces.
     async fn remove_preliminary(&self, key: Digest, tier: Tier) -> Result<(), Rejection> {
         if tier == Tier::Optimised {
-            let remove =
-                move |cache: &Cache| Tier::PRELIMINARY.map(|other| cache.remove_entry(other.key(key)));
+            let remove = move |cache: &Cache| {
+                Tier::PRELIMINARY.map(|other| cache.remove_entry(other.key(key)))
+            };
             self.run_blocking(move |cache| _ = remove(cache)).await?;
         }
         Ok(())
@@ -341,12 +454,18 @@ impl Compiler {
     ) -> Result<(CacheEntry<T>, CompilePhases), Failure> {
         let paused = job.processes.paused();
         let (temp_file, output) = self.run_process(job, input).await?;
-        let process = stopwatch.lap().saturating_sub(job.processes.paused() - paused);
+        let process = stopwatch
+            .lap()
+            .saturating_sub(job.processes.paused() - paused);
         let owner = job.functions_key().filter(|_| output.functions > 0);
         let stored = self.run_blocking(move |cache| {
             // Without a copy, the next revision is compiled in full.
-            let functions = owner
-                .and_then(|owner| Some((owner, cache.split(&temp_file, output.functions_range()).ok()?)));
+            let functions = owner.and_then(|owner| {
+                Some((
+                    owner,
+                    cache.split(&temp_file, output.functions_range()).ok()?,
+                ))
+            });
             temp_file.as_file().set_len(output.code)?;
             Ok((functions, cache.insert::<T>(digest, temp_file)?))
         });
@@ -359,7 +478,10 @@ impl Compiler {
             self.run_blocking(Cache::remove_unused).await?;
         }
         let entry = found?.ok_or_else(|| Rejection::Compiler(UNUSABLE.into()))?;
-        let phases = CompilePhases { map: stopwatch.lap(), ..phases };
+        let phases = CompilePhases {
+            map: stopwatch.lap(),
+            ..phases
+        };
         if let Some((owner, functions)) = functions {
             self.store_functions(owner, functions);
         }
@@ -381,10 +503,17 @@ impl Compiler {
             .map_err(unwritable)?;
         if let Err(failure) = process::compile(&self.config, job, input, stdout).await {
             // The code is the first that it writes. If its size is unknown, the component is rejected as without it.
-            let has_compiled = temp_file.as_file().metadata().is_ok_and(|output| output.len() > 0);
-            return Err(Failure { has_compiled, ..failure });
+            let has_compiled = temp_file
+                .as_file()
+                .metadata()
+                .is_ok_and(|output| output.len() > 0);
+            return Err(Failure {
+                has_compiled,
+                ..failure
+            });
         }
-        let output = Output::of(temp_file.as_file()).map_err(|_| Rejection::Compiler(UNUSABLE.into()))?;
+        let output =
+            Output::of(temp_file.as_file()).map_err(|_| Rejection::Compiler(UNUSABLE.into()))?;
         Ok((temp_file, output))
     }
 
@@ -406,6 +535,7 @@ impl Compiler {
         let cache = self.cache.clone();
         let work = self.drain.spawn_blocking(move || work(&cache));
         // If wasmtime panics over a component, only this component is rejected.
-        work.await.map_err(|error| Rejection::Compiler(format!("the engine panicked: {error}")))
+        work.await
+            .map_err(|error| Rejection::Compiler(format!("the engine panicked: {error}")))
     }
 }

@@ -5,8 +5,14 @@ pub(super) const CONTRACT_PACKAGE: &str = "larder:provider/";
 /// The supported version of the contract; patch versions are compatible.
 pub(super) const CONTRACT_VERSION: &str = "0.1";
 /// The interfaces of the contract that components may import.
-const OFFERED_INTERFACES: [&str; 6] =
-    ["provider-types", "provider-host", "http-client", "key-value", "interaction-types", "interaction-host"];
+const OFFERED_INTERFACES: [&str; 6] = [
+    "provider-types",
+    "provider-host",
+    "http-client",
+    "key-value",
+    "interaction-types",
+    "interaction-host",
+];
 /// Whether the host offers an import. Checked here and not by the linker, so that the error has the name that
 /// the author used.
 pub(super) fn is_offered(import: &str) -> bool {
@@ -29,7 +35,9 @@ pub(super) fn is_offered(import: &str) -> bool {
 }
 
 pub(super) fn is_compatible(version: &str, supported: &str) -> bool {
-    version.strip_prefix(supported).is_some_and(|rest| rest.starts_with('.') && !rest.contains('-'))
+    version
+        .strip_prefix(supported)
+        .is_some_and(|rest| rest.starts_with('.') && !rest.contains('-'))
 }
 
 /// A version of the contract that the host does not support.
@@ -44,11 +52,16 @@ pub(super) fn check_contract_version(name: &str) -> Option<UnsupportedContract> 
     if is_compatible(version, CONTRACT_VERSION) {
         return None;
     }
-    let (short, _) = version.rsplit_once('.').filter(|_| !version.contains('-')).unwrap_or((version, ""));
-    Some(match major_and_minor(version) > major_and_minor(CONTRACT_VERSION) {
-        true => UnsupportedContract::Newer(short.to_owned()),
-        false => UnsupportedContract::Other(short.to_owned()),
-    })
+    let (short, _) = version
+        .rsplit_once('.')
+        .filter(|_| !version.contains('-'))
+        .unwrap_or((version, ""));
+    Some(
+        match major_and_minor(version) > major_and_minor(CONTRACT_VERSION) {
+            true => UnsupportedContract::Newer(short.to_owned()),
+            false => UnsupportedContract::Other(short.to_owned()),
+        },
+    )
 }
 
 fn major_and_minor(version: &str) -> Option<(u64, u64)> {

@@ -23,7 +23,11 @@ const MIN_QUOTA_PAUSE: Duration = Duration::from_millis(50);
 /// Sets the CPU deadline of a call: the guest is interrupted after `cpu_time`, and the meter records it. After the CPU time
 /// of a tick, a call is moved to a thread for long calls. Long before the end it is slowed down, and more so if its team has
 /// used up its CPU quota.
-pub(super) fn set_cpu_deadline(store: &mut Store<GuestState>, cpu_time: Duration, meter: Arc<CallMeter>) {
+pub(super) fn set_cpu_deadline(
+    store: &mut Store<GuestState>,
+    cpu_time: Duration,
+    meter: Arc<CallMeter>,
+) {
     meter.restart();
     let mut ticks = 0;
     store.set_epoch_deadline(2);
@@ -47,6 +51,9 @@ pub(super) fn set_cpu_deadline(store: &mut Store<GuestState>, cpu_time: Duration
             return Ok(UpdateDeadline::Yield(1));
         }
         let pause = if ticks <= HALF_TICKS { TICK } else { TICK * 9 };
-        Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(pause))))
+        Ok(UpdateDeadline::YieldCustom(
+            1,
+            Box::pin(tokio::time::sleep(pause)),
+        ))
     });
 }

@@ -23,16 +23,28 @@ pub(super) struct DnsLookups {
 
 impl DnsLookups {
     pub(super) fn new(shares: TeamShares) -> Self {
-        Self { permits: Arc::new(Semaphore::new(MAX_PER_PROVIDER)), shares }
+        Self {
+            permits: Arc::new(Semaphore::new(MAX_PER_PROVIDER)),
+            shares,
+        }
     }
 
     /// Resolves a host name. The port of the addresses is 0.
     pub(super) async fn addresses(&self, name: String) -> io::Result<Vec<SocketAddr>> {
-        self.run(move || (name.as_str(), 0).to_socket_addrs().map(Iterator::collect)).await?
+        self.run(move || (name.as_str(), 0).to_socket_addrs().map(Iterator::collect))
+            .await?
     }
 
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-        let permit = self.permits.clone().acquire_owned().await.map_err(io::Error::other)?;
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<T> {
+        let permit = self
+            .permits
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(io::Error::other)?;
         let taken = self.shares.take(Resource::DnsLookups, 1).await;
         // Not spawned through the drain: shutdown must not wait for a name server.
         let done = Handle::current().spawn_blocking(move || {
@@ -65,7 +77,10 @@ mod tests {
     async fn resolves_a_name() {
         let [lookups] = lookups_of(["a"]);
         let found = lookups.addresses("localhost".into()).await.unwrap();
-        assert!(found.iter().all(|address| address.ip().is_loopback()) && !found.is_empty(), "{found:?}");
+        assert!(
+            found.iter().all(|address| address.ip().is_loopback()) && !found.is_empty(),
+            "{found:?}"
+        );
     }
 
     #[tokio::test]
@@ -80,10 +95,18 @@ mod tests {
                 // Blocks until the sender is dropped.
                 _ = held.lock().unwrap().recv();
             });
-            assert!(tokio::time::timeout(Duration::from_millis(10), cancelled).await.is_err());
+            assert!(
+                tokio::time::timeout(Duration::from_millis(10), cancelled)
+                    .await
+                    .is_err()
+            );
         }
         assert!(*started.lock().unwrap() <= MAX_PER_PROVIDER);
-        assert_eq!(lookups.permits.available_permits(), 0, "cancelled lookups hold their permits");
+        assert_eq!(
+            lookups.permits.available_permits(),
+            0,
+            "cancelled lookups hold their permits"
+        );
         drop(release);
         let again = tokio::time::timeout(Duration::from_secs(60), lookups.run(|| "found"));
         assert_eq!(again.await.unwrap().unwrap(), "found");
@@ -94,14 +117,23 @@ mod tests {
         let (release, held) = mpsc::channel::<()>();
         let held = Arc::new(Mutex::new(held));
         // Each revision of a provider has its own lookups.
-        let revisions: Vec<_> = (0..16).map(|_| DnsLookups::new(busy.shares.clone())).collect();
+        let revisions: Vec<_> = (0..16)
+            .map(|_| DnsLookups::new(busy.shares.clone()))
+            .collect();
         for lookups in revisions.iter().cycle().take(16 * MAX_PER_PROVIDER) {
             let held = held.clone();
             let blocked = lookups.run(move || _ = held.lock().unwrap().recv());
-            assert!(tokio::time::timeout(Duration::from_millis(1), blocked).await.is_err());
+            assert!(
+                tokio::time::timeout(Duration::from_millis(1), blocked)
+                    .await
+                    .is_err()
+            );
         }
         let found = tokio::time::timeout(Duration::from_secs(60), quiet.run(|| "found")).await;
-        assert_eq!(found.expect("it waits for the other team").unwrap(), "found");
+        assert_eq!(
+            found.expect("it waits for the other team").unwrap(),
+            "found"
+        );
         drop(release);
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rustix::process::{Resource, getrlimit};
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{
-    CacheStore, Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig,
+    CacheStore, Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel,
+    PoolingAllocationConfig,
 };
 
 use super::bindings;
@@ -42,7 +43,10 @@ pub(super) fn engine(slots: u32) -> wasmtime::Result<Engine> {
 /// Creates the engine of the compiler process: it has the same settings where they affect the code, and no
 /// instance pool. It takes functions that are compiled already from `functions`, and adds the others. Engines for all
 /// tiers accept the code of all tiers.
-pub(super) fn for_compiling(tier: Tier, functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Engine> {
+pub(super) fn for_compiling(
+    tier: Tier,
+    functions: Option<Arc<dyn CacheStore>>,
+) -> wasmtime::Result<Engine> {
     let mut config = config();
     if tier != Tier::Optimised {
         // A faster register allocator exists, but wasmtime issues no security advisories for it.
@@ -102,6 +106,8 @@ pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<GuestState>> {
     count_unreadable_names(&mut linker)?;
     limit_sockets(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-    bindings::InteractiveProvider::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
+    bindings::InteractiveProvider::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| {
+        state
+    })?;
     Ok(linker)
 }

@@ -15,7 +15,11 @@ const BACKTRACE: &str = "error while executing at wasm backtrace:";
 
 /// Returns the causes of an error in one line, without its backtrace.
 pub(super) fn causes(error: &wasmtime::Error) -> String {
-    let causes: Vec<_> = error.chain().map(first_line).filter(|cause| cause != BACKTRACE).collect();
+    let causes: Vec<_> = error
+        .chain()
+        .map(first_line)
+        .filter(|cause| cause != BACKTRACE)
+        .collect();
     causes.join(": ")
 }
 
@@ -26,10 +30,15 @@ pub(super) fn shortened(error: &wasmtime::Error) -> String {
 
 /// Returns the causes of an error, and a line for each frame of its backtrace.
 pub(super) fn causes_and_backtrace(error: &wasmtime::Error) -> String {
-    let frames = error.downcast_ref::<WasmBacktrace>().map_or(&[][..], WasmBacktrace::frames);
+    let frames = error
+        .downcast_ref::<WasmBacktrace>()
+        .map_or(&[][..], WasmBacktrace::frames);
     let frames = frames.iter().enumerate().map(|(number, frame)| {
         let offset = frame.module_offset().unwrap_or_default();
-        let module = frame.module().name().map_or_else(|| "<unknown>".to_owned(), first_line);
+        let module = frame
+            .module()
+            .name()
+            .map_or_else(|| "<unknown>".to_owned(), first_line);
         format!("\n{number:>5}: {offset:#8x} - {module}!{}", function(frame))
     });
     frames.fold(causes(error), |text, frame| text + &frame)
@@ -67,7 +76,11 @@ impl fmt::Write for FirstLine {
         let line = part.split('\n').next().unwrap_or_default();
         let accepted = &line[..line.floor_char_boundary(MAX_LINE - self.0.len())];
         self.0.push_str(accepted);
-        if accepted.len() == part.len() { Ok(()) } else { Err(fmt::Error) }
+        if accepted.len() == part.len() {
+            Ok(())
+        } else {
+            Err(fmt::Error)
+        }
     }
 }
 
@@ -78,7 +91,10 @@ mod tests {
     #[test]
     fn names_of_functions_are_bounded() {
         let legacy = "_ZN4core9panicking5panic17h0123456789abcdefE";
-        assert_eq!(demangled(legacy), "core::panicking::panic::h0123456789abcdef");
+        assert_eq!(
+            demangled(legacy),
+            "core::panicking::panic::h0123456789abcdef"
+        );
         assert_eq!(demangled("_RNvC1a1b"), "a::b");
         assert_eq!(demangled("_Z1fi"), "_Z1fi", "a name of C++");
         // References and slices in each other.
@@ -92,7 +108,10 @@ mod tests {
     fn a_text_ends_with_its_first_line() {
         assert_eq!(first_line("one\ntwo"), "one");
         assert_eq!(first_line("ü".repeat(MAX_LINE)).len(), MAX_LINE);
-        assert_eq!(first_line(format_args!("{}{}", "x".repeat(MAX_LINE - 1), "ü")).len(), MAX_LINE - 1);
+        assert_eq!(
+            first_line(format_args!("{}{}", "x".repeat(MAX_LINE - 1), "ü")).len(),
+            MAX_LINE - 1
+        );
         let error = wasmtime::Error::msg("inner\nhidden").context("outer");
         assert_eq!(causes(&error), "outer: inner");
     }

@@ -72,19 +72,30 @@ impl Fault {
 /// A call did not end in time.
 pub(super) fn timeout_fault(waited: Duration, limits: &Limits) -> Fault {
     let is_own_limit = waited == limits.timeout;
-    let kind = if is_own_limit { FaultKind::Timeout } else { FaultKind::CallerTimeout };
+    let kind = if is_own_limit {
+        FaultKind::Timeout
+    } else {
+        FaultKind::CallerTimeout
+    };
     fault_without_detail(kind(waited))
 }
 
 /// A fault without further details.
 pub(super) fn fault_without_detail(kind: FaultKind) -> Fault {
-    Fault { detail: kind.to_string(), kind, stderr: String::new() }
+    Fault {
+        detail: kind.to_string(),
+        kind,
+        stderr: String::new(),
+    }
 }
 
 impl FaultKind {
     /// Whether the cause may be state that an earlier call left in the guest.
     pub(super) fn may_be_caused_by_reuse(&self) -> bool {
-        matches!(self, Self::Trap(_) | Self::Exit(_) | Self::Memory(_) | Self::Table(_) | Self::Stack)
+        matches!(
+            self,
+            Self::Trap(_) | Self::Exit(_) | Self::Memory(_) | Self::Table(_) | Self::Stack
+        )
     }
 
     /// A stable identifier for metrics and programs.
@@ -142,7 +153,11 @@ pub(super) struct ExceededLimits {
 }
 
 /// Determines the kind of fault from the error that ended a call.
-pub(super) fn classify(error: &wasmtime::Error, exceeded: &ExceededLimits, limits: &Limits) -> FaultKind {
+pub(super) fn classify(
+    error: &wasmtime::Error,
+    exceeded: &ExceededLimits,
+    limits: &Limits,
+) -> FaultKind {
     if exceeded.out_of_cpu {
         return FaultKind::Cpu(limits.cpu_time);
     }

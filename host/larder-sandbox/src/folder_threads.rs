@@ -50,7 +50,9 @@ struct Reservation {
 
 /// The threads of all providers.
 #[derive(Debug, Default)]
-pub(super) struct FolderThreadsByProvider(Mutex<HashMap<(TeamName, ProviderName), Arc<FolderThreads>>>);
+pub(super) struct FolderThreadsByProvider(
+    Mutex<HashMap<(TeamName, ProviderName), Arc<FolderThreads>>>,
+);
 
 impl FolderThreadsByProvider {
     /// Returns the threads of a provider. They are started at its first call.
@@ -64,7 +66,10 @@ impl FolderThreadsByProvider {
         if !by_provider.contains_key(&key) {
             by_provider.retain(|_, threads| Arc::strong_count(threads) > 1);
         }
-        by_provider.entry(key).or_insert_with(|| Arc::new(FolderThreads::new(shares.clone()))).clone()
+        by_provider
+            .entry(key)
+            .or_insert_with(|| Arc::new(FolderThreads::new(shares.clone())))
+            .clone()
     }
 }
 
@@ -82,14 +87,19 @@ impl Reservation {
         if let Some(taken) = self.current() {
             return Some(taken);
         }
-        let taken = Arc::new(self.shares.take(Resource::FolderThreads, MAX_THREADS as u64).await?);
+        let taken = Arc::new(
+            self.shares
+                .take(Resource::FolderThreads, MAX_THREADS as u64)
+                .await?,
+        );
         *self.lock() = Arc::downgrade(&taken);
         Some(taken)
     }
 
     /// What a new thread holds. If the call that started it ended meanwhile, it counts alone.
     fn of_thread(&self) -> Arc<Taken> {
-        self.current().unwrap_or_else(|| Arc::new(self.shares.count(Resource::FolderThreads, 1)))
+        self.current()
+            .unwrap_or_else(|| Arc::new(self.shares.count(Resource::FolderThreads, 1)))
     }
 
     fn lock(&self) -> MutexGuard<'_, Weak<Taken>> {
@@ -119,7 +129,10 @@ impl FolderThreads {
         self.get_or_start(|| {
             let reservation = self.reservation.clone();
             let mut builder = Builder::new_multi_thread();
-            builder.worker_threads(1).max_blocking_threads(MAX_THREADS).thread_name("larder-folder");
+            builder
+                .worker_threads(1)
+                .max_blocking_threads(MAX_THREADS)
+                .thread_name("larder-folder");
             builder.thread_keep_alive(KEEP_ALIVE);
             builder.on_thread_start(move || COUNTED.set(Some(reservation.of_thread())));
             // Only the worker parks, which does not block and stays.
@@ -137,7 +150,10 @@ impl FolderThreads {
             // Another call has started it meanwhile. A runtime must not be dropped inside of another one.
             spare.shutdown_background();
         }
-        self.runtime.get().map(Runtime::handle).ok_or_else(|| io::Error::other("no threads were started"))
+        self.runtime
+            .get()
+            .map(Runtime::handle)
+            .ok_or_else(|| io::Error::other("no threads were started"))
     }
 
     /// Runs `open`, which opens the granted folders of a guest, on one of the threads. Waits as long as they
@@ -147,7 +163,12 @@ impl FolderThreads {
         open: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {
         let handle = self.handle()?;
-        let permit = self.opening.clone().acquire_owned().await.map_err(io::Error::other)?;
+        let permit = self
+            .opening
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(io::Error::other)?;
         let opened = handle.spawn_blocking(move || {
             let _permit = permit;
             open()
@@ -197,7 +218,10 @@ mod tests {
         let [team] = shares_of(["a"]);
         let threads = FolderThreads::new(team);
         let fail = || Err(io::Error::other("no descriptor is left"));
-        assert_eq!(threads.get_or_start(fail).unwrap_err().to_string(), "no descriptor is left");
+        assert_eq!(
+            threads.get_or_start(fail).unwrap_err().to_string(),
+            "no descriptor is left"
+        );
         assert!(threads.handle().is_ok());
         // A runtime that was started is kept.
         assert!(threads.get_or_start(fail).is_ok());
@@ -215,7 +239,9 @@ mod tests {
         }
         let used = busy.used(Resource::FolderThreads);
         assert_eq!((used, held.len()), (2_048, 128), "half of all");
-        let found = tokio::time::timeout(Duration::from_secs(60), FolderThreads::new(quiet).reserve()).await;
+        let found =
+            tokio::time::timeout(Duration::from_secs(60), FolderThreads::new(quiet).reserve())
+                .await;
         assert!(found.expect("it waits for the other team").is_some());
         drop(held);
         assert_eq!(busy.used(Resource::FolderThreads), 0);
@@ -232,7 +258,11 @@ mod tests {
             // Blocks until the sender is dropped.
             threads.open(move || _ = held.recv()).await
         };
-        assert!(tokio::time::timeout(Duration::from_millis(100), call).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(100), call)
+                .await
+                .is_err()
+        );
         assert_eq!(used(), 16, "the call ended, and its thread is blocked");
         // A revision that was removed does not free what its threads use.
         drop(threads);
@@ -240,7 +270,11 @@ mod tests {
         drop(release);
         let deadline = std::time::Instant::now() + Duration::from_secs(60);
         while used() > 0 {
-            assert!(std::time::Instant::now() < deadline, "{} threads are counted", used());
+            assert!(
+                std::time::Instant::now() < deadline,
+                "{} threads are counted",
+                used()
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }

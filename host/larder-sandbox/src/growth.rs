@@ -28,7 +28,9 @@ impl ResourceLimiterAsync for GuestState {
         desired: usize,
         _: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        Ok(self.limiter.grow_table(current, desired, self.lease.permit.caller()))
+        Ok(self
+            .limiter
+            .grow_table(current, desired, self.lease.permit.caller()))
     }
 
     fn instances(&self) -> usize {

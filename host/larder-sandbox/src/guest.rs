@@ -109,13 +109,19 @@ impl Guest {
         let state = self.store.data_mut();
         (state.deadline, state.meter) = (deadline, Some(meter.clone()));
         let limits = &self.store.data().lease.grant.limits;
-        let (cpu_time, result) = (limits.cpu_time, usize::try_from(limits.result).unwrap_or(usize::MAX));
+        let (cpu_time, result) = (
+            limits.cpu_time,
+            usize::try_from(limits.result).unwrap_or(usize::MAX),
+        );
         self.store.set_hostcall_fuel(result);
         set_cpu_deadline(&mut self.store, cpu_time, meter);
     }
 
     /// Makes a call. The component is instantiated first if it was not.
-    pub(super) async fn call<W: GuestCall>(&mut self, guest_call: &W) -> wasmtime::Result<W::Output> {
+    pub(super) async fn call<W: GuestCall>(
+        &mut self,
+        guest_call: &W,
+    ) -> wasmtime::Result<W::Output> {
         let instance = match self.instance {
             Some(instance) => instance,
             None => self.instantiate().await?,
@@ -159,7 +165,11 @@ impl Guest {
 
     /// Bytes of memory that it allocated since instantiation.
     pub(super) fn memory_growth(&self) -> u64 {
-        self.store.data().limiter.memory().saturating_sub(self.initial_memory)
+        self.store
+            .data()
+            .limiter
+            .memory()
+            .saturating_sub(self.initial_memory)
     }
 
     /// Drops the guest: on a thread for long calls, if clearing its memory takes long.
@@ -181,7 +191,11 @@ impl Sandbox {
         compiled: Arc<CompiledComponent>,
     ) -> Result<OpenGuest, Fault> {
         let state = match lease.folder_threads.clone() {
-            Some(threads) => threads.open(|| GuestState::new(lease)).await.map_err(Into::into).flatten(),
+            Some(threads) => threads
+                .open(|| GuestState::new(lease))
+                .await
+                .map_err(Into::into)
+                .flatten(),
             None => GuestState::new(lease),
         };
         let mut state = state.map_err(|error| {

@@ -114,7 +114,8 @@ impl GuestConfig {
             max_host_resources: 256,
             metrics: Arc::default(),
             quota_usage: None,
-            memory: larder_runtime::memory_budget::MemoryBudget::unlimited().team(&TeamName::default_team()),
+            memory: larder_runtime::memory_budget::MemoryBudget::unlimited()
+                .team(&TeamName::default_team()),
             shares,
             key_value: OnceLock::new(),
         })

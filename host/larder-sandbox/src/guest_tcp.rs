@@ -68,7 +68,12 @@ impl GuestTcp {
     pub(super) fn new(config: &GuestConfig, log: &Log) -> Option<Box<Self>> {
         let shared = config.outgoing_tcp.clone()?;
         let bytes = Arc::new(ByteBudget::new(config, log));
-        Some(Box::new(Self { shared, pinned: Arc::default(), sockets: HashMap::new(), bytes }))
+        Some(Box::new(Self {
+            shared,
+            pinned: Arc::default(),
+            sockets: HashMap::new(),
+            bytes,
+        }))
     }
 
     /// Resets the limit of bytes for another call. The connections stay, and are recorded for it.
@@ -85,18 +90,25 @@ impl GuestTcp {
     /// wasmtime-wasi makes sure that there is no other way.
     pub(super) fn allow_connections(&self, wasi: &mut WasiCtxBuilder) {
         let (pinned, shared) = (self.pinned.clone(), self.shared.clone());
-        wasi.allow_tcp(true).socket_addr_check(move |address, usage| {
-            Box::pin(ready(match usage {
-                // The system chooses the local address of a connection.
-                SocketAddrUse::TcpBind => address.ip().is_unspecified() && address.port() == 0,
-                SocketAddrUse::TcpConnect => lock(&pinned).target(shared.rules(), address).is_some(),
-                _ => false,
-            }))
-        });
+        wasi.allow_tcp(true)
+            .socket_addr_check(move |address, usage| {
+                Box::pin(ready(match usage {
+                    // The system chooses the local address of a connection.
+                    SocketAddrUse::TcpBind => address.ip().is_unspecified() && address.port() == 0,
+                    SocketAddrUse::TcpConnect => {
+                        lock(&pinned).target(shared.rules(), address).is_some()
+                    }
+                    _ => false,
+                }))
+            });
     }
 
     /// Adds the addresses of a name. Returns those that may be reached.
-    pub(super) fn pin(&self, name: &str, found: Vec<SocketAddr>) -> Result<Vec<IpAddr>, PrivateAddress> {
+    pub(super) fn pin(
+        &self,
+        name: &str,
+        found: Vec<SocketAddr>,
+    ) -> Result<Vec<IpAddr>, PrivateAddress> {
         lock(&self.pinned).pin(self.shared.rules(), name, found)
     }
 
@@ -107,11 +119,22 @@ impl GuestTcp {
 
     /// Takes what another socket needs.
     pub(super) fn new_socket(&self, lease: &Lease) -> Result<Socket, Busy> {
-        let permits = self.shared.acquire(lease.quota_usage.as_deref()).map_err(Busy::Connections)?;
-        let memory = lease.memory.charge(MemoryUse::Guests, lease.permit.caller(), CONNECTION_MEMORY);
+        let permits = self
+            .shared
+            .acquire(lease.quota_usage.as_deref())
+            .map_err(Busy::Connections)?;
+        let memory =
+            lease
+                .memory
+                .charge(MemoryUse::Guests, lease.permit.caller(), CONNECTION_MEMORY);
         let memory = memory.map_err(|_| Busy::Memory)?;
         let open = GaugeGuard::new(&lease.metrics.open_connections);
-        Ok(Socket { progress: Progress::New, _permits: permits, _memory: memory, _open: open })
+        Ok(Socket {
+            progress: Progress::New,
+            _permits: permits,
+            _memory: memory,
+            _open: open,
+        })
     }
 
     pub(super) fn insert(&mut self, index: u32, socket: Socket) {
@@ -126,13 +149,18 @@ impl GuestTcp {
     /// Records that an attempt to connect is in progress.
     pub(super) fn begin_attempt(&mut self, index: u32, attempt: Attempt) {
         if let Some(socket) = self.sockets.get_mut(&index) {
-            socket.progress = Progress::Connecting { attempt, until: Instant::now() + CONNECT_TIMEOUT };
+            socket.progress = Progress::Connecting {
+                attempt,
+                until: Instant::now() + CONNECT_TIMEOUT,
+            };
         }
     }
 
     /// Records how an attempt ended, if one is in progress. A socket that could not connect is closed.
     pub(super) fn end_attempt(&mut self, index: u32, outcome: ConnectOutcome) {
-        let Some(socket) = self.sockets.get_mut(&index) else { return };
+        let Some(socket) = self.sockets.get_mut(&index) else {
+            return;
+        };
         match std::mem::replace(&mut socket.progress, Progress::New) {
             Progress::Connecting { attempt, .. } => {
                 socket.progress = Progress::Connected(attempt.to().to_owned());
@@ -147,18 +175,23 @@ impl GuestTcp {
 
     /// Returns when the first of the attempts in progress has to end.
     pub(super) fn first_end(&self) -> Option<Instant> {
-        let ends = self.sockets.values().filter_map(|socket| match socket.progress {
-            Progress::Connecting { until, .. } => Some(until),
-            Progress::New | Progress::TimedOut | Progress::Connected(_) => None,
-        });
+        let ends = self
+            .sockets
+            .values()
+            .filter_map(|socket| match socket.progress {
+                Progress::Connecting { until, .. } => Some(until),
+                Progress::New | Progress::TimedOut | Progress::Connected(_) => None,
+            });
         ends.min()
     }
 
     /// Ends the attempts whose time is over. Returns the indexes of their sockets.
     pub(super) fn end_late_attempts(&mut self, now: Instant) -> Vec<u32> {
-        let is_late =
-            |progress: &Progress| matches!(progress, Progress::Connecting { until, .. } if *until <= now);
-        let late = self.sockets.iter_mut().filter(|(_, socket)| is_late(&socket.progress));
+        let is_late = |progress: &Progress| matches!(progress, Progress::Connecting { until, .. } if *until <= now);
+        let late = self
+            .sockets
+            .iter_mut()
+            .filter(|(_, socket)| is_late(&socket.progress));
         late.map(|(index, socket)| {
             socket.progress = Progress::TimedOut;
             *index
@@ -169,7 +202,10 @@ impl GuestTcp {
     /// Whether the last attempt of a socket took too long. The guest is told once.
     pub(super) fn take_timed_out(&mut self, index: u32) -> bool {
         match self.sockets.get_mut(&index) {
-            Some(Socket { progress: progress @ Progress::TimedOut, .. }) => {
+            Some(Socket {
+                progress: progress @ Progress::TimedOut,
+                ..
+            }) => {
                 *progress = Progress::New;
                 true
             }

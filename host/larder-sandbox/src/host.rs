@@ -33,8 +33,8 @@ impl GuestState {
         if !self.take_notification() {
             return;
         }
-        let is_sent =
-            self.lease.signal_rate_limit.allows() && self.lease.signals.send(&self.lease.provider, signal);
+        let is_sent = self.lease.signal_rate_limit.allows()
+            && self.lease.signals.send(&self.lease.provider, signal);
         if !is_sent && !self.logged_lost_signal {
             self.logged_lost_signal = true;
             const MESSAGE: &str = "the provider sends signals too often: some of them are dropped";
@@ -66,7 +66,10 @@ impl provider_host::Host for GuestState {
 
     fn setting(&mut self, name: String) -> wasmtime::Result<Option<String>> {
         let grant = &self.lease.grant;
-        let secret = grant.secrets.get(&name).map(|secret| secret.reveal().to_owned());
+        let secret = grant
+            .secrets
+            .get(&name)
+            .map(|secret| secret.reveal().to_owned());
         Ok(secret.or_else(|| grant.settings.get(&name).cloned()))
     }
 
@@ -84,7 +87,10 @@ impl provider_host::Host for GuestState {
     fn resource_updated(&mut self, uri: String) -> wasmtime::Result<()> {
         if let Err(error) = Uri::parse(&uri) {
             let error = error.with_text(&self.lease.grant.secrets.redact(&uri));
-            self.log.line(LogLevel::Warn, &format!("`resource-updated` with an invalid URI: {error}"));
+            self.log.line(
+                LogLevel::Warn,
+                &format!("`resource-updated` with an invalid URI: {error}"),
+            );
             return Ok(());
         }
         self.signal(Signal::Updated(uri));
@@ -96,17 +102,31 @@ impl provider_host::Host for GuestState {
         Ok(())
     }
 
-    fn progress(&mut self, done: f64, total: Option<f64>, message: Option<String>) -> wasmtime::Result<()> {
-        if self.lease.permit.call().progress.is_none() || !done.is_finite() || !self.take_notification() {
+    fn progress(
+        &mut self,
+        done: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    ) -> wasmtime::Result<()> {
+        if self.lease.permit.call().progress.is_none()
+            || !done.is_finite()
+            || !self.take_notification()
+        {
             return Ok(());
         }
         let message = message.map(|text| {
-            text.chars().filter(|c| !c.is_control()).take(MAX_PROGRESS_MESSAGE).collect::<String>()
+            text.chars()
+                .filter(|c| !c.is_control())
+                .take(MAX_PROGRESS_MESSAGE)
+                .collect::<String>()
         });
         if let Some(listener) = &self.lease.permit.call().progress {
             // If the receiver is slow, notifications are dropped: the guest never waits for it.
-            let _ =
-                listener.try_send(Progress { done, total: total.filter(|total| total.is_finite()), message });
+            let _ = listener.try_send(Progress {
+                done,
+                total: total.filter(|total| total.is_finite()),
+                message,
+            });
         }
         Ok(())
     }

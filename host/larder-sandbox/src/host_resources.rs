@@ -26,7 +26,9 @@ pub(super) fn max_per_guest(guests: u32) -> usize {
 fn share(limit: u64, guests: u32) -> usize {
     // Idle guests hold some as well.
     let all = (u64::from(guests) + u64::from(guests / 4)).max(1);
-    usize::try_from(limit / 2 / all).unwrap_or(MAX).clamp(MIN, MAX)
+    usize::try_from(limit / 2 / all)
+        .unwrap_or(MAX)
+        .clamp(MIN, MAX)
 }
 
 #[cfg(test)]

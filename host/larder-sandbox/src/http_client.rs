@@ -5,7 +5,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::bindings::larder::provider::http_client::{Failure, Host, Request, Response};
-use super::outgoing_http::{BodyBudget, FetchRequest, MAX_CONCURRENT_REQUESTS, OutgoingHttp, RequestError};
+use super::outgoing_http::{
+    BodyBudget, FetchRequest, MAX_CONCURRENT_REQUESTS, OutgoingHttp, RequestError,
+};
 use super::state::GuestState;
 use larder_model::trace::TraceContext;
 use larder_runtime::memory_budget::MemoryUse;
@@ -21,11 +23,17 @@ impl Host for GuestState {
         Ok(Box::pin(fetch(&outgoing_http, request, trace, &budget)).await)
     }
 
-    async fn send_all(&mut self, requests: Vec<Request>) -> wasmtime::Result<Vec<Result<Response, Failure>>> {
+    async fn send_all(
+        &mut self,
+        requests: Vec<Request>,
+    ) -> wasmtime::Result<Vec<Result<Response, Failure>>> {
         let count = requests.len();
         if count > MAX_CONCURRENT_REQUESTS {
             let why = format!("{count} requests at once; the limit is {MAX_CONCURRENT_REQUESTS}");
-            return Ok(requests.iter().map(|_| Err(Failure::Denied(why.clone()))).collect());
+            return Ok(requests
+                .iter()
+                .map(|_| Err(Failure::Denied(why.clone())))
+                .collect());
         }
         let outgoing_http = self.lease.outgoing_http.clone();
         // The host holds all responses at the same time, so they share one limit.
@@ -51,16 +59,40 @@ async fn fetch(
     trace: Option<&TraceContext>,
     budget: &BodyBudget,
 ) -> Result<Response, Failure> {
-    let Request { method, url, mut headers, body, timeout_ms } = request;
+    let Request {
+        method,
+        url,
+        mut headers,
+        body,
+        timeout_ms,
+    } = request;
     if let Some(trace) = trace
-        && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("traceparent"))
+        && !headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("traceparent"))
     {
-        headers.extend(trace.headers().map(|(name, value)| (name.to_owned(), value.to_owned())));
+        headers.extend(
+            trace
+                .headers()
+                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+        );
     }
     let timeout = timeout_ms.map(Duration::from_millis);
-    let request = FetchRequest { method: &method, url: &url, headers, body, timeout };
+    let request = FetchRequest {
+        method: &method,
+        url: &url,
+        headers,
+        body,
+        timeout,
+    };
     let response = outgoing_http.fetch(request, budget).await;
-    response.map(|(status, headers, body)| Response { status, headers, body }).map_err(failure)
+    response
+        .map(|(status, headers, body)| Response {
+            status,
+            headers,
+            body,
+        })
+        .map_err(failure)
 }
 
 fn failure(error: RequestError) -> Failure {

@@ -24,11 +24,16 @@ impl interaction_types::Host for GuestState {}
 
 impl interaction_host::Host for GuestState {
     fn client_supports(&mut self, capability: String) -> wasmtime::Result<bool> {
-        Ok(self.interaction().is_some_and(|interaction| interaction.supports(&capability)))
+        Ok(self
+            .interaction()
+            .is_some_and(|interaction| interaction.supports(&capability)))
     }
 
     fn client_log_level(&mut self) -> wasmtime::Result<Option<interaction_host::Severity>> {
-        Ok(self.interaction().and_then(|interaction| interaction.log_level).map(wit_severity))
+        Ok(self
+            .interaction()
+            .and_then(|interaction| interaction.log_level)
+            .map(wit_severity))
     }
 
     fn log_to_client(
@@ -38,16 +43,29 @@ impl interaction_host::Host for GuestState {
         data: String,
     ) -> wasmtime::Result<()> {
         let severity = model_severity(severity);
-        let is_wanted = self.interaction().is_some_and(|interaction| interaction.log_for(severity).is_some());
+        let is_wanted = self
+            .interaction()
+            .is_some_and(|interaction| interaction.log_for(severity).is_some());
         if !is_wanted || !self.take_notification() {
             return Ok(());
         }
         let redact = |text: &str| self.lease.grant.secrets.redact(text).into_owned();
         let logger = logger.map(|logger| {
-            redact(&logger).chars().filter(|c| !c.is_control()).take(MAX_LOGGER).collect::<String>()
+            redact(&logger)
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(MAX_LOGGER)
+                .collect::<String>()
         });
-        let message = LogMessage { severity, logger, data: log_data(&redact(&data))? };
-        if let Some(log) = self.interaction().and_then(|interaction| interaction.log_for(severity)) {
+        let message = LogMessage {
+            severity,
+            logger,
+            data: log_data(&redact(&data))?,
+        };
+        if let Some(log) = self
+            .interaction()
+            .and_then(|interaction| interaction.log_for(severity))
+        {
             // If the client is slow, messages are dropped: the guest never waits for it.
             let _ = log.try_send(message);
         }
@@ -117,6 +135,9 @@ mod tests {
         assert_eq!(data("no \"json\"\n"), r#""no \"json\"\n""#);
         let long = format!("\"{}\"", "ü".repeat(MAX_LOG_MESSAGE / 2));
         // The quotation mark at the beginning is escaped, and half of a character is cut.
-        assert_eq!(data(&long), format!("\"\\\"{}\"", "ü".repeat(MAX_LOG_MESSAGE / 2 - 1)));
+        assert_eq!(
+            data(&long),
+            format!("\"\\\"{}\"", "ü".repeat(MAX_LOG_MESSAGE / 2 - 1))
+        );
     }
 }

@@ -27,8 +27,17 @@ impl Host for GuestState {
         key: String,
     ) -> wasmtime::Result<Result<Option<Vec<u8>>, Failure>> {
         let result = async {
-            let OpenBucket { store, name, limits, charge, _memory } = self.open_bucket(bucket, MAX_VALUE)?;
-            store.get(&name, key, &limits, charge).await.map_err(failure)
+            let OpenBucket {
+                store,
+                name,
+                limits,
+                charge,
+                _memory,
+            } = self.open_bucket(bucket, MAX_VALUE)?;
+            store
+                .get(&name, key, &limits, charge)
+                .await
+                .map_err(failure)
         };
         let result = result.await;
         Ok(self.record(KeyValueResult::Read, result))
@@ -43,7 +52,11 @@ impl Host for GuestState {
         Ok(self.write(bucket, key, None, Some(value)).await.map(drop))
     }
 
-    async fn delete(&mut self, bucket: Bucket, key: String) -> wasmtime::Result<Result<(), Failure>> {
+    async fn delete(
+        &mut self,
+        bucket: Bucket,
+        key: String,
+    ) -> wasmtime::Result<Result<(), Failure>> {
         Ok(self.write(bucket, key, None, None).await.map(drop))
     }
 
@@ -65,9 +78,21 @@ impl Host for GuestState {
         limit: u32,
     ) -> wasmtime::Result<Result<KeyPage, Failure>> {
         let result = async {
-            let OpenBucket { store, name, limits, charge, _memory } = self.open_bucket(bucket, MAX_VALUE)?;
-            let page = store.list(&name, (prefix, cursor, limit), &limits, charge).await.map_err(failure)?;
-            Ok(KeyPage { keys: page.keys, next_cursor: page.next })
+            let OpenBucket {
+                store,
+                name,
+                limits,
+                charge,
+                _memory,
+            } = self.open_bucket(bucket, MAX_VALUE)?;
+            let page = store
+                .list(&name, (prefix, cursor, limit), &limits, charge)
+                .await
+                .map_err(failure)?;
+            Ok(KeyPage {
+                keys: page.keys,
+                next_cursor: page.next,
+            })
         };
         let result = result.await;
         Ok(self.record(KeyValueResult::Read, result))
@@ -85,8 +110,20 @@ impl GuestState {
         let size = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
         let bytes = size(&value) + expected.as_ref().map_or(0, size);
         let result = async {
-            let OpenBucket { store, name, limits, charge, _memory } = self.open_bucket(bucket, bytes)?;
-            let write = Write { bucket: name, key, expected, value, limits };
+            let OpenBucket {
+                store,
+                name,
+                limits,
+                charge,
+                _memory,
+            } = self.open_bucket(bucket, bytes)?;
+            let write = Write {
+                bucket: name,
+                key,
+                expected,
+                value,
+                limits,
+            };
             store.write(write, charge).await.map_err(failure)
         };
         let result = result.await;
@@ -99,22 +136,33 @@ impl GuestState {
         // The answer may depend on the caller from here on, even if there is no bucket.
         self.used_caller_bucket |= is_of_caller;
         let (lease, grant) = (&self.lease, self.lease.grant.key_value);
-        let (is_granted, name) =
-            if is_of_caller { (grant.caller, "caller") } else { (grant.shared, "shared") };
+        let (is_granted, name) = if is_of_caller {
+            (grant.caller, "caller")
+        } else {
+            (grant.shared, "shared")
+        };
         if !is_granted {
-            return Err(Failure::NotGranted(format!("it needs the grant `key_value = [\"{name}\"]`")));
+            return Err(Failure::NotGranted(format!(
+                "it needs the grant `key_value = [\"{name}\"]`"
+            )));
         }
         let name = match is_of_caller {
             false => Some(BucketName::shared(&lease.provider)),
             true => {
                 let caller = lease.permit.caller().zip(lease.permit.team());
-                caller.and_then(|(caller, team)| BucketName::of_caller(&lease.provider, team, caller))
+                caller
+                    .and_then(|(caller, team)| BucketName::of_caller(&lease.provider, team, caller))
             }
         };
         let name = name.ok_or(Failure::NoCaller)?;
         let unavailable = |why: &str| Failure::Unavailable(why.to_owned());
-        let store = lease.key_value.get().ok_or_else(|| unavailable("this process keeps no values"))?;
-        let memory = lease.memory.charge(MemoryUse::Guests, lease.permit.caller(), bytes as u64);
+        let store = lease
+            .key_value
+            .get()
+            .ok_or_else(|| unavailable("this process keeps no values"))?;
+        let memory = lease
+            .memory
+            .charge(MemoryUse::Guests, lease.permit.caller(), bytes as u64);
         Ok(OpenBucket {
             store: store.clone(),
             name,

@@ -131,7 +131,12 @@ impl Sandbox {
         let memory_budget = MemoryBudget::new(config.memory);
         memory_budget.register_metrics(&metrics);
         let (guests, code, log) = (config.slots, config.compiler.cache.size, config.log);
-        let configured = Configured { guests, code, log, ..Configured::default() };
+        let configured = Configured {
+            guests,
+            code,
+            log,
+            ..Configured::default()
+        };
         let shares = Shares::new(configured, memory_budget.several_teams());
         shares.register_metrics(&metrics);
         let idle = reusable.clone();
@@ -140,7 +145,8 @@ impl Sandbox {
             "Idle guests that are kept for another call",
             move || idle.len() as u64,
         );
-        let ticker = ticker::Ticker::start(&engine).map_err(|error| SetUpError::Engine(error.to_string()))?;
+        let ticker = ticker::Ticker::start(&engine)
+            .map_err(|error| SetUpError::Engine(error.to_string()))?;
         Ok(Self {
             linker: engine::linker(&engine).map_err(failed)?,
             compiler: Compiler::new(&config.compiler, &engine, &shares, drain)?,
@@ -196,6 +202,7 @@ impl Sandbox {
 
     /// The thread pool of a provider that was granted folders.
     fn folder_threads(&self, team: &TeamName, provider: &ProviderName) -> Arc<FolderThreads> {
-        self.folder_threads.of((team, provider), &self.shares.team(team))
+        self.folder_threads
+            .of((team, provider), &self.shares.team(team))
     }
 }

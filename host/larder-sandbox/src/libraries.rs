@@ -12,13 +12,15 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use wasm_encoder::{
-    Alias, ComponentAliasSection, ComponentImportSection, ComponentOuterAliasKind, ComponentSection as _,
-    ComponentSectionId, ComponentTypeRef, CoreTypeSection, Encode as _, ModuleType,
+    Alias, ComponentAliasSection, ComponentImportSection, ComponentOuterAliasKind,
+    ComponentSection as _, ComponentSectionId, ComponentTypeRef, CoreTypeSection, Encode as _,
+    ModuleType,
 };
 use wasmparser::{
     BinaryReader, ComponentAlias, ComponentAliasSectionReader, ComponentExportSectionReader,
-    ComponentExternalKind, ComponentImportSectionReader, ComponentInstance, ComponentInstanceSectionReader,
-    ComponentOuterAliasKind as OuterKind, ComponentTypeRef as ImportType, Instance, InstanceSectionReader,
+    ComponentExternalKind, ComponentImportSectionReader, ComponentInstance,
+    ComponentInstanceSectionReader, ComponentOuterAliasKind as OuterKind,
+    ComponentTypeRef as ImportType, Instance, InstanceSectionReader,
 };
 
 use self::module_type::{MAX_GLOBALS, library_type};
@@ -88,9 +90,18 @@ pub(crate) fn split(component: &[u8]) -> Option<SplitComponent> {
 
 /// Separates libraries with at least `min_code` bytes of code.
 fn split_larger(component: &[u8], min_code: usize) -> Option<SplitComponent> {
-    let mut splitter = Splitter { source: component, min_code, ..Splitter::default() };
+    let mut splitter = Splitter {
+        source: component,
+        min_code,
+        ..Splitter::default()
+    };
     let bytes = splitter.component(0..component.len(), 0).ok()?;
-    let Splitter { libraries, has_root_modules, has_inner_libraries, .. } = splitter;
+    let Splitter {
+        libraries,
+        has_root_modules,
+        has_inner_libraries,
+        ..
+    } = splitter;
     // With imports for inner components, the modules of the root would have other indices.
     let is_possible = !has_root_modules || !has_inner_libraries;
     (is_possible && !libraries.is_empty()).then_some(SplitComponent { bytes, libraries })
@@ -127,8 +138,15 @@ impl Splitter<'_> {
             let (id, size) = (reader.read_u8()?, reader.read_var_u32()?);
             let content = reader.original_position()
                 ..reader.original_position() + reader.read_bytes(size as usize)?.len();
-            check_section(id, BinaryReader::new(&source[content.clone()], content.start), depth)?;
-            instantiated.add(id, BinaryReader::new(&source[content.clone()], content.start))?;
+            check_section(
+                id,
+                BinaryReader::new(&source[content.clone()], content.start),
+                depth,
+            )?;
+            instantiated.add(
+                id,
+                BinaryReader::new(&source[content.clone()], content.start),
+            )?;
             if !self.replace_section(id, content.clone(), depth, &mut out)? {
                 out.extend_from_slice(&source[start..content.end]);
             }
@@ -162,21 +180,31 @@ impl Splitter<'_> {
         if self.libraries.len() == MAX_LIBRARIES {
             return Ok(false);
         }
-        let Some(module_type) = library_type(module, self.min_code)? else { return Ok(false) };
+        let Some(module_type) = library_type(module, self.min_code)? else {
+            return Ok(false);
+        };
         let name = format!("{NAME_PREFIX}{}", Digest::of(module));
         // Two imports cannot have the same name.
         if self.libraries.iter().any(|library| library.name == name) {
             return Ok(false);
         }
         let index = u32::try_from(self.libraries.len())?;
-        let library = Library { name, range, module_type };
+        let library = Library {
+            name,
+            range,
+            module_type,
+        };
         match depth {
             0 => write_import(index, &library, out),
             _ => {
                 self.has_inner_libraries = true;
                 let kind = ComponentOuterAliasKind::CoreModule;
                 ComponentAliasSection::new()
-                    .alias(Alias::Outer { kind, count: depth, index })
+                    .alias(Alias::Outer {
+                        kind,
+                        count: depth,
+                        index,
+                    })
                     .append_to_component(out);
             }
         }
@@ -213,12 +241,19 @@ impl Instantiated {
     fn add(&mut self, id: u8, section: BinaryReader<'_>) -> Result<(), NotSplit> {
         if id == INSTANCES {
             for instance in InstanceSectionReader::new(section)? {
-                let Instance::Instantiate { module_index, .. } = instance? else { continue };
+                let Instance::Instantiate { module_index, .. } = instance? else {
+                    continue;
+                };
                 insert_once(&mut self.modules, module_index)?;
             }
         } else if id == COMPONENT_INSTANCES {
             for instance in ComponentInstanceSectionReader::new(section)? {
-                let ComponentInstance::Instantiate { component_index, .. } = instance? else { continue };
+                let ComponentInstance::Instantiate {
+                    component_index, ..
+                } = instance?
+                else {
+                    continue;
+                };
                 insert_once(&mut self.components, component_index)?;
             }
         }
@@ -269,7 +304,11 @@ fn check_aliases(section: BinaryReader<'_>, depth: u32) -> Result<(), NotSplit> 
         let is_possible = match alias? {
             ComponentAlias::InstanceExport { kind, .. } => !is_code(kind),
             ComponentAlias::CoreInstanceExport { .. } => true,
-            ComponentAlias::Outer { kind: OuterKind::CoreType, count, .. } => count != depth,
+            ComponentAlias::Outer {
+                kind: OuterKind::CoreType,
+                count,
+                ..
+            } => count != depth,
             ComponentAlias::Outer { kind, .. } => kind == OuterKind::Type,
         };
         if !is_possible {
@@ -301,7 +340,10 @@ fn check_exports(section: BinaryReader<'_>) -> Result<(), NotSplit> {
 }
 
 fn is_code(kind: ComponentExternalKind) -> bool {
-    matches!(kind, ComponentExternalKind::Module | ComponentExternalKind::Component)
+    matches!(
+        kind,
+        ComponentExternalKind::Module | ComponentExternalKind::Component
+    )
 }
 
 #[cfg(test)]

@@ -71,7 +71,11 @@ impl GuestLimiter {
     /// Resets the flags for another call.
     pub(super) fn begin_call(&mut self) {
         self.exceeded = None;
-        (self.team_memory_exhausted, self.budget_exhausted, self.throttled_by_quota) = (false, false, false);
+        (
+            self.team_memory_exhausted,
+            self.budget_exhausted,
+            self.throttled_by_quota,
+        ) = (false, false, false);
     }
 
     /// Bytes of memory that the guest uses.
@@ -89,7 +93,11 @@ impl GuestLimiter {
         if !self.charge(by, caller) {
             return false;
         }
-        if self.team_memory.as_mut().is_some_and(|team_memory| !team_memory.grow(by)) {
+        if self
+            .team_memory
+            .as_mut()
+            .is_some_and(|team_memory| !team_memory.grow(by))
+        {
             self.needed -= by;
             self.team_memory_exhausted = true;
             return false;
@@ -114,7 +122,11 @@ impl GuestLimiter {
         if needed > charged {
             let caller = caller.filter(|_| needed > FREE_OF_CALLER);
             let ahead = needed.next_multiple_of(CHARGE_STEP) - charged;
-            if self.charge.grow_ahead(caller, needed - charged, ahead).is_err() {
+            if self
+                .charge
+                .grow_ahead(caller, needed - charged, ahead)
+                .is_err()
+            {
                 self.budget_exhausted = true;
                 return false;
             }

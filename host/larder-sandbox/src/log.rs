@@ -27,7 +27,10 @@ const MAX_LINE: usize = 4 * 1024;
 
 /// What an escaped line counts. In JSON, quotes and backslashes are escaped once more.
 fn cost(escaped: &str) -> usize {
-    let twice_escaped = escaped.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count();
+    let twice_escaped = escaped
+        .bytes()
+        .filter(|byte| matches!(byte, b'"' | b'\\'))
+        .count();
     escaped.len() + twice_escaped + LINE_COST
 }
 
@@ -88,7 +91,10 @@ impl Log {
     /// Like [`Self::tail`], for the log entry of a fault. A panic message in it is not logged again.
     pub(super) fn tail_for_fault(&self) -> String {
         let mut state = self.lock();
-        let is_in_tail = state.panic.as_ref().is_some_and(|panic| state.tail.ends_with(panic));
+        let is_in_tail = state
+            .panic
+            .as_ref()
+            .is_some_and(|panic| state.tail.ends_with(panic));
         if is_in_tail {
             state.panic = None;
         }
@@ -99,7 +105,9 @@ impl Log {
     /// The end of what was written to stderr, without secrets.
     fn tail(&self) -> String {
         let state = self.lock();
-        let begin = state.secrets().safe_cut(&state.tail, state.tail.len().saturating_sub(TAIL));
+        let begin = state
+            .secrets()
+            .safe_cut(&state.tail, state.tail.len().saturating_sub(TAIL));
         let tail = String::from_utf8_lossy(&state.tail[begin..]);
         state.secrets().redact(tail.trim()).into_owned()
     }
@@ -114,7 +122,10 @@ impl LogState {
         let is_enabled = level.is_enabled();
         match self.escape(text) {
             Some((escaped, cost)) if is_enabled && self.config.log.admits(cost) => {
-                self.config.metrics.history.record_line(level.label(), &self.secrets().redact(text));
+                self.config
+                    .metrics
+                    .history
+                    .record_line(level.label(), &self.secrets().redact(text));
                 self.write_line(level, &escaped);
             }
             _ => self.suppressed += u64::from(is_enabled),
@@ -140,12 +151,23 @@ impl LogState {
     }
 
     fn write_line(&self, level: LogLevel, text: &str) {
-        let (provider, team) = (self.config.provider.as_str(), self.config.team.non_default());
+        let (provider, team) = (
+            self.config.provider.as_str(),
+            self.config.team.non_default(),
+        );
         match level {
-            LogLevel::Debug => tracing::debug!(target: LOG_TARGET, team, provider, %text, "provider log"),
-            LogLevel::Info => tracing::info!(target: LOG_TARGET, team, provider, %text, "provider log"),
-            LogLevel::Warn => tracing::warn!(target: LOG_TARGET, team, provider, %text, "provider log"),
-            LogLevel::Error => tracing::error!(target: LOG_TARGET, team, provider, %text, "provider log"),
+            LogLevel::Debug => {
+                tracing::debug!(target: LOG_TARGET, team, provider, %text, "provider log")
+            }
+            LogLevel::Info => {
+                tracing::info!(target: LOG_TARGET, team, provider, %text, "provider log")
+            }
+            LogLevel::Warn => {
+                tracing::warn!(target: LOG_TARGET, team, provider, %text, "provider log")
+            }
+            LogLevel::Error => {
+                tracing::error!(target: LOG_TARGET, team, provider, %text, "provider log")
+            }
         }
     }
 
@@ -155,7 +177,10 @@ impl LogState {
             "log lines suppressed, because they exceed `limits.log` or the share of the team";
         let lines = std::mem::take(&mut self.suppressed);
         if lines > 0 && self.config.log.is_first_of(lines, MESSAGE) {
-            let (provider, team) = (self.config.provider.as_str(), self.config.team.non_default());
+            let (provider, team) = (
+                self.config.provider.as_str(),
+                self.config.team.non_default(),
+            );
             tracing::warn!(target: LOG_TARGET, team, provider, lines, "{MESSAGE}");
         }
     }
@@ -164,7 +189,8 @@ impl LogState {
     /// secret at its beginning is complete and can be redacted.
     fn keep_tail(&mut self, bytes: &[u8]) {
         let max_length = TAIL + self.longest_secret;
-        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(max_length)..]);
+        self.tail
+            .extend_from_slice(&bytes[bytes.len().saturating_sub(max_length)..]);
         let surplus = self.tail.len().saturating_sub(max_length);
         self.tail.drain(..surplus);
     }
@@ -173,14 +199,19 @@ impl LogState {
     fn log_panic(&mut self) {
         if let Some(panic) = self.panic.take() {
             let cut = self.secrets().safe_cut(&panic, MAX_LINE);
-            self.line(LogLevel::Error, String::from_utf8_lossy(&panic[..cut]).trim_end());
+            self.line(
+                LogLevel::Error,
+                String::from_utf8_lossy(&panic[..cut]).trim_end(),
+            );
         }
     }
 
     /// Adds a piece of stderr to the panic message that is being written. Returns false if there is none.
     fn add_to_panic(&mut self, piece: &[u8]) -> bool {
         let max_length = MAX_LINE + self.longest_secret;
-        let Some(panic) = &mut self.panic else { return false };
+        let Some(panic) = &mut self.panic else {
+            return false;
+        };
         panic.extend_from_slice(&piece[..piece.len().min(max_length.saturating_sub(panic.len()))]);
         true
     }
@@ -201,7 +232,10 @@ impl LogState {
         if level != LogLevel::Warn {
             self.log_panic();
         }
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n').flat_map(|piece| piece.chunks(MAX_LINE)) {
+        for piece in bytes
+            .split_inclusive(|byte| *byte == b'\n')
+            .flat_map(|piece| piece.chunks(MAX_LINE))
+        {
             if level == LogLevel::Warn && self.add_to_panic(piece) {
                 continue;
             }
@@ -233,7 +267,8 @@ impl Drop for LogState {
 
 /// Whether a line is the first line of a Rust panic message, as the SDK or the standard hook writes it.
 fn is_panic(line: &str) -> bool {
-    line.starts_with("panicked at ") || (line.starts_with("thread '") && line.contains(" panicked at "))
+    line.starts_with("panicked at ")
+        || (line.starts_with("thread '") && line.contains(" panicked at "))
 }
 
 /// stdout or stderr of a guest. What is written to it becomes log lines.
@@ -246,7 +281,11 @@ pub(super) struct LogStream {
 
 impl LogStream {
     pub(super) fn new(log: &Log, level: LogLevel) -> Self {
-        Self { log: log.clone(), level, line: Arc::default() }
+        Self {
+            log: log.clone(),
+            level,
+            line: Arc::default(),
+        }
     }
 
     fn write_bytes(&self, bytes: &[u8]) {
@@ -263,9 +302,11 @@ impl Drop for LogStream {
     fn drop(&mut self) {
         // The stream is cloned for each handle. The last clone logs a line without a line break at its end.
         if Arc::strong_count(&self.line) == 1 {
-            let line = std::mem::take(&mut *self.line.lock().unwrap_or_else(PoisonError::into_inner));
+            let line =
+                std::mem::take(&mut *self.line.lock().unwrap_or_else(PoisonError::into_inner));
             if !line.is_empty() {
-                self.log.line(self.level, String::from_utf8_lossy(&line).trim_end());
+                self.log
+                    .line(self.level, String::from_utf8_lossy(&line).trim_end());
             }
         }
     }
@@ -320,28 +361,46 @@ mod tests {
         stderr.write_bytes(&vec![b'x'; 3 * TAIL]);
         stderr.write_bytes(b"\npanicked at lib.rs\n");
         let tail = log.tail();
-        assert!(tail.ends_with("\npanicked at lib.rs") && tail.len() <= TAIL, "{} bytes", tail.len());
+        assert!(
+            tail.ends_with("\npanicked at lib.rs") && tail.len() <= TAIL,
+            "{} bytes",
+            tail.len()
+        );
         assert!(!tail.contains("stdout"));
     }
 
     #[test]
     fn a_panic_message_is_one_entry() {
-        let standard = "\nthread '<unnamed>' (1) panicked at src/lib.rs:5:9:\none\n\ntwo\nnote: run with\n";
+        let standard =
+            "\nthread '<unnamed>' (1) panicked at src/lib.rs:5:9:\none\n\ntwo\nnote: run with\n";
         for (message, logged) in [
             (standard, standard.trim()),
-            ("panicked at src/lib.rs:5:9:\none\ntwo\n", "panicked at src/lib.rs:5:9:\none\ntwo"),
+            (
+                "panicked at src/lib.rs:5:9:\none\ntwo\n",
+                "panicked at src/lib.rs:5:9:\none\ntwo",
+            ),
         ] {
             let log = Log::new(GuestConfig::without_grants(), 1_000);
             let stderr = LogStream::new(&log, LogLevel::Warn);
             // A hook may write its message in several parts.
-            message.as_bytes().chunks(7).for_each(|part| stderr.write_bytes(part));
+            message
+                .as_bytes()
+                .chunks(7)
+                .for_each(|part| stderr.write_bytes(part));
             assert_eq!(log.lock().bytes_left, 1_000, "{message}");
             log.line(LogLevel::Info, "");
             let costs = cost(&format!("{logged:?}")) + cost("\"\"");
             assert_eq!(log.lock().bytes_left, 1_000 - costs, "{message}");
-            message.as_bytes().chunks(7).for_each(|part| stderr.write_bytes(part));
+            message
+                .as_bytes()
+                .chunks(7)
+                .for_each(|part| stderr.write_bytes(part));
             assert!(log.tail_for_fault().ends_with(logged), "{message}");
-            assert_eq!(log.lock().panic, None, "the entry of the fault has the message");
+            assert_eq!(
+                log.lock().panic,
+                None,
+                "the entry of the fault has the message"
+            );
         }
     }
 
@@ -359,12 +418,19 @@ mod tests {
 
     #[test]
     fn the_limit_counts_escaped_text() {
-        for text in ["\u{1}".repeat(100), "\u{200b}".repeat(100), "\"\\".repeat(100)] {
+        for text in [
+            "\u{1}".repeat(100),
+            "\u{200b}".repeat(100),
+            "\"\\".repeat(100),
+        ] {
             let in_text = format!("text={text:?}");
             let in_json = serde_json::json!({ "text": format!("{text:?}") }).to_string();
             let logged = in_text.len().max(in_json.len());
             let counted = cost(&format!("{text:?}"));
-            assert!((logged..logged + 2 * LINE_COST).contains(&counted), "{logged} {counted}");
+            assert!(
+                (logged..logged + 2 * LINE_COST).contains(&counted),
+                "{logged} {counted}"
+            );
         }
     }
 
@@ -375,7 +441,11 @@ mod tests {
             let stdout = LogStream::new(&log, LogLevel::Info);
             (0..1_000).for_each(|_| stdout.write_bytes(line));
             let state = log.lock();
-            assert!(state.is_exhausted && state.bytes_left < 200, "{} bytes left", state.bytes_left);
+            assert!(
+                state.is_exhausted && state.bytes_left < 200,
+                "{} bytes left",
+                state.bytes_left
+            );
         }
     }
 }

@@ -31,7 +31,10 @@ pub(super) struct LongCalls {
 
 impl LongCalls {
     pub(super) fn new(long_runs: LongRunReports, drain: &Drain) -> Self {
-        Self { threads: Arc::new(Threads::new(long_runs)), drain: drain.clone() }
+        Self {
+            threads: Arc::new(Threads::new(long_runs)),
+            drain: drain.clone(),
+        }
     }
 
     /// Makes a call: on this thread, and on another one if it is moved. If this future is dropped, so is the call.
@@ -62,7 +65,11 @@ impl LongCalls {
         .await
     }
 
-    async fn move_call<T: Send + 'static>(&self, call: BoxFuture<'static, T>, meter: &Arc<CallMeter>) -> T {
+    async fn move_call<T: Send + 'static>(
+        &self,
+        call: BoxFuture<'static, T>,
+        meter: &Arc<CallMeter>,
+    ) -> T {
         meter.config.metrics.moved_calls.inc();
         let (mut sender, receiver) = oneshot::channel();
         let (threads, call_meter) = (self.threads.clone(), meter.clone());
@@ -76,12 +83,18 @@ impl LongCalls {
                         output = AssertUnwindSafe(call).catch_unwind() => Some(output),
                     }
                 });
-                poll_fn(|context| call_meter.run(&threads.long_runs, || call.as_mut().poll(context))).await
+                poll_fn(|context| {
+                    call_meter.run(&threads.long_runs, || call.as_mut().poll(context))
+                })
+                .await
             };
             // It was charged before its output can be seen.
             output.and_then(|output| sender.send(output).ok());
         };
-        self.start(meter.clone(), work.in_current_span().with_current_subscriber());
+        self.start(
+            meter.clone(),
+            work.in_current_span().with_current_subscriber(),
+        );
         match receiver.await {
             Ok(Ok(output)) => output,
             Ok(Err(panic)) => resume_unwind(panic),
@@ -93,12 +106,19 @@ impl LongCalls {
     pub(super) fn clear<G: Send + 'static>(&self, meter: Arc<CallMeter>, guest: G) {
         if self.threads.are_available() {
             let (threads, call_meter) = (self.threads.clone(), meter.clone());
-            self.start(meter, async move { call_meter.run(&threads.long_runs, || drop(guest)) });
+            self.start(meter, async move {
+                call_meter.run(&threads.long_runs, || drop(guest))
+            });
         }
     }
 
     fn start(&self, meter: Arc<CallMeter>, work: impl Future<Output = ()> + Send + 'static) {
-        let job = Job::new(Box::pin(work), meter, self.drain.outside_task(), self.threads.clone());
+        let job = Job::new(
+            Box::pin(work),
+            meter,
+            self.drain.outside_task(),
+            self.threads.clone(),
+        );
         self.threads.add(job);
     }
 }

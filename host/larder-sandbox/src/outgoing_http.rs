@@ -90,7 +90,13 @@ impl OutgoingHttp {
         request: FetchRequest<'_>,
         budget: &BodyBudget,
     ) -> Result<FullResponse, RequestError> {
-        let FetchRequest { method, url, headers, body, timeout: _ } = request;
+        let FetchRequest {
+            method,
+            url,
+            headers,
+            body,
+            timeout: _,
+        } = request;
         let mut reservation = Reservation::new(budget);
         reservation.hold(&body)?;
         let mut request = http::Request::builder().method(method).uri(url);
@@ -102,10 +108,12 @@ impl OutgoingHttp {
             .map_err(|error| RequestError::Unreachable(format!("invalid request: {error}")))?;
         let (parts, body) = self.send(request, None).await?.into_parts();
         let body = read_body(body, budget).await?;
-        let headers = parts
-            .headers
-            .iter()
-            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+        let headers = parts.headers.iter().map(|(name, value)| {
+            (
+                name.to_string(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
+        });
         Ok((parts.status.as_u16(), headers.collect(), body))
     }
 
@@ -119,10 +127,14 @@ impl OutgoingHttp {
         let request = reqwest::Request::try_from(request)
             .map_err(|error| RequestError::Unreachable(format!("invalid URL: {error}")))?;
         let scope = check(&self.rules, request.method().as_str(), request.url())?;
-        let client = self.clients[scope as usize].get_or_init(|| self.client(scope)).as_ref();
+        let client = self.clients[scope as usize]
+            .get_or_init(|| self.client(scope))
+            .as_ref();
         let client = client.map_err(|error| RequestError::Unreachable(error.clone()))?;
         let response = with_connect_timeout(connect_timeout, client.execute(request)).await;
-        response.map(Into::into).map_err(|error| request_error(&error))
+        response
+            .map(Into::into)
+            .map_err(|error| request_error(&error))
     }
 
     fn client(&self, scope: NetworkScope) -> Result<reqwest::Client, String> {
@@ -131,7 +143,10 @@ impl OutgoingHttp {
             .no_proxy()
             .timeout(self.timeout)
             .connector_layer(ConnectTimeoutLayer)
-            .dns_resolver(Arc::new(Resolver { scope, lookups: self.lookups.clone() }))
+            .dns_resolver(Arc::new(Resolver {
+                scope,
+                lookups: self.lookups.clone(),
+            }))
             .build()
             .map_err(|error| format!("cannot set up TLS: {error}"))
     }
@@ -167,14 +182,25 @@ fn is_hop_header(name: &str) -> bool {
 /// Checks that a rule allows a request, and returns which addresses it may reach. A rule with `private`
 /// applies only to the requests that it covers itself, even if another rule has the same host. The URL is
 /// checked in its parsed form, which is also the one that is connected to.
-fn check(rules: &[HostRule], method: &str, url: &reqwest::Url) -> Result<NetworkScope, RequestError> {
+fn check(
+    rules: &[HostRule],
+    method: &str,
+    url: &reqwest::Url,
+) -> Result<NetworkScope, RequestError> {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let port = url.port_or_known_default().unwrap_or_default();
     let is_address = host.parse::<IpAddr>().is_ok();
     let scope = rules
         .iter()
         .filter(|rule| !is_address || rule.host.trim_matches(['[', ']']) == host)
-        .filter(|rule| rule.allows(method, url.scheme(), if is_address { &rule.host } else { host }, port))
+        .filter(|rule| {
+            rule.allows(
+                method,
+                url.scheme(),
+                if is_address { &rule.host } else { host },
+                port,
+            )
+        })
         .map(|rule| NetworkScope::of_rule(rule.private))
         .max_by_key(|scope| *scope as usize);
     if let Some(scope) = scope {
@@ -187,7 +213,9 @@ fn check(rules: &[HostRule], method: &str, url: &reqwest::Url) -> Result<Network
         _ => format!("{{ host = \"{origin}\", methods = [\"{method}\"] }}"),
     };
     let hint = format!("its operator can allow it with `hosts = [{rule}]`");
-    Err(RequestError::Denied(format!("{method} to {origin} is not granted; {hint}")))
+    Err(RequestError::Denied(format!(
+        "{method} to {origin} is not granted; {hint}"
+    )))
 }
 
 fn request_error(error: &reqwest::Error) -> RequestError {
@@ -203,7 +231,11 @@ fn request_error(error: &reqwest::Error) -> RequestError {
         last = error.to_string();
         cause = error.source();
     }
-    if error.is_timeout() { RequestError::TimedOut } else { RequestError::Unreachable(last) }
+    if error.is_timeout() {
+        RequestError::TimedOut
+    } else {
+        RequestError::Unreachable(last)
+    }
 }
 
 /// Resolves host names. Addresses that are not public are removed, unless the request may reach them.
@@ -229,7 +261,13 @@ mod tests {
     use super::*;
 
     fn rule(host: &str, scheme: Option<&str>, port: Option<u16>) -> HostRule {
-        HostRule { scheme: scheme.map(Into::into), host: host.into(), port, methods: None, private: false }
+        HostRule {
+            scheme: scheme.map(Into::into),
+            host: host.into(),
+            port,
+            methods: None,
+            private: false,
+        }
     }
 
     fn allows(rule: HostRule, url: &str) -> bool {
@@ -238,10 +276,19 @@ mod tests {
 
     #[test]
     fn an_ip_address_needs_a_rule_of_its_own() {
-        assert!(allows(rule("127.0.0.1", Some("http"), Some(8080)), "http://127.0.0.1:8080/x"));
+        assert!(allows(
+            rule("127.0.0.1", Some("http"), Some(8080)),
+            "http://127.0.0.1:8080/x"
+        ));
         assert!(allows(rule("[::1]", Some("http"), None), "http://[::1]/"));
-        assert!(!allows(rule("*.0.0.1", Some("http"), None), "http://127.0.0.1/"));
-        assert!(!allows(rule("localhost", Some("http"), None), "http://127.0.0.1/"));
+        assert!(!allows(
+            rule("*.0.0.1", Some("http"), None),
+            "http://127.0.0.1/"
+        ));
+        assert!(!allows(
+            rule("localhost", Some("http"), None),
+            "http://127.0.0.1/"
+        ));
     }
 
     #[test]
@@ -254,22 +301,40 @@ mod tests {
 
     #[test]
     fn a_private_rule_applies_only_to_requests_that_it_covers() {
-        let private = HostRule { private: true, ..rule("*.example.com", Some("http"), Some(8080)) };
+        let private = HostRule {
+            private: true,
+            ..rule("*.example.com", Some("http"), Some(8080))
+        };
         let rules = [private, rule("api.example.com", None, None)];
         let scope = |url: &str| check(&rules, "GET", &reqwest::Url::parse(url).unwrap());
-        assert_eq!(scope("http://api.example.com:8080/"), Ok(NetworkScope::Private));
+        assert_eq!(
+            scope("http://api.example.com:8080/"),
+            Ok(NetworkScope::Private)
+        );
         assert_eq!(scope("https://api.example.com/"), Ok(NetworkScope::Public));
         assert!(scope("https://other.example.com/").is_err());
-        let both =
-            [rule("a.example", None, None), HostRule { private: true, ..rule("a.example", None, None) }];
+        let both = [
+            rule("a.example", None, None),
+            HostRule {
+                private: true,
+                ..rule("a.example", None, None)
+            },
+        ];
         assert_eq!(
-            check(&both, "GET", &reqwest::Url::parse("https://a.example/").unwrap()),
+            check(
+                &both,
+                "GET",
+                &reqwest::Url::parse("https://a.example/").unwrap()
+            ),
             Ok(NetworkScope::Private)
         );
     }
 
     #[test]
     fn the_user_info_of_a_url_is_not_its_host() {
-        assert!(!allows(rule("api.example.com", None, None), "https://api.example.com@evil.net/"));
+        assert!(!allows(
+            rule("api.example.com", None, None),
+            "https://api.example.com@evil.net/"
+        ));
     }
 }

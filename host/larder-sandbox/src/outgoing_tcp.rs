@@ -58,12 +58,18 @@ impl OutgoingTcp {
     /// Resolves a name. The port of the addresses is 0.
     pub(super) async fn resolve(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
         let found = self.lookups.addresses(name.to_owned()).await?;
-        Ok(found.into_iter().map(|found| SocketAddr::new(found.ip().to_canonical(), 0)).collect())
+        Ok(found
+            .into_iter()
+            .map(|found| SocketAddr::new(found.ip().to_canonical(), 0))
+            .collect())
     }
 
     /// Takes the permits for another connection, or says why there are none. Connections of idle guests never prevent
     /// one that is needed now.
-    pub(super) fn acquire(&self, quota_usage: Option<&QuotaUsage>) -> Result<ConnectionPermits, String> {
+    pub(super) fn acquire(
+        &self,
+        quota_usage: Option<&QuotaUsage>,
+    ) -> Result<ConnectionPermits, String> {
         self.try_acquire(quota_usage).or_else(|_| {
             (self.drop_idle_guests)();
             self.try_acquire(quota_usage)
@@ -72,10 +78,16 @@ impl OutgoingTcp {
 
     fn try_acquire(&self, quota_usage: Option<&QuotaUsage>) -> Result<ConnectionPermits, String> {
         let provider = self.permits.clone().try_acquire_owned().map_err(|_| {
-            format!("the provider has {} TCP connections already (`limits.connections`)", self.limit)
+            format!(
+                "the provider has {} TCP connections already (`limits.connections`)",
+                self.limit
+            )
         })?;
         let team = quota_usage.map(QuotaUsage::connection_permit).transpose();
         let team = team.map_err(|exceeded| format!("{exceeded} (`quota.connections`)"))?;
-        Ok(ConnectionPermits { _provider: provider, _team: team })
+        Ok(ConnectionPermits {
+            _provider: provider,
+            _team: team,
+        })
     }
 }

@@ -23,7 +23,11 @@ enum Place {
     /// No call is polled on this thread.
     None,
     /// A call is polled on the thread that received it.
-    Receiver { since: Instant, cpu_time: CpuSample, is_move_requested: bool },
+    Receiver {
+        since: Instant,
+        cpu_time: CpuSample,
+        is_move_requested: bool,
+    },
     /// This is a thread for long calls.
     LongCallThread,
 }
@@ -47,10 +51,15 @@ impl CpuSample {
     /// Returns a sample that is hardly older than now.
     fn before(now: Instant) -> Self {
         let last = LAST_SAMPLE.get();
-        if let Some(last) = last.filter(|last| now.saturating_duration_since(last.at) <= MAX_SAMPLE_AGE) {
+        if let Some(last) =
+            last.filter(|last| now.saturating_duration_since(last.at) <= MAX_SAMPLE_AGE)
+        {
             return last;
         }
-        let sample = Self { at: now, cpu_time: thread_cpu_time() };
+        let sample = Self {
+            at: now,
+            cpu_time: thread_cpu_time(),
+        };
         LAST_SAMPLE.set(Some(sample));
         sample
     }
@@ -75,23 +84,47 @@ pub(super) fn is_long_call_thread() -> bool {
 /// Polls a call on the thread that received it. Returns also whether the call requested the move.
 pub(super) fn poll_on_receiver<T>(since: Instant, poll: impl FnOnce() -> T) -> (T, bool) {
     let cpu_time = CpuSample::before(since);
-    let before = PLACE.replace(Place::Receiver { since, cpu_time, is_move_requested: false });
+    let before = PLACE.replace(Place::Receiver {
+        since,
+        cpu_time,
+        is_move_requested: false,
+    });
     let polled = poll();
     let after = PLACE.replace(before);
-    (polled, matches!(after, Place::Receiver { is_move_requested: true, .. }))
+    (
+        polled,
+        matches!(
+            after,
+            Place::Receiver {
+                is_move_requested: true,
+                ..
+            }
+        ),
+    )
 }
 
 /// Requests the move of the call that is being polled. Returns false if it cannot be moved from here.
 fn request_move() -> bool {
-    let Place::Receiver { since, cpu_time, .. } = PLACE.get() else { return false };
-    PLACE.set(Place::Receiver { since, cpu_time, is_move_requested: true });
+    let Place::Receiver {
+        since, cpu_time, ..
+    } = PLACE.get()
+    else {
+        return false;
+    };
+    PLACE.set(Place::Receiver {
+        since,
+        cpu_time,
+        is_move_requested: true,
+    });
     true
 }
 
 /// Requests the move if the call has used so much CPU time of the thread that received it. It moves when it yields. A
 /// short call whose thread was preempted stays: on a thread of low priority it would wait for long calls.
 pub(super) fn request_move_after(limit: Duration) {
-    if let Place::Receiver { since, cpu_time, .. } = PLACE.get()
+    if let Place::Receiver {
+        since, cpu_time, ..
+    } = PLACE.get()
         && since.elapsed() >= limit
         && cpu_time.used_since(since) >= limit
     {
@@ -150,7 +183,10 @@ mod tests {
     fn moves_on_request_and_only_from_the_thread_that_received_the_call() {
         assert!(!is_moved(|| ()));
         assert!(is_moved(|| assert!(request_move())));
-        assert!(!is_moved(|| ()), "an earlier request has no effect on another call");
+        assert!(
+            !is_moved(|| ()),
+            "an earlier request has no effect on another call"
+        );
         assert!(is_moved(|| request_move_after(Duration::ZERO)));
         assert!(!is_moved(|| request_move_after(Duration::from_secs(3_600))));
         assert!(!request_move());
@@ -185,11 +221,17 @@ mod tests {
     fn yields_once_for_the_move() {
         let mut context = Context::from_waker(Waker::noop());
         let mut moves = pin!(move_to_long_call_thread());
-        let (polled, is_moved) =
-            poll_on_receiver(Instant::now(), || moves.as_mut().poll(&mut context).is_ready());
+        let (polled, is_moved) = poll_on_receiver(Instant::now(), || {
+            moves.as_mut().poll(&mut context).is_ready()
+        });
         assert!(!polled && is_moved);
         assert!(moves.as_mut().poll(&mut context).is_ready());
-        assert!(pin!(move_to_long_call_thread()).poll(&mut context).is_ready(), "there is nothing to move");
+        assert!(
+            pin!(move_to_long_call_thread())
+                .poll(&mut context)
+                .is_ready(),
+            "there is nothing to move"
+        );
     }
 
     #[test]

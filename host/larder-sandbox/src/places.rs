@@ -31,7 +31,9 @@ impl Default for Places {
 impl Places {
     /// The places for the guests of a component. Nothing is known of one that imports modules.
     pub(crate) fn of(required: Option<ResourcesRequired>) -> Self {
-        let Some(required) = required else { return Self::default() };
+        let Some(required) = required else {
+            return Self::default();
+        };
         // All fields are named, so that none is overlooked. The sizes are charged to the memory budget.
         let ResourcesRequired {
             num_memories,
@@ -39,7 +41,12 @@ impl Places {
             max_initial_memory_size: _,
             max_initial_table_size: _,
         } = required;
-        Self(num_memories.div_ceil(MEMORIES).max(num_tables.div_ceil(TABLES)).clamp(1, MAX_PLACES))
+        Self(
+            num_memories
+                .div_ceil(MEMORIES)
+                .max(num_tables.div_ceil(TABLES))
+                .clamp(1, MAX_PLACES),
+        )
     }
 
     pub(crate) fn count(self) -> u64 {
@@ -63,9 +70,15 @@ mod tests {
 
     #[test]
     fn the_pool_has_what_the_places_of_all_guests_need() {
-        for (memories, tables, expected) in
-            [(0, 0, 1), (1, 2, 1), (2, 8, 1), (3, 8, 2), (1, 9, 2), (8, 2, 4), (1, 32, 4)]
-        {
+        for (memories, tables, expected) in [
+            (0, 0, 1),
+            (1, 2, 1),
+            (2, 8, 1),
+            (3, 8, 2),
+            (1, 9, 2),
+            (8, 2, 4),
+            (1, 32, 4),
+        ] {
             let required = ResourcesRequired {
                 num_memories: memories,
                 num_tables: tables,
@@ -73,12 +86,25 @@ mod tests {
                 max_initial_table_size: None,
             };
             let places = Places::of(Some(required));
-            assert_eq!(places.count(), expected, "{memories} memories, {tables} tables");
+            assert_eq!(
+                places.count(),
+                expected,
+                "{memories} memories, {tables} tables"
+            );
             assert!(memories as usize <= places.memories() && tables as usize <= places.tables());
         }
         let unknown = Places::of(None);
-        assert_eq!((unknown.memories(), unknown.tables()), (MAX_MEMORIES as usize, MAX_TABLES as usize));
-        assert_eq!((total(256, MEMORIES, MAX_MEMORIES), total(256, TABLES, MAX_TABLES)), (512, 2_048));
+        assert_eq!(
+            (unknown.memories(), unknown.tables()),
+            (MAX_MEMORIES as usize, MAX_TABLES as usize)
+        );
+        assert_eq!(
+            (
+                total(256, MEMORIES, MAX_MEMORIES),
+                total(256, TABLES, MAX_TABLES)
+            ),
+            (512, 2_048)
+        );
         // Each guest takes one place, because there is no larger share.
         assert_eq!(total(1, MEMORIES, MAX_MEMORIES), 64);
     }

@@ -53,12 +53,16 @@ fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
     let flags = OPEN_DIRECTORY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut parts = path.components();
     let not_real = || io::Error::new(io::ErrorKind::InvalidInput, "not a real path");
-    let Some(Component::RootDir) = parts.next() else { return Err(not_real()) };
+    let Some(Component::RootDir) = parts.next() else {
+        return Err(not_real());
+    };
     let mut folder = open_at_root("/", flags, Mode::empty())?;
     for part in parts {
-        let Component::Normal(name) = part else { return Err(not_real()) };
-        folder =
-            openat(&folder, name, flags, Mode::empty()).map_err(|errno| open_error(name, errno.into()))?;
+        let Component::Normal(name) = part else {
+            return Err(not_real());
+        };
+        folder = openat(&folder, name, flags, Mode::empty())
+            .map_err(|errno| open_error(name, errno.into()))?;
     }
     Ok(folder)
 }
@@ -66,7 +70,10 @@ fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
 /// The system's error for a link is only "not a directory", so the likely cause is added.
 fn open_error(name: &std::ffi::OsStr, error: io::Error) -> io::Error {
     let hint = "links are not followed in a granted folder: restore the folder, or grant the path that the link leads to";
-    io::Error::new(error.kind(), format!("{}: {error}; {hint}", name.to_string_lossy()))
+    io::Error::new(
+        error.kind(),
+        format!("{}: {error}; {hint}", name.to_string_lossy()),
+    )
 }
 
 #[cfg(test)]
@@ -87,6 +94,9 @@ mod tests {
         for bad in ["link", "link/b", "a/last", "a/../a", "file", "gone"] {
             assert!(open_without_links(&real.join(bad)).is_err(), "{bad}");
         }
-        assert!(open_without_links(Path::new("a")).is_err() && open_without_links(Path::new("/")).is_ok());
+        assert!(
+            open_without_links(Path::new("a")).is_err()
+                && open_without_links(Path::new("/")).is_ok()
+        );
     }
 }

@@ -149,7 +149,9 @@ impl Provider {
                 signal_rate_limit: SignalRateLimit::default(),
                 log: ProviderLog::new(
                     revision,
-                    sandbox.log_limits().of((&team, &name), grant.limits.log, shares.clone()),
+                    sandbox
+                        .log_limits()
+                        .of((&team, &name), grant.limits.log, shares.clone()),
                     sandbox.metrics().events().clone(),
                     sandbox.drain(),
                 ),
@@ -183,7 +185,9 @@ impl Provider {
     /// Lets its guests use the key-value store of its team, as far as they are granted that.
     pub fn with_key_value(self, store: Option<&KeyValueStore>) -> Self {
         // It is set here only.
-        store.into_iter().for_each(|store| _ = self.config.key_value.set(store.clone()));
+        store
+            .into_iter()
+            .for_each(|store| _ = self.config.key_value.set(store.clone()));
         self
     }
 
@@ -257,7 +261,12 @@ impl Provider {
     /// Takes the end of what the last guest that misbehaved wrote to stderr, without secrets. Empty if there was
     /// none since the last time, or if it wrote nothing.
     pub fn take_last_stderr(&self) -> String {
-        std::mem::take(&mut self.last_stderr.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(
+            &mut self
+                .last_stderr
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// Takes what was last omitted or changed in a response, without secrets. Empty if there was nothing since the last

@@ -46,15 +46,27 @@ impl OutputLimits {
         per_second: u32,
         shares: TeamShares,
     ) -> Output {
-        let mut limits = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limits = self
+            .providers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         // A full bucket that nobody uses is like a new one.
         limits.retain(|_, limit| Arc::strong_count(&limit.bucket) > 1 || !limit.bucket.is_full());
-        let new = || OutputLimit { per_second, bucket: Arc::new(TokenBucket::new(u64::from(per_second))) };
-        let limit = limits.entry((team.clone(), provider.clone())).or_insert_with(new);
+        let new = || OutputLimit {
+            per_second,
+            bucket: Arc::new(TokenBucket::new(u64::from(per_second))),
+        };
+        let limit = limits
+            .entry((team.clone(), provider.clone()))
+            .or_insert_with(new);
         if limit.per_second != per_second {
             *limit = new();
         }
-        Output { bucket: limit.bucket.clone(), last_second: self.last_second.clone(), team: shares }
+        Output {
+            bucket: limit.bucket.clone(),
+            last_second: self.last_second.clone(),
+            team: shares,
+        }
     }
 }
 
@@ -71,8 +83,14 @@ impl LastSecond {
         if !team.is_divided(Resource::LogBytes) {
             return true;
         }
-        let (mut taken, now) = (self.0.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
-        while taken.pop_front_if(|(at, _)| now.duration_since(*at) >= Duration::from_secs(1)).is_some() {}
+        let (mut taken, now) = (
+            self.0.lock().unwrap_or_else(PoisonError::into_inner),
+            Instant::now(),
+        );
+        while taken
+            .pop_front_if(|(at, _)| now.duration_since(*at) >= Duration::from_secs(1))
+            .is_some()
+        {}
         match team.try_take(Resource::LogBytes, bytes as u64) {
             Some(line) => taken.push_back((now, line)),
             None => {
@@ -110,15 +128,20 @@ impl ProviderLog {
         events: EventLog,
         drain: &Drain,
     ) -> Self {
-        let summarize = move |Kind { message, reason }: &Kind, Repeats { times, last }: &Repeats| {
+        let summarize = move |Kind { message, reason }: &Kind,
+                              Repeats { times, last }: &Repeats| {
             if *message == FAULT {
                 let text = format!("{provider} failed {times} more times: {reason}");
-                let event = Event::new(EventKind::Fault, text).of_team(&team).of_provider(&provider);
+                let event = Event::new(EventKind::Fault, text)
+                    .of_team(&team)
+                    .of_provider(&provider);
                 events.record(event.with("kind", *reason).with("subject", last));
             }
             let (team, provider, digest) = (team.non_default(), provider.as_str(), digest.short());
-            let (reason, last) =
-                (Some(*reason).filter(|r| !r.is_empty()), Some(last).filter(|l| !l.is_empty()));
+            let (reason, last) = (
+                Some(*reason).filter(|r| !r.is_empty()),
+                Some(last).filter(|l| !l.is_empty()),
+            );
             tracing::warn!(
                 team,
                 provider,
@@ -129,17 +152,29 @@ impl ProviderLog {
                 "repeated: {message}"
             );
         };
-        Self { output, repeated: Suppressor::new(drain, summarize), last_notes: Mutex::default() }
+        Self {
+            output,
+            repeated: Suppressor::new(drain, summarize),
+            last_notes: Mutex::default(),
+        }
     }
 
     /// Keeps what was omitted or changed in a response, for a command that checks it.
     pub(super) fn keep_notes(&self, notes: &[String]) {
-        *self.last_notes.lock().unwrap_or_else(PoisonError::into_inner) = notes.to_vec();
+        *self
+            .last_notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = notes.to_vec();
     }
 
     /// Takes what was last omitted or changed in a response. Empty if there was nothing since the last time.
     pub(super) fn take_notes(&self) -> Vec<String> {
-        std::mem::take(&mut self.last_notes.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(
+            &mut self
+                .last_notes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// Takes bytes for a line of the guests' own output. Returns false if there are none left in this second.
@@ -148,13 +183,25 @@ impl ProviderLog {
     }
 
     /// Counts a line of the host. Returns whether it must be logged now; otherwise it becomes part of a summary.
-    pub(super) fn is_first(&self, message: &'static str, reason: &'static str, subject: &str) -> bool {
+    pub(super) fn is_first(
+        &self,
+        message: &'static str,
+        reason: &'static str,
+        subject: &str,
+    ) -> bool {
         self.repeated.is_first(Kind { message, reason }, subject)
     }
 
     /// Does the same for several lines without a reason.
     pub(super) fn is_first_of(&self, times: u64, message: &'static str) -> bool {
-        self.repeated.is_first_of(times, Kind { message, reason: "" }, "")
+        self.repeated.is_first_of(
+            times,
+            Kind {
+                message,
+                reason: "",
+            },
+            "",
+        )
     }
 }
 
@@ -170,7 +217,11 @@ mod tests {
         let (limits, team) = (OutputLimits::default(), TeamName::default_team());
         let [shares] = teams([&team]);
         let of = |name: &str, bytes| {
-            limits.of((&team, &ProviderName::parse(name).unwrap()), bytes, shares.clone())
+            limits.of(
+                (&team, &ProviderName::parse(name).unwrap()),
+                bytes,
+                shares.clone(),
+            )
         };
         let first = of("a", 100);
         while first.admits(100) {}
@@ -185,7 +236,13 @@ mod tests {
     fn teams<const N: usize>(names: [&TeamName; N]) -> [TeamShares; N] {
         let several_teams = SeveralTeams::default();
         several_teams.set_team_count(N);
-        let shares = Shares::new(Configured { log: 8_000, ..Configured::default() }, &several_teams);
+        let shares = Shares::new(
+            Configured {
+                log: 8_000,
+                ..Configured::default()
+            },
+            &several_teams,
+        );
         names.map(|name| shares.team(name))
     }
 
@@ -195,15 +252,25 @@ mod tests {
         let [of_noisy, of_quiet] = teams([&noisy, &quiet]);
         let limits = OutputLimits::default();
         let of = |team, name: usize, shares: &TeamShares| {
-            limits.of((team, &ProviderName::parse(&format!("p{name}")).unwrap()), 1_000, shares.clone())
+            limits.of(
+                (team, &ProviderName::parse(&format!("p{name}")).unwrap()),
+                1_000,
+                shares.clone(),
+            )
         };
         let lines = (0..20).filter(|name| of(&noisy, *name, &of_noisy).admits(1_000));
-        assert_eq!(lines.count(), 3, "half of the six that are not the reserve of the host");
+        assert_eq!(
+            lines.count(),
+            3,
+            "half of the six that are not the reserve of the host"
+        );
         let later = of(&quiet, 0, &of_quiet);
         assert!(later.admits(1_000));
         // What was written before is not counted after a second.
         let mut taken = limits.last_second.0.lock().unwrap();
-        taken.iter_mut().for_each(|(at, _)| *at -= Duration::from_secs(1));
+        taken
+            .iter_mut()
+            .for_each(|(at, _)| *at -= Duration::from_secs(1));
         drop(taken);
         assert!(of(&quiet, 1, &of_quiet).admits(1_000) && of_noisy.used(Resource::LogBytes) == 0);
     }

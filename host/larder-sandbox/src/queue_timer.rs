@@ -20,18 +20,27 @@ pub(super) struct QueueTimer {
 impl QueueTimer {
     /// Creates a timer that starts when the call first has to wait.
     pub(super) fn new(metrics: Arc<ProviderMetrics>, timeout: Duration) -> Self {
-        Self { metrics, started: OnceLock::new(), timeout }
+        Self {
+            metrics,
+            started: OnceLock::new(),
+            timeout,
+        }
     }
 
     /// Returns the remaining time, for a wait that enforces the timeout itself. Starts the timer.
     pub(super) fn remaining(&self) -> Duration {
-        self.timeout.saturating_sub(self.started.get_or_init(Instant::now).elapsed())
+        self.timeout
+            .saturating_sub(self.started.get_or_init(Instant::now).elapsed())
     }
 
     /// Awaits a future within the remaining time. Returns none on timeout. A future that is ready at once
     /// always succeeds.
     pub(super) async fn wait<T>(&self, what: impl Future<Output = T>) -> Option<T> {
-        with_deadline(|| *self.started.get_or_init(Instant::now) + self.timeout, what).await
+        with_deadline(
+            || *self.started.get_or_init(Instant::now) + self.timeout,
+            what,
+        )
+        .await
     }
 
     fn waited(&self) -> Duration {

@@ -33,11 +33,24 @@ impl NetworkScope {
     }
 
     /// Removes the addresses of a name that are outside of this scope.
-    pub(super) fn check(self, name: &str, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, PrivateAddress> {
-        let denied = found.iter().map(SocketAddr::ip).find(|address| !self.allows(*address));
-        let allowed: Vec<_> = found.into_iter().filter(|found| self.allows(found.ip())).collect();
+    pub(super) fn check(
+        self,
+        name: &str,
+        found: Vec<SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, PrivateAddress> {
+        let denied = found
+            .iter()
+            .map(SocketAddr::ip)
+            .find(|address| !self.allows(*address));
+        let allowed: Vec<_> = found
+            .into_iter()
+            .filter(|found| self.allows(found.ip()))
+            .collect();
         match denied {
-            Some(address) if allowed.is_empty() => Err(PrivateAddress { name: name.to_owned(), address }),
+            Some(address) if allowed.is_empty() => Err(PrivateAddress {
+                name: name.to_owned(),
+                address,
+            }),
             _ => Ok(allowed),
         }
     }

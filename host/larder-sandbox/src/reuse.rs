@@ -59,7 +59,10 @@ struct PoolState {
 impl ReusableGuests {
     /// Creates an empty pool.
     pub(super) fn new(drain: &Drain) -> Self {
-        Self(Arc::new(Inner { state: Mutex::default(), drain: drain.clone() }))
+        Self(Arc::new(Inner {
+            state: Mutex::default(),
+            drain: drain.clone(),
+        }))
     }
 
     /// Takes the guest with this key that was idle for the shortest time.
@@ -71,8 +74,10 @@ impl ReusableGuests {
     /// Keeps a guest for the next call. It is dropped instead if it has no calls left or has grown too much, if its
     /// code was replaced, if memory is short, or if its team has used up its places for idle guests.
     pub(super) fn keep(&self, key: ReuseKey, mut guest: OpenGuest) {
-        let calls_left =
-            guest.calls_left.unwrap_or_else(|| MAX_CALLS / 2 + random_below(MAX_CALLS / 2)).saturating_sub(1);
+        let calls_left = guest
+            .calls_left
+            .unwrap_or_else(|| MAX_CALLS / 2 + random_below(MAX_CALLS / 2))
+            .saturating_sub(1);
         guest.calls_left = Some(calls_left);
         let has_memory = guest.store.data().lease.memory.budget().has_plenty();
         let is_worn = calls_left == 0 || guest.memory_growth() > MAX_GROWTH;
@@ -80,9 +85,17 @@ impl ReusableGuests {
             return;
         }
         let places = guest.places();
-        let taken = guest.store.data().lease.shares.try_take(Resource::IdleGuests, places);
+        let taken = guest
+            .store
+            .data()
+            .lease
+            .shares
+            .try_take(Resource::IdleGuests, places);
         let Some(taken) = taken else { return };
-        let guest = IdleGuest { guest, _places: taken };
+        let guest = IdleGuest {
+            guest,
+            _places: taken,
+        };
         let mut state = self.0.lock();
         // Examined with the lock: whoever replaces the code records that before it drops the guests in the pool.
         let rejected = match guest.guest.has_replaced_code() {

@@ -75,7 +75,11 @@ impl SignalSender {
         if !queues.by_provider.contains_key(provider) {
             queues.order.push_back(provider.clone());
         }
-        let is_added = queues.by_provider.entry(provider.clone()).or_default().push(signal);
+        let is_added = queues
+            .by_provider
+            .entry(provider.clone())
+            .or_default()
+            .push(signal);
         drop(queues);
         self.0.not_empty.notify_one();
         is_added
@@ -160,7 +164,8 @@ impl ProviderQueue {
             prompts_changed,
             updated,
         } = self;
-        let is_changed = *list_changed || *list_changed_elsewhere || *tools_changed || *prompts_changed;
+        let is_changed =
+            *list_changed || *list_changed_elsewhere || *tools_changed || *prompts_changed;
         !is_changed && !*list_stale && updated.is_empty()
     }
 }
@@ -180,9 +185,14 @@ mod tests {
     #[tokio::test]
     async fn a_busy_provider_does_not_delay_others() {
         let (sender, mut receiver) = signal_channel();
-        let added = (0..2 * MAX_UPDATED).filter(|n| sender.send(&name("loud"), updated(*n))).count();
+        let added = (0..2 * MAX_UPDATED)
+            .filter(|n| sender.send(&name("loud"), updated(*n)))
+            .count();
         assert_eq!(added, MAX_UPDATED);
-        assert!(sender.send(&name("quiet"), Signal::ListChanged) && sender.send(&name("quiet"), updated(1)));
+        assert!(
+            sender.send(&name("quiet"), Signal::ListChanged)
+                && sender.send(&name("quiet"), updated(1))
+        );
         let mut received = Vec::new();
         for _ in 0..5 {
             let (provider, signal) = receiver.recv().await;

@@ -18,7 +18,10 @@ pub(super) struct SignalRateLimit {
 
 impl Default for SignalRateLimit {
     fn default() -> Self {
-        Self { start: Instant::now(), window: AtomicU64::new(0) }
+        Self {
+            start: Instant::now(),
+            window: AtomicU64::new(0),
+        }
     }
 }
 
@@ -29,12 +32,17 @@ impl SignalRateLimit {
     }
 
     fn allows_in(&self, second: u64) -> bool {
-        let next = |seen: u64| match (seen / (MAX_PER_SECOND + 1) == second, seen % (MAX_PER_SECOND + 1)) {
+        let next = |seen: u64| match (
+            seen / (MAX_PER_SECOND + 1) == second,
+            seen % (MAX_PER_SECOND + 1),
+        ) {
             (true, MAX_PER_SECOND) => None,
             (true, _) => Some(seen + 1),
             (false, _) => Some(second * (MAX_PER_SECOND + 1) + 1),
         };
-        self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+        self.window
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
+            .is_ok()
     }
 }
 

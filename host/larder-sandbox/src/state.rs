@@ -105,14 +105,21 @@ impl GuestState {
 }
 
 /// Creates a WASI context if folders are granted, which are opened before the call.
-fn wasi_with_folders(grant: &Grant, log: &Log, tcp: Option<&GuestTcp>) -> wasmtime::Result<Option<WasiCtx>> {
+fn wasi_with_folders(
+    grant: &Grant,
+    log: &Log,
+    tcp: Option<&GuestTcp>,
+) -> wasmtime::Result<Option<WasiCtx>> {
     if grant.dirs.is_empty() {
         return Ok(None);
     }
     let mut wasi = wasi(grant, log, tcp);
     for dir in &grant.dirs {
         preopen::open(&mut wasi, dir).map_err(|error| {
-            error.context(format!("cannot open the granted folder {}", dir.host.display()))
+            error.context(format!(
+                "cannot open the granted folder {}",
+                dir.host.display()
+            ))
         })?;
     }
     Ok(Some(wasi.build()))
@@ -125,7 +132,9 @@ fn wasi(grant: &Grant, log: &Log, tcp: Option<&GuestTcp>) -> WasiCtxBuilder {
     wasi.stdout(LogStream::new(log, LogLevel::Info))
         .stderr(LogStream::new(log, LogLevel::Warn))
         .max_random_size(MAX_RANDOM_BYTES);
-    wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
+    wasi.allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false);
     if let Some(tcp) = tcp {
         tcp.allow_connections(&mut wasi);
     }
@@ -144,7 +153,14 @@ impl GuestState {
 
 impl WasiView for GuestState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let Self { wasi: context, lease, log, tcp, table, .. } = self;
+        let Self {
+            wasi: context,
+            lease,
+            log,
+            tcp,
+            table,
+            ..
+        } = self;
         let ctx = context.get_or_insert_with(|| wasi(&lease.grant, log, tcp.as_deref()).build());
         WasiCtxView { ctx, table }
     }
@@ -152,6 +168,10 @@ impl WasiView for GuestState {
 
 impl WasiHttpView for GuestState {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.http_hooks }
+        WasiHttpCtxView {
+            ctx: &mut self.http,
+            table: &mut self.table,
+            hooks: &mut self.http_hooks,
+        }
     }
 }

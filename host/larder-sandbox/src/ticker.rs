@@ -37,20 +37,26 @@ impl Ticker {
     pub(super) fn start(engine: &Engine) -> std::io::Result<Self> {
         let shared = Arc::<TickerState>::default();
         let (engine, thread_shared) = (engine.weak(), shared.clone());
-        let handle = std::thread::Builder::new().name("larder-ticker".into()).spawn(move || {
-            request_short_slice();
-            let mut schedule = TickSchedule::default();
-            while let Some(engine) = engine.upgrade() {
-                engine.increment_epoch();
-                drop(engine);
-                let ran_long = thread_shared.ran_long.swap(false, Ordering::Relaxed);
-                match schedule.next(thread_shared.running.load(Ordering::SeqCst) > 0, ran_long) {
-                    Some(pause) => std::thread::sleep(pause),
-                    None => std::thread::park(),
+        let handle = std::thread::Builder::new()
+            .name("larder-ticker".into())
+            .spawn(move || {
+                request_short_slice();
+                let mut schedule = TickSchedule::default();
+                while let Some(engine) = engine.upgrade() {
+                    engine.increment_epoch();
+                    drop(engine);
+                    let ran_long = thread_shared.ran_long.swap(false, Ordering::Relaxed);
+                    match schedule.next(thread_shared.running.load(Ordering::SeqCst) > 0, ran_long)
+                    {
+                        Some(pause) => std::thread::sleep(pause),
+                        None => std::thread::park(),
+                    }
                 }
-            }
-        })?;
-        Ok(Self { shared, thread: handle.thread().clone() })
+            })?;
+        Ok(Self {
+            shared,
+            thread: handle.thread().clone(),
+        })
     }
 
     /// Keeps the ticker running until the guard is dropped.
@@ -93,9 +99,17 @@ impl TickSchedule {
         if ran_long {
             self.fast_left = FAST_PERIOD;
         }
-        let pause = if self.fast_left.is_zero() { SLOW_TICK } else { TICK };
+        let pause = if self.fast_left.is_zero() {
+            SLOW_TICK
+        } else {
+            TICK
+        };
         self.fast_left = self.fast_left.saturating_sub(pause);
-        self.idle = if is_running { Duration::ZERO } else { self.idle + pause };
+        self.idle = if is_running {
+            Duration::ZERO
+        } else {
+            self.idle + pause
+        };
         if self.idle > PARK_DELAY {
             self.idle = Duration::ZERO;
             return None;
@@ -136,7 +150,10 @@ mod tests {
         assert_eq!(fast, FAST_PERIOD);
         assert_eq!(schedule.next(true, false), Some(SLOW_TICK));
         // Each long run restarts the period.
-        assert_eq!([true, true, false].map(|ran_long| schedule.next(true, ran_long)), [Some(TICK); 3]);
+        assert_eq!(
+            [true, true, false].map(|ran_long| schedule.next(true, ran_long)),
+            [Some(TICK); 3]
+        );
     }
 
     #[test]

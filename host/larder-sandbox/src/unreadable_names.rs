@@ -35,7 +35,10 @@ pub(super) fn count_unreadable_names(linker: &mut Linker<GuestState>) -> wasmtim
 }
 
 impl GuestState {
-    fn checked_entry(&mut self, entry: FsResult<Option<DirectoryEntry>>) -> wasmtime::Result<Entry> {
+    fn checked_entry(
+        &mut self,
+        entry: FsResult<Option<DirectoryEntry>>,
+    ) -> wasmtime::Result<Entry> {
         let error = match entry {
             Ok(entry) => return Ok(Ok(entry)),
             Err(error) => self.filesystem().convert_error_code(error)?,

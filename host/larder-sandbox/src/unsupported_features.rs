@@ -5,7 +5,10 @@ use wasmparser::{Validator, WasmFeatures};
 
 /// The features that the engine is built or configured without, by the names that compilers use for them.
 const UNSUPPORTED: [(WasmFeatures, &str); 10] = [
-    (WasmFeatures::EXCEPTIONS.union(WasmFeatures::LEGACY_EXCEPTIONS), "exception handling"),
+    (
+        WasmFeatures::EXCEPTIONS.union(WasmFeatures::LEGACY_EXCEPTIONS),
+        "exception handling",
+    ),
     (WasmFeatures::GC, "garbage collection (GC)"),
     (WasmFeatures::THREADS, "threads (shared memory, atomics)"),
     (WasmFeatures::MEMORY64, "64-bit memory (memory64)"),
@@ -13,8 +16,14 @@ const UNSUPPORTED: [(WasmFeatures, &str); 10] = [
     (WasmFeatures::STACK_SWITCHING, "stack switching"),
     (WasmFeatures::CUSTOM_PAGE_SIZES, "custom page sizes"),
     (WasmFeatures::WIDE_ARITHMETIC, "wide arithmetic"),
-    (WasmFeatures::CM_ASYNC, "asynchronous functions of the component model (WASI 0.3)"),
-    (WasmFeatures::CM_FIXED_LENGTH_LISTS, "lists of a fixed length"),
+    (
+        WasmFeatures::CM_ASYNC,
+        "asynchronous functions of the component model (WASI 0.3)",
+    ),
+    (
+        WasmFeatures::CM_FIXED_LENGTH_LISTS,
+        "lists of a fixed length",
+    ),
 ];
 
 /// Returns the unsupported features that a component or module requires. It is empty if the bytes are invalid with all
@@ -24,12 +33,16 @@ pub fn unsupported_features(bytes: &[u8]) -> Vec<&'static str> {
     if !is_valid(bytes, all) {
         return Vec::new();
     }
-    let required = UNSUPPORTED.iter().filter(|(feature, _)| !is_valid(bytes, all.difference(*feature)));
+    let required = UNSUPPORTED
+        .iter()
+        .filter(|(feature, _)| !is_valid(bytes, all.difference(*feature)));
     required.map(|(_, name)| *name).collect()
 }
 
 fn is_valid(bytes: &[u8], features: WasmFeatures) -> bool {
-    Validator::new_with_features(features).validate_all(bytes).is_ok()
+    Validator::new_with_features(features)
+        .validate_all(bytes)
+        .is_ok()
 }
 
 #[cfg(test)]
@@ -47,10 +60,19 @@ mod tests {
     #[test]
     fn names_the_features_that_are_required() {
         // A memory that is shared, and one with 64-bit addresses.
-        assert_eq!(unsupported_features(&module(5, &[1, 3, 1, 1])), ["threads (shared memory, atomics)"]);
-        assert_eq!(unsupported_features(&module(5, &[1, 4, 1])), ["64-bit memory (memory64)"]);
+        assert_eq!(
+            unsupported_features(&module(5, &[1, 3, 1, 1])),
+            ["threads (shared memory, atomics)"]
+        );
+        assert_eq!(
+            unsupported_features(&module(5, &[1, 4, 1])),
+            ["64-bit memory (memory64)"]
+        );
         // A type that is a struct without fields.
-        assert_eq!(unsupported_features(&module(1, &[1, 0x5f, 0])), ["garbage collection (GC)"]);
+        assert_eq!(
+            unsupported_features(&module(1, &[1, 0x5f, 0])),
+            ["garbage collection (GC)"]
+        );
         // A function type, and a tag of that type.
         let mut tag = module(1, &[1, 0x60, 0, 0]);
         tag.extend([13, 3, 1, 0, 0]);
@@ -59,7 +81,12 @@ mod tests {
 
     #[test]
     fn names_nothing_for_supported_or_invalid_bytes() {
-        for bytes in [module(5, &[1, 0, 1]), module(5, &[1, 0]), b"\0asm".to_vec(), Vec::new()] {
+        for bytes in [
+            module(5, &[1, 0, 1]),
+            module(5, &[1, 0]),
+            b"\0asm".to_vec(),
+            Vec::new(),
+        ] {
             assert!(unsupported_features(&bytes).is_empty(), "{bytes:?}");
         }
     }

@@ -23,8 +23,17 @@ pub(super) struct HttpHooks {
 }
 
 impl HttpHooks {
-    pub(super) fn new(outgoing_http: Arc<OutgoingHttp>, log: Log, trace: Option<TraceContext>) -> Self {
-        Self { outgoing_http, log, trace, permits: None }
+    pub(super) fn new(
+        outgoing_http: Arc<OutgoingHttp>,
+        log: Log,
+        trace: Option<TraceContext>,
+    ) -> Self {
+        Self {
+            outgoing_http,
+            log,
+            trace,
+            permits: None,
+        }
     }
 
     /// Sets the trace context for the following requests.
@@ -34,7 +43,10 @@ impl HttpHooks {
 
     /// Adds the trace context to the headers of a request, unless the guest has set one.
     fn add_trace_headers(&self, headers: &mut http::HeaderMap) {
-        let trace = self.trace.as_ref().filter(|_| !headers.contains_key("traceparent"));
+        let trace = self
+            .trace
+            .as_ref()
+            .filter(|_| !headers.contains_key("traceparent"));
         for (name, value) in trace.into_iter().flat_map(TraceContext::headers) {
             if let Ok(value) = http::HeaderValue::from_str(value) {
                 headers.insert(name, value);
@@ -43,7 +55,10 @@ impl HttpHooks {
     }
 }
 
-type WasiResponse = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), WasiError>> + Send>);
+type WasiResponse = (
+    http::Response<WasiBody>,
+    Box<dyn Future<Output = Result<(), WasiError>> + Send>,
+);
 
 impl WasiHttpHooks for HttpHooks {
     fn set_host_header(&mut self) -> bool {
@@ -57,7 +72,9 @@ impl WasiHttpHooks for HttpHooks {
         _done: Box<dyn Future<Output = Result<(), WasiError>> + Send>,
     ) -> Box<dyn Future<Output = Result<WasiResponse, WasiError>> + Send> {
         let (outgoing_http, log) = (self.outgoing_http.clone(), self.log.clone());
-        let permits = self.permits.get_or_insert_with(|| Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)));
+        let permits = self
+            .permits
+            .get_or_insert_with(|| Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)));
         let permit = permits.clone().try_acquire_owned();
         let mut request = request;
         self.add_trace_headers(request.headers_mut());
@@ -65,7 +82,8 @@ impl WasiHttpHooks for HttpHooks {
             let permit = permit.map_err(|_| too_many_requests(&log))?;
             let timeouts = Timeouts::new(options);
             let request = request.map(|body| reqwest::Body::wrap_stream(body.into_data_stream()));
-            let response = timeout(timeouts.head, outgoing_http.send(request, timeouts.connect)).await;
+            let response =
+                timeout(timeouts.head, outgoing_http.send(request, timeouts.connect)).await;
             let response = response.map_err(|_| WasiError::ConnectionReadTimeout)?;
             let response = response.map_err(|error| to_wasi(error, &log))?;
             let limit = usize::try_from(outgoing_http.body_limit).unwrap_or(usize::MAX);
@@ -90,11 +108,16 @@ struct Timeouts {
 impl Timeouts {
     fn new(options: Option<RequestOptions>) -> Self {
         let (connect, first_byte, between_bytes) = options.map_or((None, None, None), |options| {
-            (options.connect_timeout, options.first_byte_timeout, options.between_bytes_timeout)
+            (
+                options.connect_timeout,
+                options.first_byte_timeout,
+                options.between_bytes_timeout,
+            )
         });
         // The time for the first byte begins when the connection exists. The host only knows when the request
         // began, so it adds the time that connecting may take.
-        let head = first_byte.and_then(|first_byte| first_byte.checked_add(connect.unwrap_or_default()));
+        let head =
+            first_byte.and_then(|first_byte| first_byte.checked_add(connect.unwrap_or_default()));
         Self {
             connect,
             head: head.unwrap_or(Duration::MAX),

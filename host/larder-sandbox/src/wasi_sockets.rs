@@ -6,7 +6,9 @@ mod connecting;
 mod lookup;
 
 use wasmtime::component::{Linker, Resource, ResourceType};
-use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddress, IpAddressFamily, IpSocketAddress};
+use wasmtime_wasi::p2::bindings::sockets::network::{
+    ErrorCode, IpAddress, IpAddressFamily, IpSocketAddress,
+};
 use wasmtime_wasi::p2::{DynPollable, Network, TcpSocket, subscribe};
 
 use self::connecting::Streams;
@@ -32,13 +34,18 @@ fn replace_lookup(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
     let mut lookup = linker.instance(LOOKUP)?;
     let resource = ResourceType::host::<FoundAddresses>();
     lookup.resource("resolve-address-stream", resource, |mut store, index| {
-        store.data_mut().table().delete(Resource::<FoundAddresses>::new_own(index))?;
+        store
+            .data_mut()
+            .table()
+            .delete(Resource::<FoundAddresses>::new_own(index))?;
         Ok(())
     })?;
     lookup.func_wrap_async(
         "resolve-addresses",
         |mut store, (network, name): (Resource<Network>, String)| {
-            Box::new(async move { Ok((store.data_mut().resolve_addresses(&network, &name).await?,)) })
+            Box::new(
+                async move { Ok((store.data_mut().resolve_addresses(&network, &name).await?,)) },
+            )
         },
     )?;
     lookup.func_wrap(
@@ -50,18 +57,23 @@ fn replace_lookup(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
     )?;
     lookup.func_wrap(
         "[method]resolve-address-stream.subscribe",
-        |mut store, (found,): (Resource<FoundAddresses>,)| Ok((subscribe(store.data_mut().table(), found)?,)),
+        |mut store, (found,): (Resource<FoundAddresses>,)| {
+            Ok((subscribe(store.data_mut().table(), found)?,))
+        },
     )
 }
 
 fn replace_connect(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
-    linker.instance(CREATE)?.func_wrap("create-tcp-socket", |mut store, (family,): (IpAddressFamily,)| {
-        Ok((store.data_mut().create_socket(family)?,))
-    })?;
+    linker.instance(CREATE)?.func_wrap(
+        "create-tcp-socket",
+        |mut store, (family,): (IpAddressFamily,)| Ok((store.data_mut().create_socket(family)?,)),
+    )?;
     let mut tcp = linker.instance(TCP)?;
-    tcp.resource("tcp-socket", ResourceType::host::<TcpSocket>(), |mut store, index| {
-        store.data_mut().drop_socket(index)
-    })?;
+    tcp.resource(
+        "tcp-socket",
+        ResourceType::host::<TcpSocket>(),
+        |mut store, index| store.data_mut().drop_socket(index),
+    )?;
     // Without a local address, a socket cannot listen either.
     tcp.func_wrap(
         "[method]tcp-socket.start-bind",
@@ -77,7 +89,9 @@ fn replace_connect(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
     )?;
     tcp.func_wrap(
         "[method]tcp-socket.finish-connect",
-        |mut store, (socket,): (Resource<TcpSocket>,)| -> wasmtime::Result<(Result<Streams, ErrorCode>,)> {
+        |mut store,
+         (socket,): (Resource<TcpSocket>,)|
+         -> wasmtime::Result<(Result<Streams, ErrorCode>,)> {
             Ok((store.data_mut().finish_connect(socket)?,))
         },
     )
@@ -85,10 +99,16 @@ fn replace_connect(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
 
 fn replace_poll(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
     let mut poll = linker.instance(POLL)?;
-    poll.func_wrap_async("poll", |mut store, (pollables,): (Vec<Resource<DynPollable>>,)| {
-        Box::new(async move { Ok((store.data_mut().poll(pollables).await?,)) })
-    })?;
-    poll.func_wrap_async("[method]pollable.block", |mut store, (pollable,): (Resource<DynPollable>,)| {
-        Box::new(async move { store.data_mut().block(pollable).await })
-    })
+    poll.func_wrap_async(
+        "poll",
+        |mut store, (pollables,): (Vec<Resource<DynPollable>>,)| {
+            Box::new(async move { Ok((store.data_mut().poll(pollables).await?,)) })
+        },
+    )?;
+    poll.func_wrap_async(
+        "[method]pollable.block",
+        |mut store, (pollable,): (Resource<DynPollable>,)| {
+            Box::new(async move { store.data_mut().block(pollable).await })
+        },
+    )
 }

@@ -24,11 +24,18 @@ impl ExecutionDenied {
     /// Returns the cause if this error of the engine means that code from the cache folder cannot be executed.
     pub(crate) fn of(error: &wasmtime::Error, folder: &Path) -> Option<Self> {
         // An error of opening or reading the file would be an `io::Error`.
-        let errno = error.chain().find_map(|cause| cause.downcast_ref::<Errno>().copied())?;
+        let errno = error
+            .chain()
+            .find_map(|cause| cause.downcast_ref::<Errno>().copied())?;
         if !matches!(errno, Errno::ACCESS | Errno::PERM) {
             return None;
         }
-        let is_noexec = statvfs(folder).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::NOEXEC));
-        Some(if is_noexec { Self::NoExec(folder.to_owned()) } else { Self::Memory(errno) })
+        let is_noexec =
+            statvfs(folder).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::NOEXEC));
+        Some(if is_noexec {
+            Self::NoExec(folder.to_owned())
+        } else {
+            Self::Memory(errno)
+        })
     }
 }

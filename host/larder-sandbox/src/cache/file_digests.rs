@@ -34,7 +34,11 @@ impl Cache {
     }
 
     /// Records the digest of the file with this fingerprint.
-    pub(crate) fn record_digest(&self, fingerprint: &FileFingerprint, digest: &Digest) -> io::Result<()> {
+    pub(crate) fn record_digest(
+        &self,
+        fingerprint: &FileFingerprint,
+        digest: &Digest,
+    ) -> io::Result<()> {
         let mut temp_file = self.temp_file()?;
         temp_file.write_all(&self.key.digest_record(fingerprint, digest))?;
         temp_file.persist(self.record_path(fingerprint))?;
@@ -47,6 +51,8 @@ impl Cache {
     }
 
     fn record_path(&self, fingerprint: &FileFingerprint) -> PathBuf {
-        self.folder.join(Digest::of(&fingerprint.bytes()).to_string()).with_extension(EXTENSION)
+        self.folder
+            .join(Digest::of(&fingerprint.bytes()).to_string())
+            .with_extension(EXTENSION)
     }
 }

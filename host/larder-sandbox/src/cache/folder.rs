@@ -56,17 +56,29 @@ impl Unusable {
 fn open_permanent(path: &Path) -> Result<OpenFolder, Unusable> {
     create(path).map_err(Unusable::NotCreated)?;
     check(path).map_err(Unusable::Untrusted)?;
-    let no_key = |error| Unusable::NotCreated(format!("has no usable key, and none can be created: {error}"));
+    let no_key = |error| {
+        Unusable::NotCreated(format!(
+            "has no usable key, and none can be created: {error}"
+        ))
+    };
     Ok((path.to_owned(), None, Key::open(path).map_err(no_key)?))
 }
 
 fn temporary() -> Result<OpenFolder, CacheError> {
     // The crate documents mode 0700 on Unix.
     let folder = tempfile::Builder::new().prefix("larder-").tempdir();
-    let folder = folder
-        .map_err(|failed| error(&std::env::temp_dir(), format!("does not allow a new folder: {failed}")))?;
-    let key = Key::open(folder.path())
-        .map_err(|failed| error(folder.path(), format!("does not allow a new file: {failed}")))?;
+    let folder = folder.map_err(|failed| {
+        error(
+            &std::env::temp_dir(),
+            format!("does not allow a new folder: {failed}"),
+        )
+    })?;
+    let key = Key::open(folder.path()).map_err(|failed| {
+        error(
+            folder.path(),
+            format!("does not allow a new file: {failed}"),
+        )
+    })?;
     Ok((folder.path().to_owned(), Some(folder), key))
 }
 
@@ -83,7 +95,10 @@ fn check(path: &Path) -> Result<(), String> {
 }
 
 fn error(path: &Path, problem: String) -> CacheError {
-    CacheError { path: path.to_owned(), problem }
+    CacheError {
+        path: path.to_owned(),
+        problem,
+    }
 }
 
 #[cfg(test)]
@@ -111,7 +126,10 @@ mod tests {
         assert!(with_mode(0o700).is_ok() && with_mode(0o755).is_ok());
         for mode in [0o770, 0o777, 0o1777, 0o702] {
             let error = with_mode(mode).err().unwrap().to_string();
-            assert!(error.contains("can be written by others") && error.contains("cache_dir"), "{error}");
+            assert!(
+                error.contains("can be written by others") && error.contains("cache_dir"),
+                "{error}"
+            );
         }
     }
 
@@ -119,8 +137,13 @@ mod tests {
     fn only_the_default_folder_has_a_fallback() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let below = file.path().join("larder");
-        let configured = open(&CacheLocation::Configured(below.clone())).err().unwrap();
-        assert!(configured.to_string().contains("cannot be created"), "{configured}");
+        let configured = open(&CacheLocation::Configured(below.clone()))
+            .err()
+            .unwrap();
+        assert!(
+            configured.to_string().contains("cannot be created"),
+            "{configured}"
+        );
         let (path, temporary, _) = open(&CacheLocation::Default(below)).unwrap();
         assert_eq!(temporary.unwrap().path(), path);
     }
@@ -133,8 +156,14 @@ mod tests {
             eprintln!("skipped: this system has no /proc");
             return;
         }
-        let configured = open(&CacheLocation::Configured(read_only.clone())).err().unwrap().to_string();
-        assert!(configured.contains("has no usable key, and none can be created"), "{configured}");
+        let configured = open(&CacheLocation::Configured(read_only.clone()))
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            configured.contains("has no usable key, and none can be created"),
+            "{configured}"
+        );
         let (path, temporary, _) = open(&CacheLocation::Default(read_only)).unwrap();
         assert_eq!(temporary.unwrap().path(), path);
     }
@@ -142,7 +171,9 @@ mod tests {
     #[test]
     fn rejects_a_file() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let error = open(&CacheLocation::Configured(file.path().to_owned())).err().unwrap();
+        let error = open(&CacheLocation::Configured(file.path().to_owned()))
+            .err()
+            .unwrap();
         assert!(error.to_string().contains("cannot be created"), "{error}");
     }
 }

@@ -42,10 +42,16 @@ impl Cache {
     fn open_functions(&self, owner: Digest) -> Result<KnownFunctions, InvalidEntry> {
         let mut file = private_files::open(&self.functions_path(owner), WRITABLE_BY_OTHERS)?;
         let length = file.metadata().map_err(InvalidEntry::Unreadable)?.len();
-        let size = length.checked_sub(SEAL_LENGTH as u64).ok_or(InvalidEntry::Seal)?;
-        let mac = self.key.mac_of_functions(&self.entry_name(owner), &mut (&file).take(size));
+        let size = length
+            .checked_sub(SEAL_LENGTH as u64)
+            .ok_or(InvalidEntry::Seal)?;
+        let mac = self
+            .key
+            .mac_of_functions(&self.entry_name(owner), &mut (&file).take(size));
         let (mac, mut seal) = (mac.map_err(InvalidEntry::Unreadable)?, [0; SEAL_LENGTH]);
-        file.read_exact(&mut seal).and_then(|()| file.rewind()).map_err(InvalidEntry::Unreadable)?;
+        file.read_exact(&mut seal)
+            .and_then(|()| file.rewind())
+            .map_err(InvalidEntry::Unreadable)?;
         mac.verify(&seal)?;
         // The modification time is the time of the last use. If it cannot be set, they are only removed earlier.
         let _ = file.set_modified(SystemTime::now());
@@ -54,7 +60,11 @@ impl Cache {
 
     /// Copies the functions from the output of the compiler process, where they follow the code, into a file of their
     /// own.
-    pub(crate) fn split(&self, output: &NamedTempFile, functions: Range<u64>) -> io::Result<NamedTempFile> {
+    pub(crate) fn split(
+        &self,
+        output: &NamedTempFile,
+        functions: Range<u64>,
+    ) -> io::Result<NamedTempFile> {
         let (mut from, size) = (output.reopen()?, functions.end - functions.start);
         from.seek(SeekFrom::Start(functions.start))?;
         let mut functions = self.temp_file()?;
@@ -63,9 +73,15 @@ impl Cache {
     }
 
     /// Replaces the functions of this owner by the content of a temporary file.
-    pub(crate) fn insert_functions(&self, owner: Digest, mut temp_file: NamedTempFile) -> io::Result<()> {
+    pub(crate) fn insert_functions(
+        &self,
+        owner: Digest,
+        mut temp_file: NamedTempFile,
+    ) -> io::Result<()> {
         temp_file.as_file_mut().rewind()?;
-        let mac = self.key.mac_of_functions(&self.entry_name(owner), temp_file.as_file_mut())?;
+        let mac = self
+            .key
+            .mac_of_functions(&self.entry_name(owner), temp_file.as_file_mut())?;
         temp_file.write_all(&mac.seal())?;
         temp_file.persist(self.functions_path(owner))?;
         self.sweep(self.config.size);
@@ -78,6 +94,8 @@ impl Cache {
     }
 
     fn functions_path(&self, owner: Digest) -> PathBuf {
-        self.folder.join(self.entry_name(owner)).with_extension(EXTENSION)
+        self.folder
+            .join(self.entry_name(owner))
+            .with_extension(EXTENSION)
     }
 }

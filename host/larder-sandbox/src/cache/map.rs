@@ -1,6 +1,9 @@
 //! Maps code from the cache as a component or a module. This is the only unsafe code that handles data.
 
-#![allow(unsafe_code, reason = "wasmtime cannot check that it has written the file itself")]
+#![allow(
+    unsafe_code,
+    reason = "wasmtime cannot check that it has written the file itself"
+)]
 
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;

@@ -121,7 +121,9 @@ impl Key {
     fn read(path: &Path) -> Result<Self, InvalidEntry> {
         let mut file = private_files::open(path, ACCESSIBLE_TO_OTHERS)?;
         let mut key = [0; KEY_LENGTH];
-        let fits = file.metadata().is_ok_and(|found| found.len() == KEY_LENGTH as u64);
+        let fits = file
+            .metadata()
+            .is_ok_and(|found| found.len() == KEY_LENGTH as u64);
         match file.read_exact(&mut key) {
             Ok(()) if fits => Ok(Self(key)),
             _ => Err(InvalidEntry::Untrusted("it is not a key")),
@@ -147,13 +149,19 @@ impl Key {
     }
 
     /// Opens an entry once, and verifies the content of that descriptor.
-    pub(super) fn verify(&self, name: &str, code: &Path, seal: &Path) -> Result<VerifiedCode, InvalidEntry> {
+    pub(super) fn verify(
+        &self,
+        name: &str,
+        code: &Path,
+        seal: &Path,
+    ) -> Result<VerifiedCode, InvalidEntry> {
         let mut file = private_files::open(code, WRITABLE_BY_OTHERS)?;
         let fingerprint = fingerprint(&file)?;
-        let seal_file = private_files::open(seal, WRITABLE_BY_OTHERS).map_err(|invalid| match invalid {
-            Untrusted::Missing => InvalidEntry::Untrusted("it has no seal"),
-            other => other.into(),
-        })?;
+        let seal_file =
+            private_files::open(seal, WRITABLE_BY_OTHERS).map_err(|invalid| match invalid {
+                Untrusted::Missing => InvalidEntry::Untrusted("it has no seal"),
+                other => other.into(),
+            })?;
         let mut written = Vec::new();
         (&seal_file)
             .take(MARKED_LENGTH as u64 + 1)
@@ -163,22 +171,39 @@ impl Key {
             return Err(InvalidEntry::Seal);
         }
         let (seal, mark) = written.split_at(SEAL_LENGTH);
-        let mark_mac = self.mac(&[MARK_PREFIX, name.as_bytes(), b"\0", seal, &fingerprint.bytes()]);
+        let mark_mac = self.mac(&[
+            MARK_PREFIX,
+            name.as_bytes(),
+            b"\0",
+            seal,
+            &fingerprint.bytes(),
+        ]);
         let mut new_seal = None;
         if mark_mac.clone().verify_slice(mark).is_err() {
-            let code_mac = self.mac_of_code(name, &mut file).map_err(InvalidEntry::Unreadable)?;
-            code_mac.verify_slice(seal).map_err(|_| InvalidEntry::Seal)?;
+            let code_mac = self
+                .mac_of_code(name, &mut file)
+                .map_err(InvalidEntry::Unreadable)?;
+            code_mac
+                .verify_slice(seal)
+                .map_err(|_| InvalidEntry::Seal)?;
             if fingerprint.is_settled() && fingerprint == self::fingerprint(&file)? {
                 new_seal = Some([seal, &mark_mac.finalize().into_bytes()].concat());
             }
         }
-        Ok(VerifiedCode { file, path: code.to_owned(), seal_file, new_seal })
+        Ok(VerifiedCode {
+            file,
+            path: code.to_owned(),
+            seal_file,
+            new_seal,
+        })
     }
 
     /// Creates the record that a file with this fingerprint has this digest.
     pub(super) fn digest_record(&self, fingerprint: &FileFingerprint, digest: &Digest) -> Vec<u8> {
-        let seal =
-            self.mac(&[DIGEST_RECORD_PREFIX, &fingerprint.bytes(), digest.bytes()]).finalize().into_bytes();
+        let seal = self
+            .mac(&[DIGEST_RECORD_PREFIX, &fingerprint.bytes(), digest.bytes()])
+            .finalize()
+            .into_bytes();
         [digest.bytes().as_slice(), &seal].concat()
     }
 
@@ -188,8 +213,13 @@ impl Key {
         fingerprint: &FileFingerprint,
         path: &Path,
     ) -> Result<(Digest, File), InvalidEntry> {
-        let (file, mut record) = (private_files::open(path, WRITABLE_BY_OTHERS)?, [0; MARKED_LENGTH]);
-        (&file).read_exact(&mut record).map_err(InvalidEntry::Unreadable)?;
+        let (file, mut record) = (
+            private_files::open(path, WRITABLE_BY_OTHERS)?,
+            [0; MARKED_LENGTH],
+        );
+        (&file)
+            .read_exact(&mut record)
+            .map_err(InvalidEntry::Unreadable)?;
         let (digest, seal) = record.split_at(SEAL_LENGTH);
         let mac = self.mac(&[DIGEST_RECORD_PREFIX, &fingerprint.bytes(), digest]);
         mac.verify_slice(seal).map_err(|_| InvalidEntry::Seal)?;
@@ -204,7 +234,11 @@ impl Key {
     }
 
     /// Computes the seal of functions from their content.
-    pub(super) fn mac_of_functions(&self, name: &str, content: &mut impl Read) -> io::Result<FunctionsMac> {
+    pub(super) fn mac_of_functions(
+        &self,
+        name: &str,
+        content: &mut impl Read,
+    ) -> io::Result<FunctionsMac> {
         // No name contains a zero byte, so the boundary between name and content is unambiguous.
         let mac = self.mac(&[FUNCTIONS_PREFIX, name.as_bytes(), b"\0"]);
         Ok(FunctionsMac(update(mac, content)?))
@@ -226,5 +260,7 @@ fn update(mut mac: Hmac<Sha256>, content: &mut impl Read) -> io::Result<Hmac<Sha
 }
 
 fn fingerprint(file: &File) -> Result<FileFingerprint, InvalidEntry> {
-    file.metadata().map(|found| FileFingerprint::from(&found)).map_err(InvalidEntry::Unreadable)
+    file.metadata()
+        .map(|found| FileFingerprint::from(&found))
+        .map_err(InvalidEntry::Unreadable)
 }

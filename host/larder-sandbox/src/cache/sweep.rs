@@ -32,16 +32,22 @@ impl Cache {
         // Temporary files count too, because they use the same space.
         let (mut unused, mut total) = (Vec::new(), 0);
         for (path, metadata) in self.files() {
-            let Ok(modified) = metadata.modified() else { continue };
-            let Some(name) = path.file_stem().and_then(|name| name.to_str()).map(str::to_owned) else {
+            let Ok(modified) = metadata.modified() else {
+                continue;
+            };
+            let Some(name) = path
+                .file_stem()
+                .and_then(|name| name.to_str())
+                .map(str::to_owned)
+            else {
                 continue;
             };
             match path.extension().and_then(|ending| ending.to_str()) {
                 Some("cwasm") => {
                     total += metadata.len();
                     if !self.is_pinned(&name) {
-                        let last_use =
-                            std::fs::metadata(self.seal_path(&name)).and_then(|seal| seal.modified());
+                        let last_use = std::fs::metadata(self.seal_path(&name))
+                            .and_then(|seal| seal.modified());
                         unused.push(Removable {
                             last_use: last_use.unwrap_or(modified),
                             files: vec![path, self.seal_path(&name)],
@@ -51,7 +57,11 @@ impl Cache {
                 }
                 Some(functions::EXTENSION) => {
                     total += metadata.len();
-                    unused.push(Removable { files: vec![path], last_use: modified, size: metadata.len() });
+                    unused.push(Removable {
+                        files: vec![path],
+                        last_use: modified,
+                        size: metadata.len(),
+                    });
                 }
                 Some("seal") if !self.code_path(&name).exists() && age(modified) > ORPHAN_AGE => {
                     delete(&path)
@@ -79,8 +89,13 @@ impl Cache {
     }
 
     fn files(&self) -> Vec<(PathBuf, std::fs::Metadata)> {
-        let Ok(files) = std::fs::read_dir(&self.folder) else { return Vec::new() };
-        files.flatten().filter_map(|file| Some((file.path(), file.metadata().ok()?))).collect()
+        let Ok(files) = std::fs::read_dir(&self.folder) else {
+            return Vec::new();
+        };
+        files
+            .flatten()
+            .filter_map(|file| Some((file.path(), file.metadata().ok()?)))
+            .collect()
     }
 }
 

@@ -21,7 +21,10 @@ impl Cache {
 
 /// A team that can use so much code.
 fn only_team(code: u64) -> TeamShares {
-    let configured = Configured { code, ..Configured::default() };
+    let configured = Configured {
+        code,
+        ..Configured::default()
+    };
     Shares::new(configured, &SeveralTeams::default()).team(&TeamName::default_team())
 }
 
@@ -36,17 +39,27 @@ impl TestFolder {
             .unwrap()
             .precompile_component(EMPTY_COMPONENT)
             .unwrap();
-        Self { folder: tempfile::tempdir().unwrap(), code }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            code,
+        }
     }
 
     fn config(&self, size: u64, age: Duration) -> Config {
-        Config { location: CacheLocation::Configured(self.folder.path().into()), size, age }
+        Config {
+            location: CacheLocation::Configured(self.folder.path().into()),
+            size,
+            age,
+        }
     }
 
     fn open(&self) -> Cache {
         let age = Duration::from_secs(3600);
-        Cache::open(&self.config(1 << 30, age), &engine::for_compiling(Tier::Optimised, None).unwrap())
-            .unwrap()
+        Cache::open(
+            &self.config(1 << 30, age),
+            &engine::for_compiling(Tier::Optimised, None).unwrap(),
+        )
+        .unwrap()
     }
 
     /// Opens the cache and adds an entry. Returns the cache and the digest of the entry.
@@ -74,7 +87,9 @@ impl TestFolder {
 
     fn files(&self) -> Vec<String> {
         let files = std::fs::read_dir(self.folder.path()).unwrap();
-        let mut names: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> = files
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -87,20 +102,34 @@ fn finds_entries_of_an_earlier_process() {
     drop(cache);
     assert!(folder.open().component(digest).is_some());
     assert!(folder.open().component(Digest::of(b"b")).is_none());
-    assert_eq!(folder.files().len(), 3, "code, seal and key: {:?}", folder.files());
+    assert_eq!(
+        folder.files().len(),
+        3,
+        "code, seal and key: {:?}",
+        folder.files()
+    );
 }
 
 #[test]
 fn an_entry_in_use_is_mapped_once() {
     let folder = TestFolder::new();
     let (cache, digest) = folder.with_entry(b"a");
-    let (first, second) = (cache.component(digest).unwrap(), cache.component(digest).unwrap());
+    let (first, second) = (
+        cache.component(digest).unwrap(),
+        cache.component(digest).unwrap(),
+    );
     assert_eq!(first.code.image_range(), second.code.image_range());
     let seal = cache.seal_path(&cache.entry_name(digest));
     let then = SystemTime::now() - Duration::from_secs(7200);
-    std::fs::File::open(&seal).unwrap().set_modified(then).unwrap();
+    std::fs::File::open(&seal)
+        .unwrap()
+        .set_modified(then)
+        .unwrap();
     let third = cache.component(digest).unwrap();
-    assert!(std::fs::metadata(&seal).unwrap().modified().unwrap() > then, "its use is recorded");
+    assert!(
+        std::fs::metadata(&seal).unwrap().modified().unwrap() > then,
+        "its use is recorded"
+    );
     assert_eq!(first.code.image_range(), third.code.image_range());
     // What nobody uses is verified and mapped again.
     drop((first, second, third));
@@ -127,7 +156,12 @@ fn rejects_truncated_extended_and_empty_code() {
     let (cache, digest) = folder.with_entry(b"a");
     let path = cache.code_path(&cache.entry_name(digest));
     let longer = [folder.code.as_slice(), b"\0"].concat();
-    for code in [&folder.code[..folder.code.len() - 1], &folder.code[..1], b"", &longer] {
+    for code in [
+        &folder.code[..folder.code.len() - 1],
+        &folder.code[..1],
+        b"",
+        &longer,
+    ] {
         std::fs::write(&path, code).unwrap();
         folder.assert_rejected(&cache, digest);
     }
@@ -141,7 +175,12 @@ fn rejects_missing_and_invalid_seals() {
     std::fs::remove_file(&path).unwrap();
     folder.assert_rejected(&cache, digest);
     let seal = std::fs::read(&path).unwrap();
-    for invalid in [&seal[..31], b"", &[seal.as_slice(), b"\0"].concat(), &[0; 32]] {
+    for invalid in [
+        &seal[..31],
+        b"",
+        &[seal.as_slice(), b"\0"].concat(),
+        &[0; 32],
+    ] {
         std::fs::write(&path, invalid).unwrap();
         folder.assert_rejected(&cache, digest);
     }
@@ -156,10 +195,17 @@ fn rejects_links_and_pipes() {
     std::fs::rename(&path, &elsewhere).unwrap();
     symlink(&elsewhere, &path).unwrap();
     folder.assert_rejected(&cache, digest);
-    assert_eq!(std::fs::read(&elsewhere).unwrap(), folder.code, "the target of the link is untouched");
+    assert_eq!(
+        std::fs::read(&elsewhere).unwrap(),
+        folder.code,
+        "the target of the link is untouched"
+    );
     std::fs::remove_file(&path).unwrap();
     // Opening a pipe without a writer must not block.
-    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(&path)
+        .status()
+        .unwrap();
     assert!(made.success());
     folder.assert_rejected(&cache, digest);
 }
@@ -179,7 +225,11 @@ fn rejects_an_entry_of_another_component() {
     let (cache, a) = folder.with_entry(b"a");
     let b = Digest::of(b"b");
     for path in [Cache::code_path, Cache::seal_path] {
-        std::fs::copy(path(&cache, &cache.entry_name(a)), path(&cache, &cache.entry_name(b))).unwrap();
+        std::fs::copy(
+            path(&cache, &cache.entry_name(a)),
+            path(&cache, &cache.entry_name(b)),
+        )
+        .unwrap();
     }
     folder.assert_rejected(&cache, b);
 }
@@ -191,12 +241,18 @@ fn rejects_an_entry_of_another_engine() {
     let mut config = wasmtime::Config::new();
     config.epoch_interruption(false);
     let other = wasmtime::Engine::new(&config).unwrap();
-    let elsewhere = Cache::open(&folder.config(1 << 30, Duration::from_secs(3600)), &other).unwrap();
+    let elsewhere =
+        Cache::open(&folder.config(1 << 30, Duration::from_secs(3600)), &other).unwrap();
     assert!(elsewhere.component(digest).is_none(), "it has another name");
-    assert!(cache.component(digest).is_some(), "the entry of the first engine is kept");
+    assert!(
+        cache.component(digest).is_some(),
+        "the entry of the first engine is kept"
+    );
     // Even with the right name and a valid seal.
     let mut temp_file = cache.temp_file().unwrap();
-    temp_file.write_all(&other.precompile_component(EMPTY_COMPONENT).unwrap()).unwrap();
+    temp_file
+        .write_all(&other.precompile_component(EMPTY_COMPONENT).unwrap())
+        .unwrap();
     cache.insert::<Component>(digest, temp_file).unwrap();
     folder.assert_rejected(&cache, digest);
 }
@@ -215,7 +271,10 @@ fn rejects_all_entries_after_the_key_changed() {
         let key = folder.folder.path().join("key");
         spoil(&key);
         folder.assert_rejected(&folder.open(), digest);
-        assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            std::fs::metadata(&key).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 }
 
@@ -224,11 +283,16 @@ fn removes_the_least_recently_used_entries_first() {
     let folder = TestFolder::new();
     let max_size = folder.code.len() as u64 * 5 / 2;
     let config = folder.config(max_size, Duration::from_secs(3600));
-    let cache = Cache::open(&config, &engine::for_compiling(Tier::Optimised, None).unwrap()).unwrap();
+    let cache = Cache::open(
+        &config,
+        &engine::for_compiling(Tier::Optimised, None).unwrap(),
+    )
+    .unwrap();
     let [a, b, c, d] = [b"a", b"b", b"c", b"d"].map(|name| Digest::of(name));
     let age = |digest, seconds| {
         let file = std::fs::File::open(cache.seal_path(&cache.entry_name(digest))).unwrap();
-        file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(seconds))
+            .unwrap();
     };
     let exists = |digest| cache.code_path(&cache.entry_name(digest)).exists();
     folder.insert(&cache, a);
@@ -237,12 +301,21 @@ fn removes_the_least_recently_used_entries_first() {
     folder.insert(&cache, b);
     age(b, 50);
     folder.insert(&cache, c);
-    assert_eq!([a, b, c].map(exists), [true, false, true], "`a` is older, but in use");
+    assert_eq!(
+        [a, b, c].map(exists),
+        [true, false, true],
+        "`a` is older, but in use"
+    );
     drop(in_use);
     age(a, 100);
     folder.insert(&cache, d);
     assert_eq!([a, c, d].map(exists), [false, true, true]);
-    assert_eq!(folder.files().len(), 5, "seals are removed with their code: {:?}", folder.files());
+    assert_eq!(
+        folder.files().len(),
+        5,
+        "seals are removed with their code: {:?}",
+        folder.files()
+    );
 }
 
 #[test]
@@ -250,7 +323,11 @@ fn code_that_does_not_fit_beside_code_in_use_is_neither_used_nor_kept() {
     let folder = TestFolder::new();
     let size = folder.code.len() as u64;
     let config = folder.config(size * 5 / 2, Duration::from_secs(3600));
-    let cache = Cache::open(&config, &engine::for_compiling(Tier::Optimised, None).unwrap()).unwrap();
+    let cache = Cache::open(
+        &config,
+        &engine::for_compiling(Tier::Optimised, None).unwrap(),
+    )
+    .unwrap();
     let digests = [b"a", b"b", b"c"].map(|name| Digest::of(name));
     let team = only_team(config.size);
     let find = |digest| cache.find::<Component>(digest, &team);
@@ -258,10 +335,14 @@ fn code_that_does_not_fit_beside_code_in_use_is_neither_used_nor_kept() {
         folder.insert(&cache, digest);
         find(digest)
     });
-    let Err(Unusable::NoRoom { .. }) = c else { panic!("more code is in use than the cache may have") };
+    let Err(Unusable::NoRoom { .. }) = c else {
+        panic!("more code is in use than the cache may have")
+    };
     let total = || {
-        let sizes =
-            folder.files().into_iter().map(|name| folder.folder.path().join(name).metadata().unwrap().len());
+        let sizes = folder
+            .files()
+            .into_iter()
+            .map(|name| folder.folder.path().join(name).metadata().unwrap().len());
         sizes.sum::<u64>()
     };
     assert!(total() < config.size, "{:?}", folder.files());
@@ -270,7 +351,11 @@ fn code_that_does_not_fit_beside_code_in_use_is_neither_used_nor_kept() {
     folder.insert(&cache, digests[2]);
     assert!(find(digests[2]).unwrap().is_some());
     // What was too much for a smaller cache is removed.
-    let smaller = Cache::open(&folder.config(size / 2, Duration::from_secs(3600)), &cache.engine).unwrap();
+    let smaller = Cache::open(
+        &folder.config(size / 2, Duration::from_secs(3600)),
+        &cache.engine,
+    )
+    .unwrap();
     smaller.remove_unused();
     assert!(total() < size);
 }
@@ -282,11 +367,17 @@ fn removes_entries_that_were_not_used_for_long() {
     let path = cache.code_path(&cache.entry_name(digest));
     let then = SystemTime::now() - Duration::from_secs(7200);
     let seal = cache.seal_path(&cache.entry_name(digest));
-    std::fs::File::open(&seal).unwrap().set_modified(then).unwrap();
+    std::fs::File::open(&seal)
+        .unwrap()
+        .set_modified(then)
+        .unwrap();
     assert!(cache.component(digest).is_some());
     folder.open().remove_unused();
     assert!(path.exists(), "it was used just now");
-    std::fs::File::open(&seal).unwrap().set_modified(then).unwrap();
+    std::fs::File::open(&seal)
+        .unwrap()
+        .set_modified(then)
+        .unwrap();
     folder.open().remove_unused();
     assert!(!path.exists());
 }
@@ -310,17 +401,25 @@ fn wait_for_mark(cache: &Cache, digest: Digest) -> Vec<u8> {
 fn a_mark_is_valid_only_for_the_verified_file() {
     let folder = TestFolder::new();
     let (cache, digest) = folder.with_entry(b"a");
-    let (path, seal) =
-        (cache.code_path(&cache.entry_name(digest)), cache.seal_path(&cache.entry_name(digest)));
+    let (path, seal) = (
+        cache.code_path(&cache.entry_name(digest)),
+        cache.seal_path(&cache.entry_name(digest)),
+    );
     let written = wait_for_mark(&cache, digest);
-    let found = cache.key.verify(&cache.entry_name(digest), &path, &seal).unwrap();
+    let found = cache
+        .key
+        .verify(&cache.entry_name(digest), &path, &seal)
+        .unwrap();
     assert!(found.new_seal.is_none());
     // Overwritten in place with the same size, and with the old modification time.
     let then = std::fs::metadata(&path).unwrap().modified().unwrap();
     let mut code = folder.code.clone();
     code[folder.code.len() / 2] ^= 1;
     std::fs::write(&path, &code).unwrap();
-    std::fs::File::open(&path).unwrap().set_modified(then).unwrap();
+    std::fs::File::open(&path)
+        .unwrap()
+        .set_modified(then)
+        .unwrap();
     folder.assert_rejected(&cache, digest);
     // The mark of the old file with the new file: the code is verified in full, and matches.
     std::fs::write(&seal, &written).unwrap();
@@ -338,13 +437,22 @@ fn does_not_read_code_whose_seal_has_a_mark() {
     let folder = TestFolder::new();
     let (cache, digest) = folder.with_entry(b"a");
     wait_for_mark(&cache, digest);
-    let (name, path) = (cache.entry_name(digest), cache.code_path(&cache.entry_name(digest)));
+    let (name, path) = (
+        cache.entry_name(digest),
+        cache.code_path(&cache.entry_name(digest)),
+    );
     let read = || {
-        let verified = cache.key.verify(&name, &path, &cache.seal_path(&name)).unwrap();
+        let verified = cache
+            .key
+            .verify(&name, &path, &cache.seal_path(&name))
+            .unwrap();
         std::io::Seek::stream_position(&mut verified.file()).unwrap()
     };
     assert_eq!(read(), 0);
-    std::fs::File::open(&path).unwrap().set_modified(SystemTime::now()).unwrap();
+    std::fs::File::open(&path)
+        .unwrap()
+        .set_modified(SystemTime::now())
+        .unwrap();
     assert_eq!(read(), folder.code.len() as u64, "the fingerprint differs");
 }
 
@@ -360,10 +468,20 @@ fn digest_records_are_valid_only_for_their_file() {
     let (a, b) = (file("a.wasm"), file("b.wasm"));
     assert_eq!(cache.recorded_digest(&a), None);
     cache.record_digest(&a, &Digest::of(b"a")).unwrap();
-    assert_eq!((cache.recorded_digest(&a), cache.recorded_digest(&b)), (Some(Digest::of(b"a")), None));
-    assert_eq!(folder.open().recorded_digest(&a), Some(Digest::of(b"a")), "a later process finds it");
+    assert_eq!(
+        (cache.recorded_digest(&a), cache.recorded_digest(&b)),
+        (Some(Digest::of(b"a")), None)
+    );
+    assert_eq!(
+        folder.open().recorded_digest(&a),
+        Some(Digest::of(b"a")),
+        "a later process finds it"
+    );
     let record_path = |fingerprint: &FileFingerprint| {
-        folder.folder.path().join(format!("{}.known", Digest::of(&fingerprint.bytes())))
+        folder
+            .folder
+            .path()
+            .join(format!("{}.known", Digest::of(&fingerprint.bytes())))
     };
     // The record of another file, and one with another digest.
     std::fs::copy(record_path(&a), record_path(&b)).unwrap();
@@ -379,7 +497,10 @@ fn digest_records_are_valid_only_for_their_file() {
     // Records that are not used are removed.
     cache.record_digest(&a, &Digest::of(b"a")).unwrap();
     let then = SystemTime::now() - Duration::from_secs(7200);
-    std::fs::File::open(record_path(&a)).unwrap().set_modified(then).unwrap();
+    std::fs::File::open(record_path(&a))
+        .unwrap()
+        .set_modified(then)
+        .unwrap();
     folder.open().remove_unused();
     assert!(!record_path(&a).exists());
 }
@@ -389,10 +510,21 @@ fn temporary_files_count_and_those_of_killed_processes_are_removed() {
     let folder = TestFolder::new();
     let age = |path: &Path, seconds| {
         let then = SystemTime::now() - Duration::from_secs(seconds);
-        std::fs::File::options().append(true).open(path).unwrap().set_modified(then).unwrap();
+        std::fs::File::options()
+            .append(true)
+            .open(path)
+            .unwrap()
+            .set_modified(then)
+            .unwrap();
     };
-    let large =
-        |path: &Path| std::fs::File::options().write(true).open(path).unwrap().set_len(1 << 20).unwrap();
+    let large = |path: &Path| {
+        std::fs::File::options()
+            .write(true)
+            .open(path)
+            .unwrap()
+            .set_len(1 << 20)
+            .unwrap()
+    };
     let (first, digest) = folder.with_entry(b"a");
     drop(first);
     let killed = folder.folder.path().join(format!("{TEMP_PREFIX}killed"));

@@ -40,7 +40,11 @@ struct KnownFunction {
 impl KnownFunction {
     /// For how many compilations it is unused after this one.
     fn unused_after(&self) -> u8 {
-        if self.is_used.load(Ordering::Relaxed) { 0 } else { self.unused_for.saturating_add(1) }
+        if self.is_used.load(Ordering::Relaxed) {
+            0
+        } else {
+            self.unused_for.saturating_add(1)
+        }
     }
 }
 
@@ -52,7 +56,11 @@ impl Functions {
             at = function.code.end;
             known.insert(key, function);
         }
-        Self { bytes, known, compiled: Mutex::default() }
+        Self {
+            bytes,
+            known,
+            compiled: Mutex::default(),
+        }
     }
 
     /// The same functions, as those of an earlier revision.
@@ -66,27 +74,46 @@ impl Functions {
 
     /// How many functions were taken from the earlier revision, and how many were compiled.
     pub(super) fn counts(&self) -> (u64, u64) {
-        let used = self.known.values().filter(|function| function.unused_after() == 0);
+        let used = self
+            .known
+            .values()
+            .filter(|function| function.unused_after() == 0);
         (used.count() as u64, self.compiled().len() as u64)
     }
 
     /// The size of what [`Self::write`] writes.
     pub(super) fn size(&self) -> u64 {
-        let kept: usize = self.kept().map(|(_, function)| HEADER_SIZE + function.code.len()).sum();
-        let compiled: usize = self.compiled().values().map(|code| HEADER_SIZE + code.len()).sum();
+        let kept: usize = self
+            .kept()
+            .map(|(_, function)| HEADER_SIZE + function.code.len())
+            .sum();
+        let compiled: usize = self
+            .compiled()
+            .values()
+            .map(|code| HEADER_SIZE + code.len())
+            .sum();
         (kept + compiled) as u64
     }
 
     /// Writes the functions for the next revision. Those that were not used for long are left out.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         for (key, function) in self.kept() {
-            write_entry(out, key, function.unused_after(), &self.bytes[function.code.clone()])?;
+            write_entry(
+                out,
+                key,
+                function.unused_after(),
+                &self.bytes[function.code.clone()],
+            )?;
         }
-        self.compiled().iter().try_for_each(|(key, code)| write_entry(out, key, 0, code))
+        self.compiled()
+            .iter()
+            .try_for_each(|(key, code)| write_entry(out, key, 0, code))
     }
 
     fn kept(&self) -> impl Iterator<Item = (&Key, &KnownFunction)> {
-        self.known.iter().filter(|(_, function)| function.unused_after() <= MAX_UNUSED)
+        self.known
+            .iter()
+            .filter(|(_, function)| function.unused_after() <= MAX_UNUSED)
     }
 
     fn compiled(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Vec<u8>>> {
@@ -102,7 +129,9 @@ impl CacheStore for Functions {
     }
 
     fn insert(&self, key: &[u8], code: Vec<u8>) -> bool {
-        let Ok(key) = Key::try_from(key) else { return false };
+        let Ok(key) = Key::try_from(key) else {
+            return false;
+        };
         self.compiled().insert(key, code);
         true
     }
@@ -114,14 +143,22 @@ fn entry_at(bytes: &[u8], at: usize) -> Option<(Key, KnownFunction)> {
     let (&unused_for, length) = rest.split_first()?;
     let length = u32::from_le_bytes(length.try_into().ok()?) as usize;
     let start = at + HEADER_SIZE;
-    let end = start.checked_add(length).filter(|end| *end <= bytes.len())?;
-    let function = KnownFunction { code: start..end, unused_for, is_used: AtomicBool::new(false) };
+    let end = start
+        .checked_add(length)
+        .filter(|end| *end <= bytes.len())?;
+    let function = KnownFunction {
+        code: start..end,
+        unused_for,
+        is_used: AtomicBool::new(false),
+    };
     Some((key.try_into().ok()?, function))
 }
 
 /// A function of 4 GiB or more, which no component has, is left out.
 fn write_entry(out: &mut impl Write, key: &Key, unused_for: u8, code: &[u8]) -> io::Result<()> {
-    let Ok(length) = u32::try_from(code.len()) else { return Ok(()) };
+    let Ok(length) = u32::try_from(code.len()) else {
+        return Ok(());
+    };
     out.write_all(key)?;
     out.write_all(&[unused_for])?;
     out.write_all(&length.to_le_bytes())?;
@@ -149,7 +186,9 @@ mod tests {
         let [first, second, third] = [[1; KEY_SIZE], [2; KEY_SIZE], [3; KEY_SIZE]];
         let functions = Functions::default();
         assert!(functions.get(&first).is_none());
-        assert!(functions.insert(&first, b"one".into()) && functions.insert(&second, b"two".into()));
+        assert!(
+            functions.insert(&first, b"one".into()) && functions.insert(&second, b"two".into())
+        );
         assert!(!functions.insert(b"short", b"no".into()));
         assert_eq!(functions.counts(), (0, 2));
 
@@ -167,13 +206,22 @@ mod tests {
     fn keeps_what_is_not_used_for_some_compilations() {
         let functions = Functions::default();
         functions.insert(&[1; KEY_SIZE], b"one".into());
-        let unused = |functions: Functions, times: u8| (0..times).fold(functions, |known, _| next(&known));
+        let unused =
+            |functions: Functions, times: u8| (0..times).fold(functions, |known, _| next(&known));
         let long_unused = unused(next(&functions), MAX_UNUSED);
         assert!(long_unused.get(&[1; KEY_SIZE]).is_some());
         let used_again = written(&long_unused);
         let used_again = || Functions::new(used_again.clone());
-        assert!(unused(used_again(), MAX_UNUSED).get(&[1; KEY_SIZE]).is_some());
-        assert!(unused(used_again(), MAX_UNUSED + 1).get(&[1; KEY_SIZE]).is_none());
+        assert!(
+            unused(used_again(), MAX_UNUSED)
+                .get(&[1; KEY_SIZE])
+                .is_some()
+        );
+        assert!(
+            unused(used_again(), MAX_UNUSED + 1)
+                .get(&[1; KEY_SIZE])
+                .is_none()
+        );
     }
 
     #[test]
@@ -182,7 +230,10 @@ mod tests {
         for number in 1_u8..=3 {
             functions.insert(&[number; KEY_SIZE], vec![0; 1_000]);
         }
-        assert_eq!(functions.as_known().bytes.capacity() as u64, functions.size());
+        assert_eq!(
+            functions.as_known().bytes.capacity() as u64,
+            functions.size()
+        );
     }
 
     #[test]
@@ -193,6 +244,10 @@ mod tests {
         let functions = Functions::default();
         functions.insert(&[1; KEY_SIZE], b"code".into());
         let bytes = written(&functions);
-        assert!(Functions::new(bytes[..bytes.len() - 1].to_vec()).get(&[1; KEY_SIZE]).is_none());
+        assert!(
+            Functions::new(bytes[..bytes.len() - 1].to_vec())
+                .get(&[1; KEY_SIZE])
+                .is_none()
+        );
     }
 }

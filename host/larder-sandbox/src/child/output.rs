@@ -48,7 +48,8 @@ impl Output {
         let size = file.metadata().map_err(|_| InvalidOutput)?.len();
         let content = size.checked_sub(TRAILER_SIZE as u64).ok_or(InvalidOutput)?;
         let mut trailer = [0; TRAILER_SIZE];
-        file.read_exact_at(&mut trailer, content).map_err(|_| InvalidOutput)?;
+        file.read_exact_at(&mut trailer, content)
+            .map_err(|_| InvalidOutput)?;
         let output = Self::parse(&trailer);
         match output.code.checked_add(output.functions) == Some(content) {
             true => Ok(output),
@@ -66,20 +67,53 @@ impl Output {
         for (field, bytes) in fields.iter_mut().zip(trailer.as_chunks().0) {
             *field = u64::from_le_bytes(*bytes);
         }
-        let [code, functions, read, compile, recompilation, write, reused, compiled] = fields;
+        let [
+            code,
+            functions,
+            read,
+            compile,
+            recompilation,
+            write,
+            reused,
+            compiled,
+        ] = fields;
         let times = [read, compile, recompilation, write].map(Duration::from_micros);
         let [read, compile, recompilation, write] = times;
-        Self { code, functions, read, compile, recompilation, write, reused, compiled }
+        Self {
+            code,
+            functions,
+            read,
+            compile,
+            recompilation,
+            write,
+            reused,
+            compiled,
+        }
     }
 
     fn trailer(&self) -> Vec<u8> {
-        let Self { code, functions, reused, compiled, .. } = *self;
+        let Self {
+            code,
+            functions,
+            reused,
+            compiled,
+            ..
+        } = *self;
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let times = [self.read, self.compile, self.recompilation, self.write].map(micros);
         let [read, compile, recompilation, write] = times;
-        [code, functions, read, compile, recompilation, write, reused, compiled]
-            .map(u64::to_le_bytes)
-            .concat()
+        [
+            code,
+            functions,
+            read,
+            compile,
+            recompilation,
+            write,
+            reused,
+            compiled,
+        ]
+        .map(u64::to_le_bytes)
+        .concat()
     }
 
     /// Writes the trailer.
@@ -141,10 +175,21 @@ mod tests {
             compiled: 6,
         };
         let trailer = output.trailer();
-        assert_eq!(read(&[b"codefunctions".as_slice(), &trailer].concat()), Some(output));
-        for invalid in [b"".as_slice(), b"compiled code", &trailer, &[0xff; TRAILER_SIZE * 2]] {
+        assert_eq!(
+            read(&[b"codefunctions".as_slice(), &trailer].concat()),
+            Some(output)
+        );
+        for invalid in [
+            b"".as_slice(),
+            b"compiled code",
+            &trailer,
+            &[0xff; TRAILER_SIZE * 2],
+        ] {
             assert_eq!(read(invalid), None);
         }
-        assert_eq!(read(&[b"codefunctions more".as_slice(), &trailer].concat()), None);
+        assert_eq!(
+            read(&[b"codefunctions more".as_slice(), &trailer].concat()),
+            None
+        );
     }
 }

@@ -38,14 +38,18 @@ pub(super) fn functions_for_next_revision(
             break;
         }
         // The functions so far are complete without those of another compilation.
-        let Ok(again) = compile_again(&functions, bytes) else { break };
+        let Ok(again) = compile_again(&functions, bytes) else {
+            break;
+        };
         functions = again;
     }
     functions
 }
 
 fn is_far_from_limits(limits: &ProcessLimits, began: Instant) -> bool {
-    let is_far = |used: Duration, limit: u64| used.saturating_mul(SHARE_OF_TIME) < Duration::from_secs(limit);
+    let is_far = |used: Duration, limit: u64| {
+        used.saturating_mul(SHARE_OF_TIME) < Duration::from_secs(limit)
+    };
     // Systems on which it is unknown do not enforce the limit either.
     let memory = resident_memory().unwrap_or_default();
     is_far(cpu_time(), limits.cpu)
@@ -61,7 +65,9 @@ fn compile_again(known: &Functions, bytes: &[u8]) -> wasmtime::Result<Arc<Functi
 
 /// The CPU time of this process so far.
 fn cpu_time() -> Duration {
-    clock_gettime(ClockId::ProcessCPUTime).try_into().unwrap_or(Duration::MAX)
+    clock_gettime(ClockId::ProcessCPUTime)
+        .try_into()
+        .unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]
@@ -70,15 +76,30 @@ mod tests {
 
     #[test]
     fn each_limit_prevents_another_compilation() {
-        let far = ProcessLimits { memory: 1 << 50, cpu: 1 << 30, code: 0, timeout: 1 << 30 };
+        let far = ProcessLimits {
+            memory: 1 << 50,
+            cpu: 1 << 30,
+            code: 0,
+            timeout: 1 << 30,
+        };
         let check = |limits: ProcessLimits, expected: bool| {
-            assert_eq!(is_far_from_limits(&limits, Instant::now()), expected, "{limits:?}");
+            assert_eq!(
+                is_far_from_limits(&limits, Instant::now()),
+                expected,
+                "{limits:?}"
+            );
         };
         check(far, true);
         check(ProcessLimits { cpu: 0, ..far }, false);
         check(ProcessLimits { timeout: 0, ..far }, false);
         // This process has more than half of it.
         #[cfg(target_os = "linux")]
-        check(ProcessLimits { memory: 1 << 20, ..far }, false);
+        check(
+            ProcessLimits {
+                memory: 1 << 20,
+                ..far
+            },
+            false,
+        );
     }
 }

@@ -24,7 +24,13 @@ fn library_key(team: &TeamName, name: &str) -> Digest {
 
 /// How a part is compiled.
 fn part(bytes: &Bytes, is_library: bool) -> Input<'_> {
-    Input { bytes, known: None, tier: Tier::Split, is_library, may_recompile: false }
+    Input {
+        bytes,
+        known: None,
+        tier: Tier::Split,
+        is_library,
+        may_recompile: false,
+    }
 }
 
 impl Compiler {
@@ -35,11 +41,15 @@ impl Compiler {
         component: &Component,
     ) -> Result<Option<Vec<CompiledLibrary>>, Rejection> {
         let component_type = component.component_type();
-        let names: Vec<String> =
-            component_type.imports(component.engine()).map(|(name, _)| name.to_owned()).collect();
+        let names: Vec<String> = component_type
+            .imports(component.engine())
+            .map(|(name, _)| name.to_owned())
+            .collect();
         let mut libraries = Vec::new();
         for name in names.into_iter().filter(|name| is_library(name)) {
-            let Some(entry) = self.find(team, library_key(team, &name)).await? else { return Ok(None) };
+            let Some(entry) = self.find(team, library_key(team, &name)).await? else {
+                return Ok(None);
+            };
             libraries.push(CompiledLibrary { name, entry });
         }
         Ok(Some(libraries))
@@ -54,14 +64,25 @@ impl Compiler {
         bytes: &Bytes,
     ) -> Result<Option<(CompiledCode, CompilePhases)>, Failure> {
         let component = bytes.clone();
-        let Some(parts) = self.run_blocking(move |_| split(&component)).await? else { return Ok(None) };
+        let Some(parts) = self.run_blocking(move |_| split(&component)).await? else {
+            return Ok(None);
+        };
         // Together, they may take as long as a component that is compiled as a whole.
-        let compiled = job.processes.within(self.config.timeout, self.compile_all(job, key, bytes, parts));
+        let compiled = job.processes.within(
+            self.config.timeout,
+            self.compile_all(job, key, bytes, parts),
+        );
         match compiled.await {
             Some(compiled) => compiled.map(Some),
             None => {
-                let error = format!("compiling its parts takes longer than {:?}", self.config.timeout);
-                Err(Failure { is_timeout: true, ..Rejection::Compiler(error).into() })
+                let error = format!(
+                    "compiling its parts takes longer than {:?}",
+                    self.config.timeout
+                );
+                Err(Failure {
+                    is_timeout: true,
+                    ..Rejection::Compiler(error).into()
+                })
             }
         }
     }
@@ -73,7 +94,10 @@ impl Compiler {
         bytes: &Bytes,
         parts: SplitComponent,
     ) -> Result<(CompiledCode, CompilePhases), Failure> {
-        let SplitComponent { bytes: rest, mut libraries } = parts;
+        let SplitComponent {
+            bytes: rest,
+            mut libraries,
+        } = parts;
         let rest = Bytes::from(rest);
         libraries.sort_unstable_by_key(|library| library.range.len());
         let largest = libraries.pop();
@@ -87,13 +111,18 @@ impl Compiler {
                 phases += time;
             }
             let input = part(&rest, false);
-            let ended = self.compile_once(job, Tier::Split.key(key), input, Stopwatch::start()).await?;
+            let ended = self
+                .compile_once(job, Tier::Split.key(key), input, Stopwatch::start())
+                .await?;
             phases += ended.1;
             Ok::<_, Failure>((ended.0, compiled, phases))
         };
         let largest = async {
             match largest {
-                Some(library) => self.get_or_compile_library(job, bytes, library).await.map(Some),
+                Some(library) => self
+                    .get_or_compile_library(job, bytes, library)
+                    .await
+                    .map(Some),
                 None => Ok(None),
             }
         };
@@ -102,7 +131,11 @@ impl Compiler {
             libraries.push(library);
             phases += time;
         }
-        let code = CompiledCode { entry, libraries, tier: Tier::Split };
+        let code = CompiledCode {
+            entry,
+            libraries,
+            tier: Tier::Split,
+        };
         if code.size() > self.config.code {
             let limit = size::show(self.config.code);
             let error = format!("the code of its parts is larger than {limit} (`compiler.code`)");
@@ -123,7 +156,8 @@ impl Compiler {
             Some(entry) => (entry, CompilePhases::default()),
             None => {
                 let bytes = component.slice(range);
-                self.compile_once(job, key, part(&bytes, true), Stopwatch::start()).await?
+                self.compile_once(job, key, part(&bytes, true), Stopwatch::start())
+                    .await?
             }
         };
         Ok((CompiledLibrary { name, entry }, phases))
@@ -133,7 +167,10 @@ impl Compiler {
 impl CompiledCode {
     /// The size of the code of the component and its libraries, in bytes.
     pub(super) fn size(&self) -> u64 {
-        let libraries = self.libraries.iter().map(|library| library.entry.code.size());
+        let libraries = self
+            .libraries
+            .iter()
+            .map(|library| library.entry.code.size());
         libraries.fold(self.entry.code.size(), u64::saturating_add)
     }
 }

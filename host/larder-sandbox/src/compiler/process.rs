@@ -43,34 +43,61 @@ pub(super) async fn compile(
     input: Input<'_>,
     output: File,
 ) -> Result<(), Failure> {
-    match job.processes.within(config.timeout, run(config, job, input, output)).await {
+    match job
+        .processes
+        .within(config.timeout, run(config, job, input, output))
+        .await
+    {
         Some(result) => result,
         None => {
-            let rejection = Rejection::Compiler(format!("compiling takes longer than {:?}", config.timeout));
-            Err(Failure { is_timeout: true, ..rejection.into() })
+            let rejection =
+                Rejection::Compiler(format!("compiling takes longer than {:?}", config.timeout));
+            Err(Failure {
+                is_timeout: true,
+                ..rejection.into()
+            })
         }
     }
 }
 
-async fn run(config: &Config, job: &RunningJob<'_>, input: Input<'_>, output: File) -> Result<(), Failure> {
+async fn run(
+    config: &Config,
+    job: &RunningJob<'_>,
+    input: Input<'_>,
+    output: File,
+) -> Result<(), Failure> {
     let spawned = command(config, job, &input, output).spawn();
     let mut child = spawned.map_err(|error| {
-        Rejection::Compiler(format!("cannot start {}: {error}", config.program.display()))
+        Rejection::Compiler(format!(
+            "cannot start {}: {error}",
+            config.program.display()
+        ))
     })?;
     let _process = job.processes.add(&child);
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     // Its stdin is kept open until it exits, because the process exits early when stdin is closed.
     let (_stdin, last_line, exited) =
         tokio::join!(feed(stdin, input), last_stderr_line(stderr), child.wait());
-    let status = exited
-        .map_err(|error| Rejection::Compiler(format!("cannot wait for the compiler process: {error}")))?;
+    let status = exited.map_err(|error| {
+        Rejection::Compiler(format!("cannot wait for the compiler process: {error}"))
+    })?;
     let is_timeout = status.signal() == Some(Signal::XCPU.as_raw());
-    result_of(config, status, &last_line).map_err(|rejection| Failure { is_timeout, ..rejection.into() })
+    result_of(config, status, &last_line).map_err(|rejection| Failure {
+        is_timeout,
+        ..rejection.into()
+    })
 }
 
 fn command(config: &Config, job: &RunningJob<'_>, input: &Input<'_>, output: File) -> Command {
-    let Input { bytes, known, tier, is_library, may_recompile } = input;
-    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS));
+    let Input {
+        bytes,
+        known,
+        tier,
+        is_library,
+        may_recompile,
+    } = input;
+    let threads =
+        std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS));
     let mut command = Command::new(&config.program);
     command
         .arg(SUBCOMMAND)
@@ -80,9 +107,17 @@ fn command(config: &Config, job: &RunningJob<'_>, input: &Input<'_>, output: Fil
         .args(["--code", &config.code.to_string()])
         .args(["--timeout", &config.timeout.as_secs().to_string()])
         .arg(format!("--nice={}", job.priority.nice()))
-        .args(known.as_ref().map(|known| format!("--functions={}", known.size)))
+        .args(
+            known
+                .as_ref()
+                .map(|known| format!("--functions={}", known.size)),
+        )
         // Functions without optimisation are of no use for the next revision.
-        .args(job.provider.filter(|_| *tier == Tier::Optimised).map(|_| "--reuse"))
+        .args(
+            job.provider
+                .filter(|_| *tier == Tier::Optimised)
+                .map(|_| "--reuse"),
+        )
         .args((*tier != Tier::Optimised).then_some("--unoptimised"))
         .args(is_library.then_some("--library"))
         .args(may_recompile.then_some("--recompile"))
@@ -101,7 +136,10 @@ fn command(config: &Config, job: &RunningJob<'_>, input: &Input<'_>, output: Fil
 
 /// Writes the input to stdin. A failure is ignored: a process that does not read everything fails, and its exit
 /// status tells why.
-async fn feed(stdin: Option<ChildStdin>, Input { bytes, known, .. }: Input<'_>) -> Option<ChildStdin> {
+async fn feed(
+    stdin: Option<ChildStdin>,
+    Input { bytes, known, .. }: Input<'_>,
+) -> Option<ChildStdin> {
     let mut stdin = stdin?;
     // With a smaller pipe it only takes longer.
     #[cfg(target_os = "linux")]
@@ -109,7 +147,11 @@ async fn feed(stdin: Option<ChildStdin>, Input { bytes, known, .. }: Input<'_>) 
     let written = stdin.write_all(bytes).await;
     if let (Ok(()), Some(KnownFunctions { file, size })) = (written, known) {
         let mut known = tokio::fs::File::from_std(file).take(size);
-        let _ = tokio::io::copy_buf(&mut BufReader::with_capacity(PIPE_SIZE, &mut known), &mut stdin).await;
+        let _ = tokio::io::copy_buf(
+            &mut BufReader::with_capacity(PIPE_SIZE, &mut known),
+            &mut stdin,
+        )
+        .await;
     }
     Some(stdin)
 }
@@ -117,7 +159,9 @@ async fn feed(stdin: Option<ChildStdin>, Input { bytes, known, .. }: Input<'_>) 
 /// Returns the last line of what the process writes to stderr first. The rest is read as well, so that the
 /// process never blocks.
 async fn last_stderr_line(stderr: Option<ChildStderr>) -> String {
-    let Some(mut stderr) = stderr else { return String::new() };
+    let Some(mut stderr) = stderr else {
+        return String::new();
+    };
     let mut text = Vec::new();
     let _ = (&mut stderr).take(MAX_STDERR).read_to_end(&mut text).await;
     let _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
@@ -126,9 +170,15 @@ async fn last_stderr_line(stderr: Option<ChildStderr>) -> String {
 
 /// The last line that is not empty, without the hint about `RUST_BACKTRACE` that follows a panic.
 fn last_line(text: &str) -> String {
-    let line =
-        text.lines().rev().find(|line| !line.trim().is_empty() && !line.starts_with("note: run with `RUST"));
-    line.unwrap_or_default().chars().filter(|c| !c.is_control()).take(400).collect()
+    let line = text
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty() && !line.starts_with("note: run with `RUST"));
+    line.unwrap_or_default()
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(400)
+        .collect()
 }
 
 fn result_of(config: &Config, status: ExitStatus, stderr: &str) -> Result<(), Rejection> {
@@ -139,18 +189,22 @@ fn result_of(config: &Config, status: ExitStatus, stderr: &str) -> Result<(), Re
         (Some(code), _) if code == i32::from(UNSUPPORTED) => {
             Err(Rejection::UnsupportedFeatures(stderr.to_owned()))
         }
-        (_, Some(signal)) if signal == Signal::XCPU.as_raw() => {
-            failed(format!("compiling takes more than {:?} of CPU time", config.cpu_time))
-        }
-        (_, Some(signal)) if signal == Signal::XFSZ.as_raw() => {
-            failed(format!("its code is larger than {} (`compiler.code`)", size::show(config.code)))
-        }
+        (_, Some(signal)) if signal == Signal::XCPU.as_raw() => failed(format!(
+            "compiling takes more than {:?} of CPU time",
+            config.cpu_time
+        )),
+        (_, Some(signal)) if signal == Signal::XFSZ.as_raw() => failed(format!(
+            "its code is larger than {} (`compiler.code`)",
+            size::show(config.code)
+        )),
         (_, Some(signal)) if signal == Signal::ABORT.as_raw() => failed(format!(
             "the compiler process aborted ({stderr}); its memory limit is {} (`compiler.memory`)",
             size::show(config.memory)
         )),
         _ if stderr.is_empty() => failed(format!("the compiler process ended with {status}")),
-        _ => failed(format!("the compiler process ended with {status}: {stderr}")),
+        _ => failed(format!(
+            "the compiler process ended with {status}: {stderr}"
+        )),
     }
 }
 
@@ -162,7 +216,11 @@ mod tests {
     use crate::cache;
 
     fn config() -> Config {
-        let cache = cache::Config { location: cache::CacheLocation::Temporary, size: 0, age: Duration::ZERO };
+        let cache = cache::Config {
+            location: cache::CacheLocation::Temporary,
+            size: 0,
+            age: Duration::ZERO,
+        };
         let program = "larder".into();
         Config {
             program,
@@ -185,7 +243,8 @@ mod tests {
 
     fn check(raw: i32, stderr: &str, expected: expect_test::Expect) {
         let result = result_of(&config(), ExitStatus::from_raw(raw), stderr);
-        expected.assert_eq(&result.map_or_else(|rejection| rejection.to_string(), |()| "done".into()));
+        expected
+            .assert_eq(&result.map_or_else(|rejection| rejection.to_string(), |()| "done".into()));
     }
 
     #[test]
@@ -195,7 +254,9 @@ mod tests {
         check(
             65 << 8,
             "odd byte",
-            expect!["it is not a valid component (truncated, damaged, or in a newer format): odd byte"],
+            expect![
+                "it is not a valid component (truncated, damaged, or in a newer format): odd byte"
+            ],
         );
         check(
             69 << 8,
@@ -219,10 +280,20 @@ mod tests {
         check(
             9,
             "",
-            expect!["it could not be compiled: the compiler process ended with signal: 9 (SIGKILL)"],
+            expect![
+                "it could not be compiled: the compiler process ended with signal: 9 (SIGKILL)"
+            ],
         );
-        check(24, "", expect!["it could not be compiled: compiling takes more than 2s of CPU time"]);
-        check(25, "", expect!["it could not be compiled: its code is larger than 9 bytes (`compiler.code`)"]);
+        check(
+            24,
+            "",
+            expect!["it could not be compiled: compiling takes more than 2s of CPU time"],
+        );
+        check(
+            25,
+            "",
+            expect!["it could not be compiled: its code is larger than 9 bytes (`compiler.code`)"],
+        );
         check(
             6,
             "out of memory",

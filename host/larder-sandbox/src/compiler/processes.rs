@@ -44,15 +44,23 @@ pub(super) struct Process<'a> {
 
 impl Processes {
     pub(super) fn new() -> Self {
-        Self { began: Instant::now(), state: Mutex::default() }
+        Self {
+            began: Instant::now(),
+            state: Mutex::default(),
+        }
     }
 
     /// Adds a process. The returned value must be dropped before another process can have its id, so before anything is
     /// awaited after its end.
     pub(super) fn add(&self, child: &Child) -> Process<'_> {
-        let id = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let id = child
+            .id()
+            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         self.lock().ids.extend(id);
-        Process { id, processes: self }
+        Process {
+            id,
+            processes: self,
+        }
     }
 
     /// Stops them. Until they continue, the future that waits for them must not be polled.
@@ -76,10 +84,17 @@ impl Processes {
     }
 
     /// Waits for the output of their work. Returns none if it takes longer than this, without the time of pauses.
-    pub(super) async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn within<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
         let end = self.running_time() + limit;
         let expired = async {
-            while let Some(left) = end.checked_sub(self.running_time()).filter(|left| !left.is_zero()) {
+            while let Some(left) = end
+                .checked_sub(self.running_time())
+                .filter(|left| !left.is_zero())
+            {
                 tokio::time::sleep(left).await;
             }
         };

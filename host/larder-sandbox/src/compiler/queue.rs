@@ -44,7 +44,11 @@ struct Compilation<F> {
 impl Default for Queue {
     fn default() -> Self {
         let paused = Arc::new(Semaphore::new(MAX_PAUSED));
-        Self { turns: Turns::new(1), paused, teams: TeamQueues::default() }
+        Self {
+            turns: Turns::new(1),
+            paused,
+            teams: TeamQueues::default(),
+        }
     }
 }
 
@@ -71,7 +75,11 @@ impl Queue {
             };
             let team = team.non_default();
             let is_ended = place.is_none();
-            tracing::info!(team, is_ended, "paused a compilation, because another team waits");
+            tracing::info!(
+                team,
+                is_ended,
+                "paused a compilation, because another team waits"
+            );
             paused = place.map(|place| compilation.pause(place));
         }
     }
@@ -81,25 +89,38 @@ impl Queue {
     async fn end(&self, turn: &Turn) -> Option<OwnedSemaphorePermit> {
         tokio::time::sleep(TURN).await;
         turn.is_wanted().await;
-        tokio::time::timeout(EXTRA_TURN, self.paused.clone().acquire_owned()).await.ok()?.ok()
+        tokio::time::timeout(EXTRA_TURN, self.paused.clone().acquire_owned())
+            .await
+            .ok()?
+            .ok()
     }
 }
 
 impl<F> Compilation<F> {
     fn begin(compile: impl Fn(Arc<Processes>) -> F) -> Self {
         let processes = Arc::new(Processes::new());
-        Self { work: Box::pin(compile(processes.clone())), processes, _place: None }
+        Self {
+            work: Box::pin(compile(processes.clone())),
+            processes,
+            _place: None,
+        }
     }
 
     /// Pauses its processes. Its future must not be polled until it is resumed.
     fn pause(self, place: OwnedSemaphorePermit) -> Self {
         self.processes.pause();
-        Self { _place: Some(place), ..self }
+        Self {
+            _place: Some(place),
+            ..self
+        }
     }
 
     fn resume(self) -> Self {
         self.processes.resume();
-        Self { _place: None, ..self }
+        Self {
+            _place: None,
+            ..self
+        }
     }
 }
 
@@ -128,7 +149,9 @@ mod tests {
     async fn a_first_compilation_begins_within_half_a_minute_whatever_others_compile() {
         let queue = Queue::default();
         let begun = AtomicUsize::new(0);
-        let teams: Vec<_> = (0..2 * MAX_PAUSED).map(|number| team(&format!("busy-{number}"))).collect();
+        let teams: Vec<_> = (0..2 * MAX_PAUSED)
+            .map(|number| team(&format!("busy-{number}")))
+            .collect();
         let endless = |_| {
             begun.fetch_add(1, SeqCst);
             pending::<()>()
@@ -140,16 +163,25 @@ mod tests {
                 tokio::time::sleep(Duration::from_secs(67)).await;
                 let team = team(&format!("new-{round}"));
                 let waits_since = Instant::now();
-                let waited = queue.run(&team, |_| async move { waits_since.elapsed() }).await.unwrap();
+                let waited = queue
+                    .run(&team, |_| async move { waits_since.elapsed() })
+                    .await
+                    .unwrap();
                 assert!(waited < Duration::from_secs(30), "{waited:?}");
             }
-            assert!(queue.paused.available_permits() < MAX_PAUSED, "some are paused");
+            assert!(
+                queue.paused.available_permits() < MAX_PAUSED,
+                "some are paused"
+            );
         };
         tokio::select! {
             _ = busy => panic!("they do not end"),
             () = new => {}
         }
-        assert!(begun.load(SeqCst) > teams.len(), "some were ended and began again");
+        assert!(
+            begun.load(SeqCst) > teams.len(),
+            "some were ended and began again"
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -13,7 +13,11 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     pub(crate) fn new(lease: &Lease, to: String) -> Self {
-        Self { lease: lease.clone(), to, outcome: ConnectOutcome::Timeout }
+        Self {
+            lease: lease.clone(),
+            to,
+            outcome: ConnectOutcome::Timeout,
+        }
     }
 
     pub(crate) fn to(&self) -> &str {
@@ -30,6 +34,10 @@ impl Drop for Attempt {
         self.lease.metrics.record_connection(self.outcome);
         // A name can be text from the guest.
         let to = self.lease.grant.secrets.redact(&self.to);
-        self.lease.permit.call().connections.add(&to, self.outcome.label());
+        self.lease
+            .permit
+            .call()
+            .connections
+            .add(&to, self.outcome.label());
     }
 }

@@ -53,8 +53,9 @@ impl ByteBudget {
 
     fn exhausted(&self) -> StreamError {
         let limit = size::show(self.limit);
-        let why =
-            format!("the call sent and received {limit} over TCP, which is the limit (`limits.tcp_bytes`)");
+        let why = format!(
+            "the call sent and received {limit} over TCP, which is the limit (`limits.tcp_bytes`)"
+        );
         if !self.is_logged.swap(true, Relaxed) {
             self.log.line(LogLevel::Info, &why);
         }
@@ -75,10 +76,16 @@ pub(crate) fn limit_streams(
 ) -> wasmtime::Result<()> {
     let input = table.get_mut(input)?;
     let inner = std::mem::replace(input, Box::new(ClosedInputStream));
-    *input = Box::new(Received { inner, budget: budget.clone() });
+    *input = Box::new(Received {
+        inner,
+        budget: budget.clone(),
+    });
     let output = table.get_mut(output)?;
     let inner = std::mem::replace(output, Box::new(ClosedOutputStream));
-    *output = Box::new(Sent { inner, budget: budget.clone() });
+    *output = Box::new(Sent {
+        inner,
+        budget: budget.clone(),
+    });
     Ok(())
 }
 

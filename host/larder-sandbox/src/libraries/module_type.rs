@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use wasm_encoder::reencode::{Reencode as _, RoundtripReencoder};
 use wasm_encoder::{EntityType, ModuleType};
 use wasmparser::{
-    CompositeInnerType, Export, ExternalKind, FuncType, GlobalType, Import, Parser, Payload, SectionLimited,
-    TypeRef, TypeSectionReader, WasmFeatures,
+    CompositeInnerType, Export, ExternalKind, FuncType, GlobalType, Import, Parser, Payload,
+    SectionLimited, TypeRef, TypeSectionReader, WasmFeatures,
 };
 
 use super::NotSplit;
@@ -42,7 +42,9 @@ pub(super) fn library_type(module: &[u8], min_code: usize) -> Result<Option<Modu
                     items.globals.push(global?.ty);
                 }
             }
-            Payload::TableSection(_) | Payload::MemorySection(_) | Payload::TagSection(_) => return Ok(None),
+            Payload::TableSection(_) | Payload::MemorySection(_) | Payload::TagSection(_) => {
+                return Ok(None);
+            }
             Payload::ExportSection(exports) => {
                 items.exports = exports.into_iter().collect::<Result<_, _>>()?;
             }
@@ -106,7 +108,10 @@ impl Items<'_> {
         let mut module_type = ModuleType::new();
         for function in &self.types {
             let function = RoundtripReencoder.func_type(function.clone())?;
-            module_type.ty().function(function.params().iter().copied(), function.results().iter().copied());
+            module_type.ty().function(
+                function.params().iter().copied(),
+                function.results().iter().copied(),
+            );
         }
         let mut names = HashSet::new();
         for import in &self.imports {
@@ -114,7 +119,11 @@ impl Items<'_> {
             if !names.insert((import.module, import.name)) {
                 return Err(NotSplit);
             }
-            module_type.import(import.module, import.name, RoundtripReencoder.entity_type(import.ty)?);
+            module_type.import(
+                import.module,
+                import.name,
+                RoundtripReencoder.entity_type(import.ty)?,
+            );
         }
         let imported = ImportedTypes::of(&self.imports);
         for export in &self.exports {
@@ -124,15 +133,22 @@ impl Items<'_> {
     }
 
     /// The type of what is exported. Imports have the lowest indices of each kind.
-    fn type_of(&self, export: &Export<'_>, imported: &ImportedTypes) -> Result<EntityType, NotSplit> {
+    fn type_of(
+        &self,
+        export: &Export<'_>,
+        imported: &ImportedTypes,
+    ) -> Result<EntityType, NotSplit> {
         let (imported, index) = (imported.of_kind(export.kind), export.index as usize);
         let Some(defined) = index.checked_sub(imported.len()) else {
             return Ok(RoundtripReencoder.entity_type(imported[index])?);
         };
         match export.kind {
-            ExternalKind::Func => {
-                self.functions.get(defined).copied().map(EntityType::Function).ok_or(NotSplit)
-            }
+            ExternalKind::Func => self
+                .functions
+                .get(defined)
+                .copied()
+                .map(EntityType::Function)
+                .ok_or(NotSplit),
             ExternalKind::Global => {
                 let global = self.globals.get(defined).copied().ok_or(NotSplit)?;
                 Ok(EntityType::Global(RoundtripReencoder.global_type(global)?))

@@ -1,8 +1,8 @@
 use wasm_encoder::{
-    CodeSection, ComponentBuilder, ComponentExportKind, ComponentTypeRef, ComponentValType, ConstExpr,
-    DataSection, EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType,
-    ImportSection, Imports, MemArg, MemorySection, MemoryType, Module, ModuleArg, PrimitiveValType,
-    TypeSection, ValType,
+    CodeSection, ComponentBuilder, ComponentExportKind, ComponentTypeRef, ComponentValType,
+    ConstExpr, DataSection, EntityType, ExportKind, ExportSection, Function, FunctionSection,
+    GlobalSection, GlobalType, ImportSection, Imports, MemArg, MemorySection, MemoryType, Module,
+    ModuleArg, PrimitiveValType, TypeSection, ValType,
 };
 use wasmtime::Store;
 use wasmtime::component::{Component, Linker};
@@ -11,8 +11,13 @@ use super::*;
 use crate::engine;
 use crate::tier::Tier;
 
-const MEMORY: MemoryType =
-    MemoryType { minimum: 1, maximum: None, memory64: false, shared: false, page_size_log2: None };
+const MEMORY: MemoryType = MemoryType {
+    minimum: 1,
+    maximum: None,
+    memory64: false,
+    shared: false,
+    page_size_log2: None,
+};
 
 fn functions(bodies: &[Function]) -> (FunctionSection, CodeSection) {
     let (mut functions, mut code) = (FunctionSection::new(), CodeSection::new());
@@ -40,13 +45,22 @@ fn number(number: i32) -> Function {
 /// A module with a memory, which contains 35, and a function that returns 7.
 fn content() -> Vec<u8> {
     let (functions, code) = functions(&[number(7)]);
-    let (mut memories, mut exports, mut data) =
-        (MemorySection::new(), ExportSection::new(), DataSection::new());
+    let (mut memories, mut exports, mut data) = (
+        MemorySection::new(),
+        ExportSection::new(),
+        DataSection::new(),
+    );
     memories.memory(MEMORY);
-    exports.export("memory", ExportKind::Memory, 0).export("seven", ExportKind::Func, 0);
+    exports
+        .export("memory", ExportKind::Memory, 0)
+        .export("seven", ExportKind::Func, 0);
     data.active(0, &ConstExpr::i32_const(0), 35_i32.to_le_bytes());
     let mut module = Module::new();
-    module.section(&types()).section(&functions).section(&memories).section(&exports);
+    module
+        .section(&types())
+        .section(&functions)
+        .section(&memories)
+        .section(&exports);
     module.section(&code).section(&data);
     module.finish()
 }
@@ -55,21 +69,47 @@ fn content() -> Vec<u8> {
 /// least this size.
 fn library(size: usize) -> Vec<u8> {
     let mut imports = ImportSection::new();
-    imports.import("env", "seven", EntityType::Function(0)).import("env", "memory", MEMORY);
+    imports
+        .import("env", "seven", EntityType::Function(0))
+        .import("env", "memory", MEMORY);
     let mut answer = Function::new([]);
     for _ in 0..size / 3 {
         answer.instructions().i32_const(1).drop();
     }
-    let first = MemArg { offset: 0, align: 2, memory_index: 0 };
-    answer.instructions().i32_const(0).i32_load(first).call(0).i32_add().global_get(0).i32_add().end();
+    let first = MemArg {
+        offset: 0,
+        align: 2,
+        memory_index: 0,
+    };
+    answer
+        .instructions()
+        .i32_const(0)
+        .i32_load(first)
+        .call(0)
+        .i32_add()
+        .global_get(0)
+        .i32_add()
+        .end();
     let (functions, code) = functions(&[number(1), answer]);
     let (mut globals, mut exports) = (GlobalSection::new(), ExportSection::new());
-    let global = GlobalType { val_type: ValType::I32, mutable: false, shared: false };
+    let global = GlobalType {
+        val_type: ValType::I32,
+        mutable: false,
+        shared: false,
+    };
     globals.global(global, &ConstExpr::i32_const(1000));
-    exports.export("answer", ExportKind::Func, 2).export("again", ExportKind::Func, 0);
-    exports.export("thousand", ExportKind::Global, 0).export("same", ExportKind::Memory, 0);
+    exports
+        .export("answer", ExportKind::Func, 2)
+        .export("again", ExportKind::Func, 0);
+    exports
+        .export("thousand", ExportKind::Global, 0)
+        .export("same", ExportKind::Memory, 0);
     let mut module = Module::new();
-    module.section(&types()).section(&imports).section(&functions).section(&globals);
+    module
+        .section(&types())
+        .section(&imports)
+        .section(&functions)
+        .section(&globals);
     module.section(&exports).section(&code);
     module.finish()
 }
@@ -81,13 +121,19 @@ fn component(libraries: &[&[u8]]) -> ComponentBuilder {
     let content = component.core_instantiate(None, content, []);
     for (number, library) in libraries.iter().enumerate() {
         let library = component.core_module_raw(None, library);
-        let library = component.core_instantiate(None, library, [("env", ModuleArg::Instance(content))]);
+        let library =
+            component.core_instantiate(None, library, [("env", ModuleArg::Instance(content))]);
         let answer = component.core_alias_export(None, library, "answer", ExportKind::Func);
         let (ty, mut encoder) = component.type_function(None);
         encoder.params::<_, ComponentValType>([]);
         encoder.result(Some(ComponentValType::Primitive(PrimitiveValType::S32)));
         let answer = component.lift_func(None, answer, ty, []);
-        component.export(format!("answer{number}"), ComponentExportKind::Func, answer, None);
+        component.export(
+            format!("answer{number}"),
+            ComponentExportKind::Func,
+            answer,
+            None,
+        );
     }
     component
 }
@@ -112,17 +158,23 @@ fn call(component: &[u8], parts: &SplitComponent, function: &str) -> i32 {
     }
     let mut store = Store::new(&engine, ());
     store.set_epoch_deadline(1);
-    let instance = linker.instantiate(&mut store, &Component::new(&engine, &parts.bytes).unwrap()).unwrap();
-    let function = instance.get_typed_func::<(), (i32,)>(&mut store, function).unwrap();
+    let instance = linker
+        .instantiate(&mut store, &Component::new(&engine, &parts.bytes).unwrap())
+        .unwrap();
+    let function = instance
+        .get_typed_func::<(), (i32,)>(&mut store, function)
+        .unwrap();
     function.call(&mut store, ()).unwrap().0
 }
 
 #[test]
 fn a_library_is_compiled_on_its_own() {
     let library = library(MIN_CODE);
-    for component in
-        [component(&[&library]), nest(component(&[&library])), nest(nest(component(&[&library])))]
-    {
+    for component in [
+        component(&[&library]),
+        nest(component(&[&library])),
+        nest(nest(component(&[&library]))),
+    ] {
         let component = component.finish();
         let parts = split(&component).unwrap();
         assert_eq!(parts.libraries.len(), 1);
@@ -147,7 +199,11 @@ fn different_libraries_are_separated_and_a_copy_is_not() {
 #[test]
 fn the_name_of_a_library_depends_on_its_bytes_only() {
     let library = library(MIN_CODE);
-    let name = |component: ComponentBuilder| split(&component.finish()).unwrap().libraries[0].name.clone();
+    let name = |component: ComponentBuilder| {
+        split(&component.finish()).unwrap().libraries[0]
+            .name
+            .clone()
+    };
     let expected = name(component(&[&library]));
     assert!(is_library(&expected) && !is_library("wasi:io/poll@0.2.6"));
     assert_eq!(name(nest(component(&[&library]))), expected);
@@ -174,7 +230,14 @@ fn other_components_are_compiled_as_a_whole() {
     encoder.module(&ModuleType::new());
     assert!(split(&types.finish()).is_none());
     let mut alias = ComponentBuilder::default();
-    alias.alias(None, Alias::Outer { kind: ComponentOuterAliasKind::CoreModule, count: 1, index: 0 });
+    alias.alias(
+        None,
+        Alias::Outer {
+            kind: ComponentOuterAliasKind::CoreModule,
+            count: 1,
+            index: 0,
+        },
+    );
     let mut with_alias = nest(component(&[&library(MIN_CODE)]));
     with_alias.component(None, alias);
     assert!(split(&with_alias.finish()).is_none());
@@ -197,7 +260,12 @@ fn what_needs_much_memory_is_compiled_as_a_whole() {
         split(&outer.finish()).is_none()
     };
     assert!(instantiate_inner(|_| 0), "the same component twice");
-    assert!(instantiate_inner(|outer| outer.export("inner", ComponentExportKind::Component, 0, None)));
+    assert!(instantiate_inner(|outer| outer.export(
+        "inner",
+        ComponentExportKind::Component,
+        0,
+        None
+    )));
     let deep = (0..MAX_DEPTH).fold(component(&[&library(MIN_CODE)]), |inner, _| nest(inner));
     assert!(split(&deep.finish()).is_some());
     let deeper = (0..=MAX_DEPTH).fold(component(&[&library(MIN_CODE)]), |inner, _| nest(inner));
@@ -205,7 +273,11 @@ fn what_needs_much_memory_is_compiled_as_a_whole() {
     let module = |imports: &ImportSection, bodies: &[Function]| {
         let (functions, code) = functions(bodies);
         let mut module = Module::new();
-        module.section(&types()).section(imports).section(&functions).section(&code);
+        module
+            .section(&types())
+            .section(imports)
+            .section(&functions)
+            .section(&code);
         let mut component = ComponentBuilder::default();
         component.core_module(None, &module);
         component.finish()
@@ -219,13 +291,19 @@ fn what_needs_much_memory_is_compiled_as_a_whole() {
     let names: Vec<String> = (0..100).map(|number| number.to_string()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let ty = EntityType::Function(0);
-    imports.imports(Imports::Compact2 { module: &long, ty, names: names.as_slice().into() });
+    imports.imports(Imports::Compact2 {
+        module: &long,
+        ty,
+        names: names.as_slice().into(),
+    });
     assert!(split_larger(&module(&imports, &few), 1).is_none());
 }
 
 #[test]
 fn only_some_libraries_are_separated() {
-    let libraries: Vec<_> = (0..MAX_LIBRARIES + 2).map(|number| library(MIN_CODE + number * 10)).collect();
+    let libraries: Vec<_> = (0..MAX_LIBRARIES + 2)
+        .map(|number| library(MIN_CODE + number * 10))
+        .collect();
     let libraries: Vec<&[u8]> = libraries.iter().map(Vec::as_slice).collect();
     let component = component(&libraries).finish();
     let parts = split(&component).unwrap();
@@ -256,7 +334,9 @@ fn damaged_components_cause_no_panic_and_valid_ones_stay_valid() {
                 let at = random(&mut state) % damaged.len();
                 damaged[at] = random(&mut state) as u8;
             }
-            let Some(parts) = split_larger(&damaged, 1) else { continue };
+            let Some(parts) = split_larger(&damaged, 1) else {
+                continue;
+            };
             split_ones += 1;
             if is_valid(&damaged) {
                 valid_ones += 1;
@@ -264,5 +344,8 @@ fn damaged_components_cause_no_panic_and_valid_ones_stay_valid() {
             }
         }
     }
-    assert!(split_ones > 1_000 && valid_ones > 100, "{split_ones} {valid_ones}");
+    assert!(
+        split_ones > 1_000 && valid_ones > 100,
+        "{split_ones} {valid_ones}"
+    );
 }

@@ -65,7 +65,11 @@ impl Job {
         let start = thread_cpu_time();
         self.poll();
         let cpu_time = thread_cpu_time().saturating_sub(start);
-        let set = |from, to| self.state.compare_exchange(from, to, AcqRel, Acquire).is_ok();
+        let set = |from, to| {
+            self.state
+                .compare_exchange(from, to, AcqRel, Acquire)
+                .is_ok()
+        };
         (cpu_time, !set(RUNNING, WAITING) && set(WOKEN, QUEUED))
     }
 
@@ -75,7 +79,9 @@ impl Job {
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         // A panic of the call was caught already; another one must not end the thread.
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            let polled = work.as_mut().map(|work| work.as_mut().poll(&mut Context::from_waker(&waker)));
+            let polled = work
+                .as_mut()
+                .map(|work| work.as_mut().poll(&mut Context::from_waker(&waker)));
             if polled != Some(Poll::Pending) {
                 *work = None;
             }

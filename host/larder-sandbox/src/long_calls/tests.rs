@@ -93,7 +93,11 @@ async fn a_call_that_nobody_waits_for_is_dropped_on_its_thread() {
         move_to_long_call_thread().await;
         std::future::pending::<()>().await;
     });
-    assert!(tokio::time::timeout(Duration::from_millis(10), calls.run(call, &meter)).await.is_err());
+    assert!(
+        tokio::time::timeout(Duration::from_millis(10), calls.run(call, &meter))
+            .await
+            .is_err()
+    );
     let in_time = calls.drain.finish(Duration::from_secs(60)).await;
     assert!(in_time && dropped.load(SeqCst), "shutdown waits for it");
 }
@@ -106,8 +110,12 @@ async fn a_panic_reaches_the_request_and_does_not_end_the_thread() {
             move_to_long_call_thread().await;
             panic!("on purpose");
         });
-        let result = AssertUnwindSafe(calls.run::<()>(call, &meter)).catch_unwind().await;
+        let result = AssertUnwindSafe(calls.run::<()>(call, &meter))
+            .catch_unwind()
+            .await;
         assert_eq!(result.unwrap_err().downcast_ref(), Some(&"on purpose"));
     }
-    calls.run(Box::pin(move_to_long_call_thread()), &meter).await;
+    calls
+        .run(Box::pin(move_to_long_call_thread()), &meter)
+        .await;
 }

@@ -28,7 +28,12 @@ struct State {
 impl Threads {
     pub(super) fn new(long_runs: LongRunReports) -> Self {
         let max = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { long_runs, max, state: Mutex::default(), changed: Condvar::new() }
+        Self {
+            long_runs,
+            max,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
     }
 
     /// Whether there is a thread. Starts another one if all are busy.
@@ -36,8 +41,9 @@ impl Threads {
         let mut state = self.lock();
         if state.idle == 0 && state.started < self.max && !state.is_stopped {
             let threads = self.clone();
-            let started =
-                std::thread::Builder::new().name("larder-long".into()).spawn(move || threads.work());
+            let started = std::thread::Builder::new()
+                .name("larder-long".into())
+                .spawn(move || threads.work());
             match started {
                 Ok(_) => state.started += 1,
                 Err(error) => tracing::warn!(%error, "cannot start a thread for long calls"),
@@ -79,7 +85,10 @@ impl Threads {
                 return None;
             }
             state.idle += 1;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
             state.idle -= 1;
         }
     }
@@ -98,6 +107,9 @@ impl JobQueue for Threads {
 
 fn push(schedule: &mut Schedule<Arc<Job>>, job: Arc<Job>) {
     let config = job.meter.config.clone();
-    let weight = config.quota_usage.as_ref().map_or(EQUAL_WEIGHT, |quota_usage| quota_usage.quota().cpu);
+    let weight = config
+        .quota_usage
+        .as_ref()
+        .map_or(EQUAL_WEIGHT, |quota_usage| quota_usage.quota().cpu);
     schedule.push(&config.team, weight, job);
 }

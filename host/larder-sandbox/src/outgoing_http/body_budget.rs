@@ -31,7 +31,11 @@ pub(super) struct Reservation<'a> {
 impl BodyBudget {
     /// `charge` is a charge of no bytes, which grows with the bodies.
     pub(crate) fn new(limit: u64, charge: MemoryCharge) -> Self {
-        Self(Mutex::new(State { left: limit, held: 0, charge }))
+        Self(Mutex::new(State {
+            left: limit,
+            held: 0,
+            charge,
+        }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -42,7 +46,8 @@ impl BodyBudget {
 impl State {
     fn hold(&mut self, bytes: u64) -> Result<(), Refused> {
         let charged = (self.held + bytes).saturating_sub(FREE_BYTES);
-        self.charge.grow_again(charged.saturating_sub(self.charge.bytes()))?;
+        self.charge
+            .grow_again(charged.saturating_sub(self.charge.bytes()))?;
         self.held += bytes;
         Ok(())
     }
@@ -50,13 +55,18 @@ impl State {
     fn release(&mut self, bytes: u64) {
         self.held -= bytes;
         let charged = self.held.saturating_sub(FREE_BYTES);
-        self.charge.shrink(self.charge.bytes().saturating_sub(charged));
+        self.charge
+            .shrink(self.charge.bytes().saturating_sub(charged));
     }
 }
 
 impl<'a> Reservation<'a> {
     pub(super) fn new(budget: &'a BodyBudget) -> Self {
-        Self { budget, bytes: 0, memory: 0 }
+        Self {
+            budget,
+            bytes: 0,
+            memory: 0,
+        }
     }
 
     /// Charges a body that is in memory already.
@@ -69,7 +79,10 @@ impl<'a> Reservation<'a> {
         let bytes = piece.len() as u64;
         {
             let mut state = self.budget.state();
-            state.left = state.left.checked_sub(bytes).ok_or(RequestError::TooLarge)?;
+            state.left = state
+                .left
+                .checked_sub(bytes)
+                .ok_or(RequestError::TooLarge)?;
         }
         self.bytes += bytes;
         let needed = body.len() + piece.len();
@@ -83,7 +96,10 @@ impl<'a> Reservation<'a> {
     }
 
     fn charge(&mut self, bytes: u64) -> Result<(), RequestError> {
-        self.budget.state().hold(bytes).map_err(|_| RequestError::NoMemory)?;
+        self.budget
+            .state()
+            .hold(bytes)
+            .map_err(|_| RequestError::NoMemory)?;
         self.memory += bytes;
         Ok(())
     }
@@ -111,7 +127,9 @@ mod tests {
 
     fn budget(limit: u64, memory: u64) -> (BodyBudget, MemoryBudget) {
         let whole = MemoryBudget::new(memory);
-        let charge = whole.team(&TeamName::default_team()).begin(MemoryUse::OutgoingHttp);
+        let charge = whole
+            .team(&TeamName::default_team())
+            .begin(MemoryUse::OutgoingHttp);
         (BodyBudget::new(limit, charge), whole)
     }
 
@@ -123,10 +141,16 @@ mod tests {
         complete.keep();
         let (mut incomplete, mut body) = (Reservation::new(&budget), Vec::new());
         assert_eq!(incomplete.append(&mut body, &[0; 6]), Ok(()));
-        assert_eq!(incomplete.append(&mut body, &[0]), Err(RequestError::TooLarge));
+        assert_eq!(
+            incomplete.append(&mut body, &[0]),
+            Err(RequestError::TooLarge)
+        );
         drop(incomplete);
         let mut other = Reservation::new(&budget);
-        assert_eq!(other.append(&mut Vec::new(), &[0; 7]), Err(RequestError::TooLarge));
+        assert_eq!(
+            other.append(&mut Vec::new(), &[0; 7]),
+            Err(RequestError::TooLarge)
+        );
         assert_eq!(other.append(&mut Vec::new(), &[0; 6]), Ok(()));
     }
 
@@ -139,7 +163,10 @@ mod tests {
         let (mut large, mut body) = (Reservation::new(&budget), Vec::new());
         assert_eq!(large.append(&mut body, &[0; 500 << 10]), Ok(()));
         assert_eq!(whole.used_for(MemoryUse::OutgoingHttp), (560 - 64) << 10);
-        assert_eq!(large.append(&mut body, &[0; 600 << 10]), Err(RequestError::NoMemory));
+        assert_eq!(
+            large.append(&mut body, &[0; 600 << 10]),
+            Err(RequestError::NoMemory)
+        );
         assert!(whole.used() <= 1 << 20);
         drop(large);
         assert_eq!(whole.used(), 0);

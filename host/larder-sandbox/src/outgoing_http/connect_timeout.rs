@@ -28,7 +28,10 @@ pub(super) struct ConnectWithTimeout<S>(S);
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Sends a request, and limits the time for connecting if that is necessary.
-pub(super) async fn with_connect_timeout<T>(limit: Option<Duration>, send: impl Future<Output = T>) -> T {
+pub(super) async fn with_connect_timeout<T>(
+    limit: Option<Duration>,
+    send: impl Future<Output = T>,
+) -> T {
     match limit {
         // The client connects within the future that sends the request, so the connector finds the limit in
         // its task.
@@ -62,7 +65,9 @@ where
         let connection = self.0.call(target);
         match LIMIT.try_get() {
             Ok(limit) => Box::pin(async move {
-                tokio::time::timeout(limit, connection).await.unwrap_or_else(|_| Err(ConnectTimedOut.into()))
+                tokio::time::timeout(limit, connection)
+                    .await
+                    .unwrap_or_else(|_| Err(ConnectTimedOut.into()))
             }),
             Err(_) => Box::pin(connection),
         }

@@ -23,16 +23,26 @@ impl PinnedAddresses {
         name: &str,
         found: Vec<SocketAddr>,
     ) -> Result<Vec<IpAddr>, PrivateAddress> {
-        let rules: Vec<_> = rules.iter().filter(|rule| rule.matches_name(name)).collect();
+        let rules: Vec<_> = rules
+            .iter()
+            .filter(|rule| rule.matches_name(name))
+            .collect();
         let widest = NetworkScope::of_rule(rules.iter().any(|rule| rule.private));
-        let mut allowed: Vec<_> = widest.check(name, found)?.into_iter().map(|found| found.ip()).collect();
+        let mut allowed: Vec<_> = widest
+            .check(name, found)?
+            .into_iter()
+            .map(|found| found.ip())
+            .collect();
         allowed.truncate(MAX_PINNED.saturating_sub(self.0.len()) / rules.len().max(1));
-        for (address, rule) in
-            allowed.iter().flat_map(|address| rules.iter().map(move |rule| (*address, rule)))
+        for (address, rule) in allowed
+            .iter()
+            .flat_map(|address| rules.iter().map(move |rule| (*address, rule)))
         {
             // A rule with `private` applies to its own port only.
             if NetworkScope::of_rule(rule.private).allows(address) {
-                self.0.entry(SocketAddr::new(address, rule.port)).or_insert_with(|| name.to_owned());
+                self.0
+                    .entry(SocketAddr::new(address, rule.port))
+                    .or_insert_with(|| name.to_owned());
             }
         }
         Ok(allowed)
@@ -57,11 +67,18 @@ mod tests {
     use super::*;
 
     fn rule(host: &str, port: u16, private: bool) -> TcpRule {
-        TcpRule { host: host.into(), port, private }
+        TcpRule {
+            host: host.into(),
+            port,
+            private,
+        }
     }
 
     fn found(addresses: &[&str]) -> Vec<SocketAddr> {
-        addresses.iter().map(|address| SocketAddr::new(address.parse().unwrap(), 0)).collect()
+        addresses
+            .iter()
+            .map(|address| SocketAddr::new(address.parse().unwrap(), 0))
+            .collect()
     }
 
     fn can_connect(pinned: &PinnedAddresses, rules: &[TcpRule], address: &str) -> bool {
@@ -72,11 +89,31 @@ mod tests {
     fn a_name_that_changes_its_address_later_stays_where_it_was() {
         let rules = [rule("db.example.com", 5432, false)];
         let mut pinned = PinnedAddresses::default();
-        assert_eq!(pinned.pin(&rules, "db.example.com", found(&["1.1.1.1"])).unwrap().len(), 1);
-        let rebound = pinned.pin(&rules, "db.example.com", found(&["127.0.0.1", "169.254.169.254"]));
-        assert!(rebound.unwrap_err().to_string().contains("`private = true`"));
+        assert_eq!(
+            pinned
+                .pin(&rules, "db.example.com", found(&["1.1.1.1"]))
+                .unwrap()
+                .len(),
+            1
+        );
+        let rebound = pinned.pin(
+            &rules,
+            "db.example.com",
+            found(&["127.0.0.1", "169.254.169.254"]),
+        );
+        assert!(
+            rebound
+                .unwrap_err()
+                .to_string()
+                .contains("`private = true`")
+        );
         assert!(can_connect(&pinned, &rules, "1.1.1.1:5432"));
-        for other in ["127.0.0.1:5432", "169.254.169.254:5432", "1.1.1.1:5433", "1.1.1.2:5432"] {
+        for other in [
+            "127.0.0.1:5432",
+            "169.254.169.254:5432",
+            "1.1.1.1:5433",
+            "1.1.1.2:5432",
+        ] {
             assert!(!can_connect(&pinned, &rules, other), "{other}");
         }
     }
@@ -85,24 +122,34 @@ mod tests {
     fn only_addresses_that_pass_the_check_are_answered() {
         let rules = [rule("db.example.com", 5432, false)];
         let mut pinned = PinnedAddresses::default();
-        let mixed = pinned.pin(&rules, "db.example.com", found(&["10.0.0.1", "1.1.1.1"])).unwrap();
+        let mixed = pinned
+            .pin(&rules, "db.example.com", found(&["10.0.0.1", "1.1.1.1"]))
+            .unwrap();
         assert_eq!(mixed, ["1.1.1.1".parse::<IpAddr>().unwrap()]);
         assert!(!can_connect(&pinned, &rules, "10.0.0.1:5432"));
     }
 
     #[test]
     fn private_applies_to_the_port_of_its_rule() {
-        let rules = [rule("db.example.com", 5432, false), rule("db.example.com", 6379, true)];
+        let rules = [
+            rule("db.example.com", 5432, false),
+            rule("db.example.com", 6379, true),
+        ];
         let mut pinned = PinnedAddresses::default();
-        pinned.pin(&rules, "db.example.com", found(&["10.0.0.1"])).unwrap();
+        pinned
+            .pin(&rules, "db.example.com", found(&["10.0.0.1"]))
+            .unwrap();
         assert!(can_connect(&pinned, &rules, "10.0.0.1:6379"));
         assert!(!can_connect(&pinned, &rules, "10.0.0.1:5432"));
     }
 
     #[test]
     fn an_address_needs_a_rule_of_its_own() {
-        let rules =
-            [rule("10.0.0.5", 6379, true), rule("10.0.0.6", 6379, false), rule("*.0.0.7", 6379, true)];
+        let rules = [
+            rule("10.0.0.5", 6379, true),
+            rule("10.0.0.6", 6379, false),
+            rule("*.0.0.7", 6379, true),
+        ];
         let pinned = PinnedAddresses::default();
         assert!(can_connect(&pinned, &rules, "10.0.0.5:6379"));
         for other in ["10.0.0.5:6380", "10.0.0.6:6379", "10.0.0.7:6379"] {
@@ -112,12 +159,17 @@ mod tests {
 
     #[test]
     fn the_number_of_addresses_is_bounded() {
-        let rules = [rule("*.example.com", 1, false), rule("*.example.com", 2, false)];
+        let rules = [
+            rule("*.example.com", 1, false),
+            rule("*.example.com", 2, false),
+        ];
         let mut pinned = PinnedAddresses::default();
         for n in 0..100 {
             let many: Vec<_> = (0..100).map(|host| format!("1.1.{n}.{host}")).collect();
             let many: Vec<_> = many.iter().map(String::as_str).collect();
-            pinned.pin(&rules, &format!("h{n}.example.com"), found(&many)).unwrap();
+            pinned
+                .pin(&rules, &format!("h{n}.example.com"), found(&many))
+                .unwrap();
         }
         assert_eq!(pinned.0.len(), MAX_PINNED);
     }

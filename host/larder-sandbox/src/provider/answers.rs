@@ -14,7 +14,9 @@ impl GuestConfig {
         let Some(last) = notes.last() else { return };
         self.log.keep_notes(notes);
         if self.log.is_first(MESSAGE, "", last) {
-            notes.iter().for_each(|note| tracing::warn!(team, provider, %note, "{MESSAGE}"));
+            notes
+                .iter()
+                .for_each(|note| tracing::warn!(team, provider, %note, "{MESSAGE}"));
         }
     }
 
@@ -28,9 +30,9 @@ impl GuestConfig {
         CallError::from(match error {
             WitError::NotFound => error,
             // No version was passed, so the caller has nothing that could be unmodified.
-            WitError::NotModified => {
-                WitError::Failed("it returned `not-modified`, but no known version was passed".into())
-            }
+            WitError::NotModified => WitError::Failed(
+                "it returned `not-modified`, but no known version was passed".into(),
+            ),
             WitError::Invalid(why) => WitError::Invalid(clean(why)),
             WitError::Denied(why) => WitError::Denied(clean(why)),
             WitError::Unavailable(why) => WitError::Unavailable(clean(why)),

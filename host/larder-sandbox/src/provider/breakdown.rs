@@ -47,7 +47,10 @@ struct PhaseClock {
 impl PhaseClock {
     fn start() -> Self {
         let page_faults = thread_page_faults();
-        Self { page_faults, cpu_time: thread_cpu_time() }
+        Self {
+            page_faults,
+            cpu_time: thread_cpu_time(),
+        }
     }
 
     /// Ends a phase and begins the next one.
@@ -55,7 +58,10 @@ impl PhaseClock {
         let cpu_time = thread_cpu_time() - self.cpu_time;
         let page_faults = thread_page_faults() - self.page_faults;
         *self = Self::start();
-        Phase { cpu_time, page_faults }
+        Phase {
+            cpu_time,
+            page_faults,
+        }
     }
 }
 
@@ -64,28 +70,52 @@ fn thread_page_faults() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
     // The name of the thread is in parentheses and can contain spaces.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-    fields.split_whitespace().nth(7).and_then(|faults| faults.parse().ok()).unwrap_or_default()
+    fields
+        .split_whitespace()
+        .nth(7)
+        .and_then(|faults| faults.parse().ok())
+        .unwrap_or_default()
 }
 
 impl Provider {
     /// Reads a resource with a fresh guest as [`Self::read`] does, but without permits, quotas and the limit on time,
     /// and measures each phase. Nothing else may run on the thread.
-    pub async fn measure_read(&self, uri: &Uri, matched: Option<Match>) -> Result<Breakdown, String> {
+    pub async fn measure_read(
+        &self,
+        uri: &Uri,
+        matched: Option<Match>,
+    ) -> Result<Breakdown, String> {
         let matched = matched.map(wit_match);
         let read = Read(
-            wit::ReadRequest { uri: uri.to_string(), matched, known_version: None },
+            wit::ReadRequest {
+                uri: uri.to_string(),
+                matched,
+                known_version: None,
+            },
             AnswerMemory::default(),
         );
-        let lease = Lease { config: self.config.clone(), permit: Permit::for_host() };
-        let (meter, deadline) = (CallMeter::new(self.config.clone()), lease.deadline(Instant::now()).0);
+        let lease = Lease {
+            config: self.config.clone(),
+            permit: Permit::for_host(),
+        };
+        let (meter, deadline) = (
+            CallMeter::new(self.config.clone()),
+            lease.deadline(Instant::now()).0,
+        );
         let failed = |error: wasmtime::Error| format!("{error:#}");
         let mut omissions = Omissions::new(&self.config.grant.secrets);
         let compiled = self.compiled.load_full();
-        let places = lease.shares.take(Resource::Guests, compiled.places.count()).await;
+        let places = lease
+            .shares
+            .take(Resource::Guests, compiled.places.count())
+            .await;
         let places = places.ok_or("there is no place for a guest")?;
         let mut clock = PhaseClock::start();
-        let mut guest =
-            self.sandbox.open(lease, places, compiled).await.map_err(|fault| fault.to_string())?;
+        let mut guest = self
+            .sandbox
+            .open(lease, places, compiled)
+            .await
+            .map_err(|fault| fault.to_string())?;
         guest.prepare_call(deadline, meter);
         let open = clock.lap();
         guest.instantiate().await.map_err(failed)?;
@@ -98,6 +128,12 @@ impl Provider {
         result.map_err(|error| error.to_string())?;
         clock.lap();
         drop(guest);
-        Ok(Breakdown { open, instantiate, call, convert, close: clock.lap() })
+        Ok(Breakdown {
+            open,
+            instantiate,
+            call,
+            convert,
+            close: clock.lap(),
+        })
     }
 }

@@ -9,7 +9,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::circuit_breaker::CircuitBreaker;
 use super::convert::{
-    completion, description, entry_page, read_result, template_match, template_page, versions, wit_match,
+    completion, description, entry_page, read_result, template_match, template_page, versions,
+    wit_match,
 };
 use super::guest_calls::{AnswerMemory, CallChecks, NoChecks};
 use super::instrument::InstrumentedCall;
@@ -31,8 +32,13 @@ use larder_runtime::metrics::Outcome;
 
 /// Whether a call did not respond in time because its caller did not wait as long as the provider may take.
 fn was_ended_early(error: &CallError, until: Option<Instant>) -> bool {
-    matches!(error, CallError::Fault(Fault { kind: FaultKind::Timeout(_) | FaultKind::CallerTimeout(_), .. }))
-        && until.is_some_and(|until| until <= Instant::now())
+    matches!(
+        error,
+        CallError::Fault(Fault {
+            kind: FaultKind::Timeout(_) | FaultKind::CallerTimeout(_),
+            ..
+        })
+    ) && until.is_some_and(|until| until <= Instant::now())
 }
 
 /// The permits that a call holds while it runs.
@@ -52,8 +58,11 @@ impl Provider {
         may_return: impl Fn(&Uri) -> bool + Clone + Send + Sync + 'static,
     ) -> Result<ReadResult, CallError> {
         let has_version = known_version.is_some();
-        let request =
-            wit::ReadRequest { uri: uri.to_string(), matched: matched.map(wit_match), known_version };
+        let request = wit::ReadRequest {
+            uri: uri.to_string(),
+            matched: matched.map(wit_match),
+            known_version,
+        };
         let requested = uri.clone();
         let convert = move |config: Arc<GuestConfig>, response: Result<wit::Reading, WitError>| {
             let (requested, may_return) = (requested.clone(), may_return.clone());
@@ -69,7 +78,9 @@ impl Provider {
             }
         };
         let guest_call = guest_calls::Read(request, AnswerMemory::default());
-        let (result, guest_call) = self.call_and_return(permit, guest_call, convert, NoChecks).await;
+        let (result, guest_call) = self
+            .call_and_return(permit, guest_call, convert, NoChecks)
+            .await;
         let (mut result, memory) = (result?, guest_call.and_then(|call| call.1.into_charge()));
         if let (Some(memory), Some(contents)) = (memory, Arc::get_mut(&mut result.contents)) {
             contents.hold(Box::new(memory));
@@ -80,8 +91,9 @@ impl Provider {
     /// Checks whether a URI within its claims is one of its resources.
     pub async fn match_uri(&self, permit: Permit, uri: &Uri) -> Result<Option<Match>, CallError> {
         let guest_call = guest_calls::Matching(uri.clone());
-        let convert =
-            |_: Arc<GuestConfig>, found: Option<_>| async move { found.map(template_match).transpose() };
+        let convert = |_: Arc<GuestConfig>, found: Option<_>| async move {
+            found.map(template_match).transpose()
+        };
         self.call(permit, guest_call, convert).await
     }
 
@@ -92,7 +104,8 @@ impl Provider {
         permit: Permit,
         query: ListQuery,
     ) -> Result<ListPage<Entry>, CallError> {
-        self.within_breaker(&self.list_breaker, "list", self.list(permit, query)).await
+        self.within_breaker(&self.list_breaker, "list", self.list(permit, query))
+            .await
     }
 
     /// Makes a call unless this circuit breaker is open, and counts its faults there. `calls` names the calls in the
@@ -110,7 +123,10 @@ impl Provider {
         let result = call.await;
         match &result {
             Err(CallError::Fault(_)) => {
-                attempt.faulted("").into_iter().for_each(|opened| self.log_circuit_opened(calls, opened));
+                attempt
+                    .faulted("")
+                    .into_iter()
+                    .for_each(|opened| self.log_circuit_opened(calls, opened));
             }
             // The guest was not called.
             Err(
@@ -125,13 +141,39 @@ impl Provider {
     }
 
     /// Returns a page of its list of entries.
-    pub(super) async fn list(&self, permit: Permit, query: ListQuery) -> Result<ListPage<Entry>, CallError> {
-        let ListQuery { cursor, limit, uri_prefix, kind } = query;
-        let query = wit::ListQuery { cursor, limit, uri_prefix, kind };
-        let convert = move |config: Arc<GuestConfig>, guest_calls::Listed { page, unreadable_names }| async move {
+    pub(super) async fn list(
+        &self,
+        permit: Permit,
+        query: ListQuery,
+    ) -> Result<ListPage<Entry>, CallError> {
+        let ListQuery {
+            cursor,
+            limit,
+            uri_prefix,
+            kind,
+        } = query;
+        let query = wit::ListQuery {
+            cursor,
+            limit,
+            uri_prefix,
+            kind,
+        };
+        let convert = move |config: Arc<GuestConfig>,
+                            guest_calls::Listed {
+                                page,
+                                unreadable_names,
+                            }| async move {
             let page = page.map_err(|error| config.redacted_error(error))?;
-            let page = entry_page(page, config.grant.limits.page_entries, &config.grant.secrets).await?;
-            Ok(ListPage { unreadable_names, ..page })
+            let page = entry_page(
+                page,
+                config.grant.limits.page_entries,
+                &config.grant.secrets,
+            )
+            .await?;
+            Ok(ListPage {
+                unreadable_names,
+                ..page
+            })
         };
         self.call(permit, guest_calls::List(query), convert).await
     }
@@ -152,22 +194,33 @@ impl Provider {
             filled: request.filled,
         };
         let convert =
-            move |config: Arc<GuestConfig>, response: Result<completion_provider::Completion, WitError>| async move {
-                let completion_provider::Completion { values, total, more } =
-                    response.map_err(|error| config.redacted_error(error))?;
+            move |config: Arc<GuestConfig>,
+                  response: Result<completion_provider::Completion, WitError>| async move {
+                let completion_provider::Completion {
+                    values,
+                    total,
+                    more,
+                } = response.map_err(|error| config.redacted_error(error))?;
                 let mut omissions = Omissions::new(&config.grant.secrets);
                 let completion = completion(values, total, more, &mut omissions);
                 config.log_omissions(&omissions);
                 Ok(completion)
             };
-        self.call(permit, guest_calls::Complete(request), convert).await
+        self.call(permit, guest_calls::Complete(request), convert)
+            .await
     }
 
     /// Returns the current versions of these URIs in the same order; none for a URI that does not exist.
     /// Fails if the provider does not implement versions.
-    pub async fn versions(&self, permit: Permit, uris: &[Uri]) -> Result<Vec<Option<String>>, CallError> {
+    pub async fn versions(
+        &self,
+        permit: Permit,
+        uris: &[Uri],
+    ) -> Result<Vec<Option<String>>, CallError> {
         if !self.supports_versions() {
-            return Err(CallError::Failed("it does not implement `version-provider`".into()));
+            return Err(CallError::Failed(
+                "it does not implement `version-provider`".into(),
+            ));
         }
         let guest_call = guest_calls::Versions(uris.iter().map(ToString::to_string).collect());
         let count = uris.len();
@@ -189,9 +242,15 @@ impl Provider {
     ) -> Result<ListPage<Template>, CallError> {
         let convert = move |config: Arc<GuestConfig>, page: Result<_, _>| async move {
             let page = page.map_err(|error| config.redacted_error(error))?;
-            template_page(page, config.grant.limits.page_entries, &config.grant.secrets).await
+            template_page(
+                page,
+                config.grant.limits.page_entries,
+                &config.grant.secrets,
+            )
+            .await
         };
-        self.call(permit, guest_calls::Templates(cursor), convert).await
+        self.call(permit, guest_calls::Templates(cursor), convert)
+            .await
     }
 
     /// Returns its description of itself, and what was omitted from it.
@@ -220,7 +279,9 @@ impl Provider {
         T: Send + 'static,
         F: Future<Output = Result<T, CallError>> + Send + 'static,
     {
-        self.call_and_return(permit, guest_call, convert, NoChecks).await.0
+        self.call_and_return(permit, guest_call, convert, NoChecks)
+            .await
+            .0
     }
 
     /// Like [`Self::call`]; also returns the value that made the call, if it was made.
@@ -241,7 +302,11 @@ impl Provider {
             Err(error) => return (Err(error), None),
         };
         let until = permit.time_limit().map(|limit| limit.until);
-        let guest_call = guest_calls::Converted { guest_call, convert, checks };
+        let guest_call = guest_calls::Converted {
+            guest_call,
+            convert,
+            checks,
+        };
         let (result, guest_call) = match self.admit(until).await {
             Ok(admitted) => self.run(permit, admitted, guest_call).await,
             Err(error) => (Err(error), guest_call),
@@ -264,11 +329,16 @@ impl Provider {
         W: GuestCall<Output = Result<T, CallError>> + 'static,
         T: Send + 'static,
     {
-        let reuse_key = (self.config.grant.guests == GuestLifetime::Reused)
-            .then(|| ReuseKey { revision: self.revision, caller: permit.caller().cloned() });
+        let reuse_key = (self.config.grant.guests == GuestLifetime::Reused).then(|| ReuseKey {
+            revision: self.revision,
+            caller: permit.caller().cloned(),
+        });
         let (config, meter) = (self.config.clone(), CallMeter::new(self.config.clone()));
-        let (sandbox, compiled, call_meter) =
-            (self.sandbox.clone(), self.compiled.load_full(), meter.clone());
+        let (sandbox, compiled, call_meter) = (
+            self.sandbox.clone(),
+            self.compiled.load_full(),
+            meter.clone(),
+        );
         let drain = self.drain.clone();
         // It owns everything that it needs, because it may be moved to another thread. Boxed because it is large: each
         // future that awaits it would contain it, and moving them would overflow the stack of a thread.
@@ -280,7 +350,15 @@ impl Provider {
                     if let Some(answer) = guest_call.before_call(&lease).await {
                         return Ok(answer);
                     }
-                    sandbox.run((compiled, &call_meter), lease, queue_timer, reuse_key, &guest_call).await
+                    sandbox
+                        .run(
+                            (compiled, &call_meter),
+                            lease,
+                            queue_timer,
+                            reuse_key,
+                            &guest_call,
+                        )
+                        .await
                 });
                 drain.run_unless_dropped(run).await
             };
@@ -291,7 +369,8 @@ impl Provider {
             (result, guest_call)
         });
         let (result, guest_call) = self.sandbox.long_calls.run(call, &meter).await;
-        let result = result.unwrap_or_else(|fault| Err(self.log_fault(fault, guest_call.subject())));
+        let result =
+            result.unwrap_or_else(|fault| Err(self.log_fault(fault, guest_call.subject())));
         (result, guest_call)
     }
 
@@ -303,7 +382,11 @@ impl Provider {
             queue_timeout = queue_timeout.min(until.saturating_duration_since(Instant::now()));
         }
         let queue_timer = QueueTimer::new(config.metrics.clone(), queue_timeout);
-        let provider = self.concurrency_limit.acquire(&queue_timer).await.ok_or(CallError::Busy)?;
+        let provider = self
+            .concurrency_limit
+            .acquire(&queue_timer)
+            .await
+            .ok_or(CallError::Busy)?;
         let team = match &config.quota_usage {
             Some(quota_usage) => {
                 let team = quota_usage.call_permit(queue_timer.remaining()).await;
@@ -311,7 +394,13 @@ impl Provider {
             }
             None => None,
         };
-        Ok((queue_timer, CallPermits { _provider: provider, _team: team }))
+        Ok((
+            queue_timer,
+            CallPermits {
+                _provider: provider,
+                _team: team,
+            },
+        ))
     }
 
     /// Logs a fault with all details, and converts it to an error, of which the caller sees only the kind.
@@ -322,15 +411,25 @@ impl Provider {
         if fault.kind == FaultKind::NoMemory {
             return CallError::NoMemory;
         }
-        let (team, provider, digest) =
-            (self.config.team.non_default(), self.config.provider.as_str(), self.digest().short());
-        let Fault { kind, detail, stderr } = &fault;
+        let (team, provider, digest) = (
+            self.config.team.non_default(),
+            self.config.provider.as_str(),
+            self.digest().short(),
+        );
+        let Fault {
+            kind,
+            detail,
+            stderr,
+        } = &fault;
         if self.config.log.is_first(FAULT, kind.as_str(), subject) {
             tracing::warn!(team, provider, digest, fault = kind.as_str(), %kind, ?detail, ?stderr, "{FAULT}");
             self.record_fault_event(&fault, subject);
         }
         self.keep_fault(&fault, subject);
-        self.last_stderr.lock().unwrap_or_else(PoisonError::into_inner).clone_from(stderr);
+        self.last_stderr
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone_from(stderr);
         CallError::Fault(fault)
     }
 
@@ -340,8 +439,16 @@ impl Provider {
         const MESSAGE: &str = "provider call failed";
         let outcome = error.outcome();
         let is_logged = matches!(error, CallError::Fault(_)) || !outcome.is_server_failure();
-        if !is_logged && self.config.log.is_first(MESSAGE, outcome.label(), &format!("{subject}: {error}")) {
-            let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
+        if !is_logged
+            && self
+                .config
+                .log
+                .is_first(MESSAGE, outcome.label(), &format!("{subject}: {error}"))
+        {
+            let (team, provider) = (
+                self.config.team.non_default(),
+                self.config.provider.as_str(),
+            );
             tracing::warn!(team, provider, %error, "{MESSAGE}");
         }
     }
@@ -349,8 +456,15 @@ impl Provider {
     /// Logs that a part of its list is missing because of this error, unless that happens repeatedly.
     pub fn log_failed_list(&self, error: &CallError) {
         const MESSAGE: &str = "provider failed; rest of its list omitted";
-        if self.config.log.is_first(MESSAGE, error.outcome().label(), "") {
-            let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
+        if self
+            .config
+            .log
+            .is_first(MESSAGE, error.outcome().label(), "")
+        {
+            let (team, provider) = (
+                self.config.team.non_default(),
+                self.config.provider.as_str(),
+            );
             tracing::warn!(team, provider, %error, "{MESSAGE}");
         }
     }
@@ -365,7 +479,10 @@ impl Provider {
         const MESSAGE: &str = "ignored an update of a URI";
         let uri = self.config.grant.secrets.redact(uri);
         if self.config.log.is_first(MESSAGE, reason, &uri) {
-            let (team, provider) = (self.config.team.non_default(), self.config.provider.as_str());
+            let (team, provider) = (
+                self.config.team.non_default(),
+                self.config.provider.as_str(),
+            );
             tracing::warn!(team, provider, ?uri, reason, "{MESSAGE}");
         }
     }

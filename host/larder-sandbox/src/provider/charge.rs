@@ -11,7 +11,10 @@ const LIST_FACTOR: u64 = 3;
 impl Provider {
     /// Charges its current lists, with so many bytes of text, in place of the previous ones.
     pub(super) fn charge_lists(&self, bytes: u64) -> Result<(), CallError> {
-        let mut charge = self.lists_memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut charge = self
+            .lists_memory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let needed = bytes.saturating_mul(LIST_FACTOR);
         match needed.checked_sub(charge.bytes()) {
             Some(more) => charge.grow(None, more).map_err(|_| CallError::NoMemory),
@@ -25,7 +28,9 @@ impl Provider {
 
     /// Fails if the team has used up its quota of response bytes.
     pub fn check_byte_quota(&self) -> Result<(), CallError> {
-        let Some(quota_usage) = &self.config.quota_usage else { return Ok(()) };
+        let Some(quota_usage) = &self.config.quota_usage else {
+            return Ok(());
+        };
         quota_usage
             .check_byte_quota()
             .inspect_err(|_| quota_usage.count_refusal())

@@ -57,7 +57,10 @@ pub(super) struct CircuitOpened(pub(super) Duration);
 impl CircuitBreaker {
     /// Creates the circuit breaker of calls that are all about the same subject.
     pub(super) fn for_one_subject() -> Self {
-        Self { has_one_subject: true, ..Self::default() }
+        Self {
+            has_one_subject: true,
+            ..Self::default()
+        }
     }
 
     /// Allows a call, or returns how long the circuit is still open. When that time is over, one trial call
@@ -65,7 +68,10 @@ impl CircuitBreaker {
     pub(super) fn attempt(&self) -> Result<Attempt<'_>, Duration> {
         // The usual case, in which the clock is not read.
         if !self.is_open.load(Relaxed) {
-            return Ok(Attempt { breaker: self, is_trial: false });
+            return Ok(Attempt {
+                breaker: self,
+                is_trial: false,
+            });
         }
         self.attempt_at(Instant::now())
     }
@@ -85,21 +91,33 @@ impl CircuitBreaker {
             return None;
         }
         // The state may be outdated: after the time is over, it changes only with the next call.
-        self.state().open_until?.checked_duration_since(now).filter(|left| !left.is_zero())
+        self.state()
+            .open_until?
+            .checked_duration_since(now)
+            .filter(|left| !left.is_zero())
     }
 
     fn attempt_at(&self, now: Instant) -> Result<Attempt<'_>, Duration> {
         if !self.is_open.load(Relaxed) {
-            return Ok(Attempt { breaker: self, is_trial: false });
+            return Ok(Attempt {
+                breaker: self,
+                is_trial: false,
+            });
         }
         let mut state = self.state();
         match state.open_until {
-            None => Ok(Attempt { breaker: self, is_trial: false }),
+            None => Ok(Attempt {
+                breaker: self,
+                is_trial: false,
+            }),
             Some(until) if now < until => Err(until - now),
             Some(_) if state.is_trial_running => Err(INITIAL_OPEN_TIME),
             Some(_) => {
                 state.is_trial_running = true;
-                Ok(Attempt { breaker: self, is_trial: true })
+                Ok(Attempt {
+                    breaker: self,
+                    is_trial: true,
+                })
             }
         }
     }
@@ -128,8 +146,12 @@ impl Attempt<'_> {
         // Calls that began before the circuit was opened do not close it.
         if self.is_trial {
             let mut state = breaker.state();
-            (state.open_until, state.last_subject, state.subjects_differ, state.closed_at) =
-                (None, None, false, Some(now()));
+            (
+                state.open_until,
+                state.last_subject,
+                state.subjects_differ,
+                state.closed_at,
+            ) = (None, None, false, Some(now()));
             breaker.is_open.store(false, Relaxed);
         }
     }
@@ -139,10 +161,11 @@ impl Attempt<'_> {
         let faults = breaker.faults.fetch_add(1, Relaxed) + 1;
         let mut state = breaker.state();
         let subject = hash(subject);
-        state.subjects_differ =
-            faults > 1 && (state.subjects_differ || state.last_subject.is_some_and(|last| last != subject));
+        state.subjects_differ = faults > 1
+            && (state.subjects_differ || state.last_subject.is_some_and(|last| last != subject));
         state.last_subject = Some(subject);
-        let is_enough = faults >= FAULT_THRESHOLD && (breaker.has_one_subject || state.subjects_differ);
+        let is_enough =
+            faults >= FAULT_THRESHOLD && (breaker.has_one_subject || state.subjects_differ);
         if !self.is_trial && (state.open_until.is_some() || !is_enough) {
             return None;
         }
@@ -151,7 +174,11 @@ impl Attempt<'_> {
             || state.closed_at.is_some_and(|closed_at| {
                 now.saturating_duration_since(closed_at) < state.last_open_time * 10
             });
-        let time = if relapsed { (state.last_open_time * 2).min(MAX_OPEN_TIME) } else { INITIAL_OPEN_TIME };
+        let time = if relapsed {
+            (state.last_open_time * 2).min(MAX_OPEN_TIME)
+        } else {
+            INITIAL_OPEN_TIME
+        };
         state.last_open_time = time;
         state.open_until = Some(now + jittered(time));
         breaker.is_open.store(true, Relaxed);
@@ -187,14 +214,25 @@ mod tests {
 
     /// Reports faults with different subjects until the circuit opens.
     fn trip(breaker: &CircuitBreaker, now: Instant) -> Option<CircuitOpened> {
-        (0..100).find_map(|n| breaker.attempt_at(now).ok()?.faulted_at(now, &n.to_string()))
+        (0..100).find_map(|n| {
+            breaker
+                .attempt_at(now)
+                .ok()?
+                .faulted_at(now, &n.to_string())
+        })
     }
 
     #[test]
     fn opens_after_consecutive_faults_only() {
         let (breaker, now) = (CircuitBreaker::default(), Instant::now());
         for n in 0..50 {
-            assert_eq!(breaker.attempt_at(now).unwrap().faulted_at(now, &n.to_string()), None);
+            assert_eq!(
+                breaker
+                    .attempt_at(now)
+                    .unwrap()
+                    .faulted_at(now, &n.to_string()),
+                None
+            );
             if n % 4 == 3 {
                 breaker.attempt_at(now).unwrap().answered_at(|| now);
             }
@@ -202,19 +240,34 @@ mod tests {
         breaker.attempt_at(now).unwrap().answered_at(|| now);
         assert_eq!(trip(&breaker, now), Some(CircuitOpened(INITIAL_OPEN_TIME)));
         let wait = breaker.attempt_at(now).unwrap_err();
-        assert!(wait >= INITIAL_OPEN_TIME && wait < INITIAL_OPEN_TIME * 5 / 4, "{wait:?}");
+        assert!(
+            wait >= INITIAL_OPEN_TIME && wait < INITIAL_OPEN_TIME * 5 / 4,
+            "{wait:?}"
+        );
     }
 
     #[test]
     fn one_broken_resource_does_not_open_the_circuit() {
         let (breaker, now) = (CircuitBreaker::default(), Instant::now());
         for _ in 0..100 {
-            assert_eq!(breaker.attempt_at(now).unwrap().faulted_at(now, "x:broken"), None);
+            assert_eq!(
+                breaker.attempt_at(now).unwrap().faulted_at(now, "x:broken"),
+                None
+            );
         }
-        assert!(breaker.attempt_at(now).unwrap().faulted_at(now, "x:other").is_some());
+        assert!(
+            breaker
+                .attempt_at(now)
+                .unwrap()
+                .faulted_at(now, "x:other")
+                .is_some()
+        );
         let list = CircuitBreaker::for_one_subject();
         let opened = (0..5).map(|_| list.attempt_at(now).unwrap().faulted_at(now, "").is_some());
-        assert_eq!(opened.collect::<Vec<_>>(), [false, false, false, false, true]);
+        assert_eq!(
+            opened.collect::<Vec<_>>(),
+            [false, false, false, false, true]
+        );
     }
 
     #[test]
@@ -222,8 +275,16 @@ mod tests {
         let (breaker, now) = (CircuitBreaker::default(), Instant::now());
         trip(&breaker, now);
         let later = now + INITIAL_OPEN_TIME * 2;
-        assert!(breaker.open_for_at(now).is_some_and(|left| left >= INITIAL_OPEN_TIME));
-        assert_eq!(breaker.open_for_at(later), None, "a trial is allowed, but nobody has called");
+        assert!(
+            breaker
+                .open_for_at(now)
+                .is_some_and(|left| left >= INITIAL_OPEN_TIME)
+        );
+        assert_eq!(
+            breaker.open_for_at(later),
+            None,
+            "a trial is allowed, but nobody has called"
+        );
         let trial = breaker.attempt_at(later).unwrap();
         assert!(breaker.attempt_at(later).is_err());
         // The trial was cancelled, so the next call is a trial.
@@ -238,14 +299,28 @@ mod tests {
         let mut times = vec![trip(&breaker, now).unwrap().0.as_secs()];
         for _ in 0..7 {
             now += MAX_OPEN_TIME * 2;
-            times.push(breaker.attempt_at(now).unwrap().faulted_at(now, "x").unwrap().0.as_secs());
+            times.push(
+                breaker
+                    .attempt_at(now)
+                    .unwrap()
+                    .faulted_at(now, "x")
+                    .unwrap()
+                    .0
+                    .as_secs(),
+            );
         }
         assert_eq!(times, [1, 2, 4, 8, 16, 32, 60, 60]);
         now += MAX_OPEN_TIME * 2;
         breaker.attempt_at(now).unwrap().answered_at(|| now);
-        assert_eq!(trip(&breaker, now + MAX_OPEN_TIME), Some(CircuitOpened(MAX_OPEN_TIME)));
+        assert_eq!(
+            trip(&breaker, now + MAX_OPEN_TIME),
+            Some(CircuitOpened(MAX_OPEN_TIME))
+        );
         now += MAX_OPEN_TIME * 3;
         breaker.attempt_at(now).unwrap().answered_at(|| now);
-        assert_eq!(trip(&breaker, now + MAX_OPEN_TIME * 11), Some(CircuitOpened(INITIAL_OPEN_TIME)));
+        assert_eq!(
+            trip(&breaker, now + MAX_OPEN_TIME * 11),
+            Some(CircuitOpened(INITIAL_OPEN_TIME))
+        );
     }
 }

@@ -17,7 +17,10 @@ pub(super) struct ConcurrencyLimit {
 impl ConcurrencyLimit {
     pub(super) fn new(limits: &Limits) -> Self {
         let of = |count: u32| Semaphore::new(count as usize);
-        Self { running: Arc::new(of(limits.concurrency)), waiting: of(limits.queue_length) }
+        Self {
+            running: Arc::new(of(limits.concurrency)),
+            waiting: of(limits.queue_length),
+        }
     }
 
     /// Waits for a permit. Returns none at once if the queue is full, and otherwise on timeout.
@@ -27,7 +30,10 @@ impl ConcurrencyLimit {
             return Some(permit);
         }
         let _queue_permit = self.waiting.try_acquire().ok()?;
-        queue_timer.wait(self.running.clone().acquire_owned()).await?.ok()
+        queue_timer
+            .wait(self.running.clone().acquire_owned())
+            .await?
+            .ok()
     }
 }
 
@@ -44,8 +50,15 @@ mod tests {
 
     #[tokio::test]
     async fn rejects_calls_when_the_queue_is_full() {
-        let limit = ConcurrencyLimit::new(&Limits { concurrency: 1, queue_length: 1, ..Limits::default() });
-        let (hour, now) = (queue_timer(Duration::from_secs(3600)), queue_timer(Duration::ZERO));
+        let limit = ConcurrencyLimit::new(&Limits {
+            concurrency: 1,
+            queue_length: 1,
+            ..Limits::default()
+        });
+        let (hour, now) = (
+            queue_timer(Duration::from_secs(3600)),
+            queue_timer(Duration::ZERO),
+        );
         let permit = limit.acquire(&hour).await.unwrap();
         let mut second = Box::pin(limit.acquire(&hour));
         assert!(futures_util::poll!(second.as_mut()).is_pending());

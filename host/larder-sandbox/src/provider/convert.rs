@@ -23,11 +23,12 @@ pub(super) use self::description::description;
 pub(crate) use self::json::value as json_value;
 use self::pace::Pace;
 pub(super) use self::prompts::{
-    prompt_answer_size, prompt_page, prompt_result, prompt_size, wit_argument_query, wit_prompt_request,
+    prompt_answer_size, prompt_page, prompt_result, prompt_size, wit_argument_query,
+    wit_prompt_request,
 };
 pub(super) use self::resources::{
-    entry_page, entry_size, read_result, reading_size, template_match, template_page, template_size,
-    versions, wit_match,
+    entry_page, entry_size, read_result, reading_size, template_match, template_page,
+    template_size, versions, wit_match,
 };
 pub(super) use self::search::{hits, hits_size, wit_search_query};
 pub(super) use self::settings::declarations;
@@ -82,9 +83,18 @@ async fn list_page<W, T>(
     let mut omissions = Omissions::new(limits.secrets);
     let sized = page.items.into_iter().map(|item| (size(&item), item));
     let (items, bytes) = convert_items(sized, limits, &mut omissions, convert).await;
-    let next = page.next_cursor.filter(|cursor| check_cursor(cursor, &mut omissions));
+    let next = page
+        .next_cursor
+        .filter(|cursor| check_cursor(cursor, &mut omissions));
     let freshness = page.freshness.map(parts::freshness);
-    Ok(ListPage { items, next, freshness, omitted: omissions.summary(), unreadable_names: 0, bytes })
+    Ok(ListPage {
+        items,
+        next,
+        freshness,
+        omitted: omissions.summary(),
+        unreadable_names: 0,
+        bytes,
+    })
 }
 
 /// Converts the items that are not too large, and returns them with their total size. The size is limited
@@ -95,12 +105,17 @@ async fn convert_items<W, T>(
     omissions: &mut Omissions<'_>,
     mut convert: impl FnMut(W, &mut Omissions<'_>) -> Option<T>,
 ) -> (Vec<T>, u64) {
-    let ListLimits { one, item_bytes, .. } = limits;
+    let ListLimits {
+        one, item_bytes, ..
+    } = limits;
     let (mut bytes, mut items, mut pace) = (0, Vec::new(), Pace::default());
     for (size, item) in sized {
         pace.item(size).await;
         if size > *item_bytes {
-            omissions.add(format!("{one} of more than {}", size::show(*item_bytes as u64)));
+            omissions.add(format!(
+                "{one} of more than {}",
+                size::show(*item_bytes as u64)
+            ));
         } else if let Some(item) = convert(item, omissions) {
             bytes += size as u64;
             items.push(item);
@@ -124,14 +139,18 @@ fn check_count(count: usize, max: u32, what: &str) -> Result<(), CallError> {
     if count <= max as usize {
         return Ok(());
     }
-    Err(CallError::Failed(format!("a page has {count} {what}; the limit is {max} (`limits.page_entries`)")))
+    Err(CallError::Failed(format!(
+        "a page has {count} {what}; the limit is {max} (`limits.page_entries`)"
+    )))
 }
 
 /// Fails if a part of a result has more items than the host accepts.
 fn check_result_count(count: usize, max: usize, what: &str) -> Result<(), CallError> {
     match count <= max {
         true => Ok(()),
-        false => Err(CallError::Failed(format!("it returned {count} {what}; the limit is {max}"))),
+        false => Err(CallError::Failed(format!(
+            "it returned {count} {what}; the limit is {max}"
+        ))),
     }
 }
 
@@ -147,9 +166,16 @@ pub(super) fn completion(
     let count = values.len();
     values.retain(|value| value.len() <= MAX_COMPLETION_BYTES);
     if values.len() < count {
-        omissions.add(format!("a completion of more than {}", size::show(MAX_COMPLETION_BYTES as u64)));
+        omissions.add(format!(
+            "a completion of more than {}",
+            size::show(MAX_COMPLETION_BYTES as u64)
+        ));
     }
-    Completion { values, total: total.map(|total| total.min(MAX_TOTAL)), has_more }
+    Completion {
+        values,
+        total: total.map(|total| total.min(MAX_TOTAL)),
+        has_more,
+    }
 }
 
 #[cfg(test)]
@@ -161,7 +187,10 @@ mod tests {
         let mut omissions = Omissions::default();
         let mut completion = |values, total| completion(values, total, false, &mut omissions);
         let long = completion(vec![String::new(); MAX_COMPLETIONS + 1], Some(u64::MAX));
-        assert_eq!((long.values.len(), long.total, long.has_more), (MAX_COMPLETIONS, Some(MAX_TOTAL), true));
+        assert_eq!(
+            (long.values.len(), long.total, long.has_more),
+            (MAX_COMPLETIONS, Some(MAX_TOTAL), true)
+        );
         assert!(!completion(vec![String::new(); MAX_COMPLETIONS], None).has_more);
         let large = completion(vec!["x".repeat(10 << 20), "x".into()], None);
         assert_eq!(large.values, ["x"]);

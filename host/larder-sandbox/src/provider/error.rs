@@ -70,7 +70,10 @@ impl From<WitError> for CallError {
     fn from(error: WitError) -> Self {
         /// Bounds an error text and makes it a single line.
         fn line(text: String) -> String {
-            text.chars().filter(|c| !c.is_control()).take(1_000).collect()
+            text.chars()
+                .filter(|c| !c.is_control())
+                .take(1_000)
+                .collect()
         }
         match error {
             WitError::NotFound => Self::NotFound,

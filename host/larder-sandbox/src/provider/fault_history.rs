@@ -20,21 +20,34 @@ impl Provider {
 
     /// Records an event about a fault. Of faults that repeat, only the first one has an event of its own.
     pub(super) fn record_fault_event(&self, fault: &Fault, subject: &str) {
-        let event = Event::new(EventKind::Fault, format!("{} failed: {}", self.name(), fault.kind));
-        let event = event.with("kind", fault.kind.as_str()).with("subject", subject);
+        let event = Event::new(
+            EventKind::Fault,
+            format!("{} failed: {}", self.name(), fault.kind),
+        );
+        let event = event
+            .with("kind", fault.kind.as_str())
+            .with("subject", subject);
         self.record_event(event.with("stderr", &*fault.stderr));
     }
 
     /// Records that these calls are not made for a time.
     pub(super) fn record_circuit_event(&self, calls: &str, time: Duration) {
-        let text = format!("{} is not called for {time:?} after repeated faults", self.name());
+        let text = format!(
+            "{} is not called for {time:?} after repeated faults",
+            self.name()
+        );
         self.record_event(
-            Event::new(EventKind::Fault, text).with("kind", "circuit-open").with("calls", calls),
+            Event::new(EventKind::Fault, text)
+                .with("kind", "circuit-open")
+                .with("calls", calls),
         );
     }
 
     fn record_event(&self, event: Event) {
         let event = event.of_team(self.team()).of_provider(self.name());
-        self.sandbox.metrics().events().record(event.with("digest", self.digest().to_string()));
+        self.sandbox
+            .metrics()
+            .events()
+            .record(event.with("digest", self.digest().to_string()));
     }
 }

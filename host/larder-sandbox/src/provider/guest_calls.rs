@@ -26,11 +26,15 @@ type Answer<T> = Result<T, Error>;
 
 /// The functions of an optional interface. Calls are made only to components that implement it.
 fn implemented<T>(functions: &Option<T>) -> wasmtime::Result<&T> {
-    functions.as_ref().ok_or_else(|| wasmtime::Error::msg("the component does not export the interface"))
+    functions
+        .as_ref()
+        .ok_or_else(|| wasmtime::Error::msg("the component does not export the interface"))
 }
 
 fn restrict_to_caller(freshness: Option<&mut Freshness>) {
-    freshness.into_iter().for_each(|freshness| freshness.scope = Scope::Caller);
+    freshness
+        .into_iter()
+        .for_each(|freshness| freshness.scope = Scope::Caller);
 }
 
 pub(super) struct Describe;
@@ -48,7 +52,11 @@ impl GuestCall for Describe {
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        guest.compiled.load_checked(&mut *store, guest.instance)?.call_describe(store).await
+        guest
+            .compiled
+            .load_checked(&mut *store, guest.instance)?
+            .call_describe(store)
+            .await
     }
 }
 
@@ -66,11 +74,20 @@ impl GuestCall for List {
     const OPERATION: &'static str = "list";
 
     fn answer_size(answer: &Self::Output) -> usize {
-        answer.page.as_ref().map_or(0, |page| page.entries.iter().map(entry_size).sum())
+        answer
+            .page
+            .as_ref()
+            .map_or(0, |page| page.entries.iter().map(entry_size).sum())
     }
 
     fn restrict_to_caller(answer: &mut Self::Output) {
-        restrict_to_caller(answer.page.as_mut().ok().and_then(|page| page.freshness.as_mut()));
+        restrict_to_caller(
+            answer
+                .page
+                .as_mut()
+                .ok()
+                .and_then(|page| page.freshness.as_mut()),
+        );
     }
 
     fn subject(&self) -> &str {
@@ -84,7 +101,10 @@ impl GuestCall for List {
     ) -> wasmtime::Result<Self::Output> {
         let functions = guest.compiled.resources.load(&mut *store, guest.instance)?;
         let page = functions.call_list_resources(&mut *store, &self.0).await?;
-        Ok(Listed { page, unreadable_names: store.data().unreadable_names })
+        Ok(Listed {
+            page,
+            unreadable_names: store.data().unreadable_names,
+        })
     }
 }
 
@@ -95,7 +115,9 @@ impl GuestCall for Templates {
     const OPERATION: &'static str = "templates";
 
     fn answer_size(answer: &Self::Output) -> usize {
-        answer.as_ref().map_or(0, |page| page.templates.iter().map(template_size).sum())
+        answer
+            .as_ref()
+            .map_or(0, |page| page.templates.iter().map(template_size).sum())
     }
 
     fn subject(&self) -> &str {
@@ -108,7 +130,9 @@ impl GuestCall for Templates {
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
         let functions = guest.compiled.resources.load(&mut *store, guest.instance)?;
-        functions.call_list_templates(store, self.0.as_deref()).await
+        functions
+            .call_list_templates(store, self.0.as_deref())
+            .await
     }
 }
 
@@ -157,7 +181,12 @@ impl GuestCall for Read {
     }
 
     fn restrict_to_caller(answer: &mut Self::Output) {
-        restrict_to_caller(answer.as_mut().ok().and_then(|reading| reading.freshness.as_mut()));
+        restrict_to_caller(
+            answer
+                .as_mut()
+                .ok()
+                .and_then(|reading| reading.freshness.as_mut()),
+        );
     }
 
     fn keep_answer_memory(&self, memory: MemoryCharge) {
@@ -180,7 +209,10 @@ impl GuestCall for Read {
         }
         let read = guest
             .instance
-            .get_typed_func::<(&wit::ReadRequest,), (Self::Output,)>(&mut *store, &guest.compiled.read)?;
+            .get_typed_func::<(&wit::ReadRequest,), (Self::Output,)>(
+                &mut *store,
+                &guest.compiled.read,
+            )?;
         Ok(read.call_async(store, (&self.0,)).await?.0)
     }
 }
@@ -201,7 +233,10 @@ impl GuestCall for Complete {
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
         let functions = implemented(&guest.compiled.completion)?;
-        functions.load(&mut *store, guest.instance)?.call_complete(store, &self.0).await
+        functions
+            .load(&mut *store, guest.instance)?
+            .call_complete(store, &self.0)
+            .await
     }
 }
 
@@ -221,6 +256,9 @@ impl GuestCall for Versions {
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
         let functions = implemented(&guest.compiled.versions)?;
-        functions.load(&mut *store, guest.instance)?.call_versions(store, &self.0).await
+        functions
+            .load(&mut *store, guest.instance)?
+            .call_versions(store, &self.0)
+            .await
     }
 }

@@ -33,7 +33,13 @@ impl<'a> InstrumentedCall<'a> {
         permit: &mut Permit,
     ) -> Result<Self, CallError> {
         let span = start_span(provider, operation, permit);
-        let mut call = Self { provider, operation, attempt: None, span, outcome: Outcome::Cancelled };
+        let mut call = Self {
+            provider,
+            operation,
+            attempt: None,
+            span,
+            outcome: Outcome::Cancelled,
+        };
         match provider.breaker.attempt() {
             Ok(attempt) => {
                 call.attempt = Some(attempt);
@@ -53,7 +59,9 @@ impl<'a> InstrumentedCall<'a> {
         match (self.attempt.take(), error) {
             (Some(attempt), Some(CallError::Fault(_))) => {
                 let opened = attempt.faulted(subject);
-                opened.into_iter().for_each(|opened| self.provider.log_circuit_opened("any", opened));
+                opened
+                    .into_iter()
+                    .for_each(|opened| self.provider.log_circuit_opened("any", opened));
             }
             // The guest was not called, so these say nothing about the provider.
             (
@@ -86,7 +94,11 @@ impl<'a> InstrumentedCall<'a> {
     fn end_span(&mut self) {
         if let Some(mut span) = self.span.take() {
             span.set_attribute("larder.outcome", self.outcome.label());
-            span.end(self.outcome.is_server_failure().then(|| self.outcome.label().to_owned()));
+            span.end(
+                self.outcome
+                    .is_server_failure()
+                    .then(|| self.outcome.label().to_owned()),
+            );
         }
     }
 
@@ -96,7 +108,12 @@ impl<'a> InstrumentedCall<'a> {
         if outcome.is_server_failure() && outcome != Outcome::Busy {
             let message = error.to_string().chars().take(MAX_ERROR_MESSAGE).collect();
             let at = SystemTime::now();
-            self.provider.config.metrics.record_error(LastError { at, operation, outcome, message });
+            self.provider.config.metrics.record_error(LastError {
+                at,
+                operation,
+                outcome,
+                message,
+            });
         }
     }
 }
@@ -125,12 +142,20 @@ impl Drop for InstrumentedCall<'_> {
 }
 
 /// Starts the span of a call, if the request is traced.
-fn start_span(provider: &Provider, operation: &str, permit: &mut Permit) -> Option<Box<ActiveSpan>> {
-    let mut span = permit.trace()?.start_span(|| format!("provider {operation}"))?;
+fn start_span(
+    provider: &Provider,
+    operation: &str,
+    permit: &mut Permit,
+) -> Option<Box<ActiveSpan>> {
+    let mut span = permit
+        .trace()?
+        .start_span(|| format!("provider {operation}"))?;
     span.set_attribute("larder.team", provider.team().as_str());
     span.set_attribute("larder.provider", provider.name().as_str());
     span.set_attribute("larder.digest", provider.digest().to_string());
-    span.context().into_iter().for_each(|context| permit.set_span(context));
+    span.context()
+        .into_iter()
+        .for_each(|context| permit.set_span(context));
     Some(Box::new(span))
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use super::convert::{
-    completion, declarations, hits, prompt_page, prompt_result, tool_page, tool_result, wit_argument_query,
-    wit_prompt_request, wit_search_query, wit_tool_call,
+    completion, declarations, hits, prompt_page, prompt_result, tool_page, tool_result,
+    wit_argument_query, wit_prompt_request, wit_search_query, wit_tool_call,
 };
 use super::guest_calls::{AnswerMemory, NoChecks};
 use super::omissions::Omissions;
@@ -54,15 +54,22 @@ impl Provider {
         require(self.supports_tools(), "tool-provider")?;
         let convert = move |config: Arc<GuestConfig>, page: Result<_, _>| async move {
             let page = page.map_err(|error| config.redacted_error(error))?;
-            tool_page(page, config.grant.limits.page_entries, &config.grant.secrets).await
+            tool_page(
+                page,
+                config.grant.limits.page_entries,
+                &config.grant.secrets,
+            )
+            .await
         };
-        self.call(permit, guest_calls::ListTools(cursor), convert).await
+        self.call(permit, guest_calls::ListTools(cursor), convert)
+            .await
     }
 
     /// Returns the first tools of its list, at most `limits.catalog_entries`.
     pub async fn all_tools(&self) -> Result<ListPage<Tool>, CallError> {
         let limits = &self.config.grant.limits;
-        let page = |cursor, _| -> BoxFuture<_> { Box::pin(self.list_tools(Permit::for_host(), cursor)) };
+        let page =
+            |cursor, _| -> BoxFuture<_> { Box::pin(self.list_tools(Permit::for_host(), cursor)) };
         let mut tools = fetch_pages(limits.catalog_entries, limits.result, page).await?;
         tools.keep_unique(|tool| tool.name.to_string(), "tool");
         tools.cut(limits.catalog_entries, "tools");
@@ -88,7 +95,9 @@ impl Provider {
         };
         let memory = AnswerMemory::default();
         let guest_call = guest_calls::CallTool(wit_tool_call(call), memory);
-        let (answer, guest_call) = self.call_and_return(permit, guest_call, convert, validation).await;
+        let (answer, guest_call) = self
+            .call_and_return(permit, guest_call, convert, validation)
+            .await;
         let mut answer = answer?;
         if let (Answer::Complete(result), Some(guest_call)) = (&mut answer, guest_call) {
             result.held = held(guest_call.1);
@@ -105,15 +114,22 @@ impl Provider {
         require(self.supports_prompts(), "prompt-provider")?;
         let convert = move |config: Arc<GuestConfig>, page: Result<_, _>| async move {
             let page = page.map_err(|error| config.redacted_error(error))?;
-            prompt_page(page, config.grant.limits.page_entries, &config.grant.secrets).await
+            prompt_page(
+                page,
+                config.grant.limits.page_entries,
+                &config.grant.secrets,
+            )
+            .await
         };
-        self.call(permit, guest_calls::ListPrompts(cursor), convert).await
+        self.call(permit, guest_calls::ListPrompts(cursor), convert)
+            .await
     }
 
     /// Returns the first prompts of its list, at most `limits.catalog_entries`.
     pub async fn all_prompts(&self) -> Result<ListPage<Prompt>, CallError> {
         let limits = &self.config.grant.limits;
-        let page = |cursor, _| -> BoxFuture<_> { Box::pin(self.list_prompts(Permit::for_host(), cursor)) };
+        let page =
+            |cursor, _| -> BoxFuture<_> { Box::pin(self.list_prompts(Permit::for_host(), cursor)) };
         let mut prompts = fetch_pages(limits.catalog_entries, limits.result, page).await?;
         prompts.keep_unique(|prompt| prompt.name.clone(), "prompt");
         prompts.cut(limits.catalog_entries, "prompts");
@@ -136,7 +152,9 @@ impl Provider {
         };
         let memory = AnswerMemory::default();
         let guest_call = guest_calls::GetPrompt(wit_prompt_request(request), memory);
-        let (answer, guest_call) = self.call_and_return(permit, guest_call, convert, NoChecks).await;
+        let (answer, guest_call) = self
+            .call_and_return(permit, guest_call, convert, NoChecks)
+            .await;
         let mut answer = answer?;
         if let (Answer::Complete(result), Some(guest_call)) = (&mut answer, guest_call) {
             result.held = held(guest_call.1);
@@ -152,20 +170,33 @@ impl Provider {
     ) -> Result<Completion, CallError> {
         require(self.supports_prompts(), "prompt-provider")?;
         let convert = move |config: Arc<GuestConfig>, response: Result<Suggestions, _>| async move {
-            let Suggestions { values, total, more } =
-                response.map_err(|error| config.redacted_error(error))?;
+            let Suggestions {
+                values,
+                total,
+                more,
+            } = response.map_err(|error| config.redacted_error(error))?;
             let mut omissions = Omissions::new(&config.grant.secrets);
             let completion = completion(values, total, more, &mut omissions);
             config.log_omissions(&omissions);
             Ok(completion)
         };
-        self.call(permit, guest_calls::CompleteArgument(wit_argument_query(query)), convert).await
+        self.call(
+            permit,
+            guest_calls::CompleteArgument(wit_argument_query(query)),
+            convert,
+        )
+        .await
     }
 
     /// Searches in its content for a caller. The searches in all providers wait for it, so it has a circuit breaker of
     /// its own, as lists have.
-    pub async fn search_for_caller(&self, permit: Permit, query: &SearchQuery) -> Result<Hits, CallError> {
-        self.within_breaker(&self.search_breaker, "search", self.search(permit, query)).await
+    pub async fn search_for_caller(
+        &self,
+        permit: Permit,
+        query: &SearchQuery,
+    ) -> Result<Hits, CallError> {
+        self.within_breaker(&self.search_breaker, "search", self.search(permit, query))
+            .await
     }
 
     /// Searches in its content. At most `query.limit` hits are returned, and only those that match the filters of
@@ -184,17 +215,28 @@ impl Provider {
                 Ok(hits)
             }
         };
-        self.call(permit, guest_calls::Search(wit_query), convert).await
+        self.call(permit, guest_calls::Search(wit_query), convert)
+            .await
     }
 
     /// Returns the settings that it declares, in one page.
-    pub async fn declared_settings(&self, permit: Permit) -> Result<ListPage<Declaration>, CallError> {
+    pub async fn declared_settings(
+        &self,
+        permit: Permit,
+    ) -> Result<ListPage<Declaration>, CallError> {
         require(self.supports_settings(), "settings-provider")?;
         let convert = move |config: Arc<GuestConfig>, items: Vec<_>| async move {
             let mut omissions = Omissions::new(&config.grant.secrets);
             let items = declarations(items, &mut omissions)?;
             let omitted = omissions.summary();
-            Ok(ListPage { items, next: None, freshness: None, omitted, unreadable_names: 0, bytes: 0 })
+            Ok(ListPage {
+                items,
+                next: None,
+                freshness: None,
+                omitted,
+                unreadable_names: 0,
+                bytes: 0,
+            })
         };
         self.call(permit, guest_calls::Settings, convert).await
     }
@@ -204,11 +246,15 @@ impl Provider {
 fn require(is_implemented: bool, interface: &str) -> Result<(), CallError> {
     match is_implemented {
         true => Ok(()),
-        false => Err(CallError::Failed(format!("it does not implement `{interface}`"))),
+        false => Err(CallError::Failed(format!(
+            "it does not implement `{interface}`"
+        ))),
     }
 }
 
 /// The memory that is charged for an answer, to be released with its result.
 fn held(memory: AnswerMemory) -> Option<Arc<dyn Any + Send + Sync>> {
-    memory.into_charge().map(|charge| Arc::new(charge) as Arc<dyn Any + Send + Sync>)
+    memory
+        .into_charge()
+        .map(|charge| Arc::new(charge) as Arc<dyn Any + Send + Sync>)
 }

@@ -20,7 +20,10 @@ pub(super) struct Omissions<'a> {
 
 impl<'a> Omissions<'a> {
     pub(super) fn new(secrets: &'a Secrets) -> Self {
-        Self { reasons: BTreeMap::new(), secrets: Some(secrets) }
+        Self {
+            reasons: BTreeMap::new(),
+            secrets: Some(secrets),
+        }
     }
 
     /// Counts an omission or a change.
@@ -38,7 +41,8 @@ impl<'a> Omissions<'a> {
 
     /// Removes secrets from a text of the provider.
     pub(super) fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.secrets.map_or(Cow::Borrowed(text), |secrets| secrets.redact(text))
+        self.secrets
+            .map_or(Cow::Borrowed(text), |secrets| secrets.redact(text))
     }
 
     /// Parses a URI of the provider. Secrets are removed from the text before the error message is made,
@@ -55,7 +59,13 @@ impl<'a> Omissions<'a> {
     pub(super) fn summary(&self) -> Vec<String> {
         self.reasons
             .iter()
-            .map(|(why, n)| if *n == 1 { why.to_string() } else { format!("{why} ({n} times)") })
+            .map(|(why, n)| {
+                if *n == 1 {
+                    why.to_string()
+                } else {
+                    format!("{why} ({n} times)")
+                }
+            })
             .collect()
     }
 }

@@ -13,7 +13,14 @@ const MAX_PAGES: usize = 64;
 
 impl<T> ListPage<T> {
     pub(super) fn empty() -> Self {
-        Self { items: vec![], next: None, freshness: None, omitted: vec![], unreadable_names: 0, bytes: 0 }
+        Self {
+            items: vec![],
+            next: None,
+            freshness: None,
+            omitted: vec![],
+            unreadable_names: 0,
+            bytes: 0,
+        }
     }
 
     pub(super) fn with_note(mut self, note: &str) -> Self {
@@ -24,9 +31,14 @@ impl<T> ListPage<T> {
     /// Removes all items if the list depends on the caller. Clients see the same tools and prompts whoever they
     /// are, because an operator approves them.
     pub(super) fn without_personal(mut self, what: &str) -> Self {
-        if self.freshness.is_some_and(|freshness| freshness.scope == Scope::Caller) {
+        if self
+            .freshness
+            .is_some_and(|freshness| freshness.scope == Scope::Caller)
+        {
             self.items.clear();
-            self.omitted.push(format!("all {what}: the list depends on the caller, which is not supported"));
+            self.omitted.push(format!(
+                "all {what}: the list depends on the caller, which is not supported"
+            ));
         }
         self
     }
@@ -37,8 +49,12 @@ impl<T> ListPage<T> {
         self.items.retain(|item| names.insert(name(item)));
         match before - self.items.len() {
             0 => {}
-            1 => self.omitted.push(format!("a second {what} of the same name on another page")),
-            more => self.omitted.push(format!("{more} {what}s of names that are on another page")),
+            1 => self
+                .omitted
+                .push(format!("a second {what} of the same name on another page")),
+            more => self
+                .omitted
+                .push(format!("{more} {what}s of names that are on another page")),
         }
     }
 
@@ -49,7 +65,9 @@ impl<T> ListPage<T> {
             1 => ("a file whose name is".to_owned(), "it"),
             more => (format!("{more} files whose names are"), "them"),
         };
-        self.omitted.push(format!("{names} not UTF-8, which WASI does not support: rename {them}"));
+        self.omitted.push(format!(
+            "{names} not UTF-8, which WASI does not support: rename {them}"
+        ));
     }
 
     /// Removes the items beyond the first ones, and reports that there are more.
@@ -57,7 +75,9 @@ impl<T> ListPage<T> {
         let has_more = self.next.take().is_some() || self.items.len() > count as usize;
         self.items.truncate(count as usize);
         if has_more {
-            self.omitted.push(format!("{what} beyond the first {count} (`limits.catalog_entries`)"));
+            self.omitted.push(format!(
+                "{what} beyond the first {count} (`limits.catalog_entries`)"
+            ));
         }
     }
 }
@@ -76,7 +96,8 @@ pub(super) async fn fetch_pages<'a, T>(
         }
         let more = page(all.next.clone(), have).await?;
         if more.next.is_some() && more.next == all.next {
-            all.omitted.push("the rest of a list whose cursor does not change".into());
+            all.omitted
+                .push("the rest of a list whose cursor does not change".into());
             all.next = None;
             return Ok(all);
         }

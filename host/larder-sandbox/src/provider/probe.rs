@@ -82,7 +82,9 @@ pub enum LoadError {
         limit: u64,
     },
     /// The team has the maximum number of providers already.
-    #[error("the team may have {0} providers, and that many come before it by name (`quota.providers`)")]
+    #[error(
+        "the team may have {0} providers, and that many come before it by name (`quota.providers`)"
+    )]
     TooMany(u32),
     /// The sandbox does not accept the component.
     #[error(transparent)]
@@ -148,33 +150,56 @@ impl Provider {
             what: "its lists",
             error: CallError::Unavailable(format!("it took longer than {bound:?}")),
         };
-        tokio::time::timeout(bound, self.probe_all()).await.unwrap_or_else(|_| Err(too_long()))
+        tokio::time::timeout(bound, self.probe_all())
+            .await
+            .unwrap_or_else(|_| Err(too_long()))
     }
 
     async fn probe_all(&self) -> Result<ProbeResult, LoadError> {
         let probed_at = Instant::now();
         let failed = |what| {
             move |error| match error {
-                CallError::Fault(Fault { kind: FaultKind::Contract(why), .. }) => {
-                    Rejection::Mismatch(why).into()
-                }
+                CallError::Fault(Fault {
+                    kind: FaultKind::Contract(why),
+                    ..
+                }) => Rejection::Mismatch(why).into(),
                 error => LoadError::Probe { what, error },
             }
         };
-        let (description, omitted) =
-            self.describe(Permit::for_host()).await.map_err(failed("its description"))?;
+        let (description, omitted) = self
+            .describe(Permit::for_host())
+            .await
+            .map_err(failed("its description"))?;
         let mut entries = self.first_entries().await.map_err(failed("its list"))?;
         entries.report_unreadable_names();
-        let templates = self.all_templates().await.map_err(failed("its templates"))?;
+        let templates = self
+            .all_templates()
+            .await
+            .map_err(failed("its templates"))?;
         let tools = self.granted_tools().await.map_err(failed("its tools"))?;
-        let prompts = self.granted_prompts().await.map_err(failed("its prompts"))?;
+        let prompts = self
+            .granted_prompts()
+            .await
+            .map_err(failed("its prompts"))?;
         let bytes = entries.bytes + templates.bytes + tools.bytes + prompts.bytes;
         self.charge_lists(bytes).map_err(failed("its lists"))?;
-        let SettingsCheck { problems: setting_problems, omitted: of_settings } = self.settings_check().await;
-        let omitted =
-            [entries.omitted, templates.omitted, tools.omitted, prompts.omitted, omitted, of_settings]
-                .concat();
-        let default_freshness = Freshness { ttl: std::time::Duration::ZERO, scope: Scope::Everyone };
+        let SettingsCheck {
+            problems: setting_problems,
+            omitted: of_settings,
+        } = self.settings_check().await;
+        let omitted = [
+            entries.omitted,
+            templates.omitted,
+            tools.omitted,
+            prompts.omitted,
+            omitted,
+            of_settings,
+        ]
+        .concat();
+        let default_freshness = Freshness {
+            ttl: std::time::Duration::ZERO,
+            scope: Scope::Everyone,
+        };
         Ok(ProbeResult {
             title: description.title,
             version: description.version,
@@ -195,21 +220,33 @@ impl Provider {
 
     async fn first_entries(&self) -> Result<ListPage<Entry>, CallError> {
         let max_entries = self.config.grant.limits.catalog_entries;
-        fetch_pages(max_entries, self.config.grant.limits.result, |cursor, have| {
-            let limit = (max_entries - have).min(self.config.grant.limits.page_entries);
-            Box::pin(self.list(Permit::for_host(), ListQuery { cursor, limit, ..ListQuery::default() }))
-        })
+        fetch_pages(
+            max_entries,
+            self.config.grant.limits.result,
+            |cursor, have| {
+                let limit = (max_entries - have).min(self.config.grant.limits.page_entries);
+                Box::pin(self.list(
+                    Permit::for_host(),
+                    ListQuery {
+                        cursor,
+                        limit,
+                        ..ListQuery::default()
+                    },
+                ))
+            },
+        )
         .await
     }
 
     async fn all_templates(&self) -> Result<ListPage<Template>, CallError> {
         let max_entries = self.config.grant.limits.catalog_entries;
-        let page = |cursor, _| -> BoxFuture<_> { Box::pin(self.templates(Permit::for_host(), cursor)) };
+        let page =
+            |cursor, _| -> BoxFuture<_> { Box::pin(self.templates(Permit::for_host(), cursor)) };
         let mut templates = fetch_pages(max_entries, self.config.grant.limits.result, page).await?;
         if templates.next.take().is_some() {
-            templates
-                .omitted
-                .push(format!("templates beyond the first {max_entries} (`limits.catalog_entries`)"));
+            templates.omitted.push(format!(
+                "templates beyond the first {max_entries} (`limits.catalog_entries`)"
+            ));
         }
         Ok(templates)
     }
@@ -228,7 +265,9 @@ impl Provider {
         if let ToolGrant::Names(names) = grant {
             let has = |name: &str| tools.items.iter().any(|tool| tool.name.as_str() == name);
             let missing = names.iter().filter(|name| !has(name));
-            tools.omitted.extend(missing.map(|name| format!("the tool {name:?}: it has no such tool")));
+            tools
+                .omitted
+                .extend(missing.map(|name| format!("the tool {name:?}: it has no such tool")));
         }
         Ok(tools)
     }

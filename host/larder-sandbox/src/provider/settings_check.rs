@@ -36,12 +36,18 @@ impl Provider {
             Ok(declared) => declared,
             Err(error) => {
                 let omitted = vec![format!("the settings that it declares: {error}")];
-                return SettingsCheck { problems: Vec::new(), omitted };
+                return SettingsCheck {
+                    problems: Vec::new(),
+                    omitted,
+                };
             }
         };
         let grant = &self.config.grant;
         let problems = settings::check(&declared.items, &grant.settings, &grant.secrets);
-        let check = SettingsCheck { problems, omitted: declared.omitted };
+        let check = SettingsCheck {
+            problems,
+            omitted: declared.omitted,
+        };
         self.settings_check.get_or_init(|| check).clone()
     }
 }

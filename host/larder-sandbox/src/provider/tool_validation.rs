@@ -46,12 +46,22 @@ pub struct ToolValidation {
 
 impl CallChecks<Answer<ToolResult>> for Option<ToolValidation> {
     async fn before(&self, lease: &Lease) -> Result<(), CallError> {
-        let Some(validation) = self else { return Ok(()) };
+        let Some(validation) = self else {
+            return Ok(());
+        };
         let (deadline, timeout) = lease.deadline(Instant::now());
-        let validate = validate(&validation.schemas.input, &validation.arguments, lease, deadline);
+        let validate = validate(
+            &validation.schemas.input,
+            &validation.arguments,
+            lease,
+            deadline,
+        );
         match with_deadline(|| deadline, validate).await {
             Some(outcome) => outcome.map_err(|error| CallError::Refused(error.to_string())),
-            None => Err(CallError::Fault(timeout_fault(timeout, &lease.grant.limits))),
+            None => Err(CallError::Fault(timeout_fault(
+                timeout,
+                &lease.grant.limits,
+            ))),
         }
     }
 
@@ -61,7 +71,9 @@ impl CallChecks<Answer<ToolResult>> for Option<ToolValidation> {
         answer: Answer<ToolResult>,
         deadline: Instant,
     ) -> Result<Answer<ToolResult>, CallError> {
-        let Some(validation) = self else { return Ok(answer) };
+        let Some(validation) = self else {
+            return Ok(answer);
+        };
         match validation.check_answer(config, &answer, deadline).await {
             Ok(()) => Ok(answer),
             Err(message) => {
@@ -80,19 +92,27 @@ impl ToolValidation {
         answer: &Answer<ToolResult>,
         deadline: Instant,
     ) -> Result<(), String> {
-        let Answer::Complete(result) = answer else { return Ok(()) };
-        let Some(output) = &self.schemas.output else { return Ok(()) };
+        let Answer::Complete(result) = answer else {
+            return Ok(());
+        };
+        let Some(output) = &self.schemas.output else {
+            return Ok(());
+        };
         if result.is_error {
             return Ok(());
         }
         let structured = result.structured.as_deref();
-        let structured = structured.ok_or("it has an output schema, but returned no structured result")?;
+        let structured =
+            structured.ok_or("it has an output schema, but returned no structured result")?;
         if structured.get().len() > SHORT_RESULT {
             move_to_long_call_thread().await;
         }
-        let value: Value = serde_json::from_str(structured.get()).map_err(|error| error.to_string())?;
+        let value: Value =
+            serde_json::from_str(structured.get()).map_err(|error| error.to_string())?;
         let checked = validate(output, &value, config, deadline).await;
-        checked.map_err(|error| format!("its structured result does not match its output schema: {error}"))
+        checked.map_err(|error| {
+            format!("its structured result does not match its output schema: {error}")
+        })
     }
 }
 
@@ -109,7 +129,11 @@ async fn validate(
         outcome => return outcome,
     }
     move_to_long_call_thread().await;
-    if let Some(wait) = config.quota_usage.as_ref().and_then(|quota_usage| quota_usage.cpu_wait()) {
+    if let Some(wait) = config
+        .quota_usage
+        .as_ref()
+        .and_then(|quota_usage| quota_usage.cpu_wait())
+    {
         tokio::time::sleep(wait).await;
     }
     let mut is_late = || Instant::now() >= deadline;

@@ -27,7 +27,11 @@ struct IdleEntry<T> {
 
 impl<T> Default for IdlePool<T> {
     fn default() -> Self {
-        Self { by_revision: HashMap::new(), count: 0, sweeps: 0 }
+        Self {
+            by_revision: HashMap::new(),
+            count: 0,
+            sweeps: 0,
+        }
     }
 }
 
@@ -47,7 +51,11 @@ impl<T> IdlePool<T> {
         if idle.iter().filter(|entry| entry.caller == caller).count() >= MAX_PER_KEY {
             return Some(item);
         }
-        idle.push(IdleEntry { caller, item, since: self.sweeps });
+        idle.push(IdleEntry {
+            caller,
+            item,
+            since: self.sweeps,
+        });
         self.count += 1;
         None
     }
@@ -75,8 +83,10 @@ impl<T> IdlePool<T> {
     fn remove(&mut self, which: impl Fn(u64, u64) -> bool) -> Vec<T> {
         let mut removed = Vec::new();
         self.by_revision.retain(|revision, idle| {
-            removed
-                .extend(idle.extract_if(.., |entry| which(*revision, entry.since)).map(|entry| entry.item));
+            removed.extend(
+                idle.extract_if(.., |entry| which(*revision, entry.since))
+                    .map(|entry| entry.item),
+            );
             !idle.is_empty()
         });
         self.count -= removed.len();
@@ -96,22 +106,43 @@ mod tests {
             teams: Teams::default_team(),
             scopes: vec![],
         };
-        ReuseKey { revision, caller: Some(caller) }
+        ReuseKey {
+            revision,
+            caller: Some(caller),
+        }
     }
 
     #[test]
     fn takes_the_most_recently_used_item_of_the_key() {
         let mut pool = IdlePool::default();
-        for (key, item) in
-            [(key(1, "ann"), 'a'), (key(1, "bob"), 'b'), (key(1, "ann"), 'c'), (key(2, "ann"), 'd')]
-        {
+        for (key, item) in [
+            (key(1, "ann"), 'a'),
+            (key(1, "bob"), 'b'),
+            (key(1, "ann"), 'c'),
+            (key(2, "ann"), 'd'),
+        ] {
             assert_eq!(pool.put(key, item), None);
         }
         let mut took = |revision, subject| pool.take(&key(revision, subject));
-        assert_eq!([took(1, "ann"), took(1, "ann"), took(1, "ann")], [Some('c'), Some('a'), None]);
-        assert_eq!([took(2, "bob"), took(3, "ann"), took(1, "bob")], [None, None, Some('b')]);
-        assert_eq!(pool.take(&ReuseKey { revision: 2, caller: None }), None);
-        assert_eq!((pool.len(), pool.remove_revision(2), pool.len()), (1, vec!['d'], 0));
+        assert_eq!(
+            [took(1, "ann"), took(1, "ann"), took(1, "ann")],
+            [Some('c'), Some('a'), None]
+        );
+        assert_eq!(
+            [took(2, "bob"), took(3, "ann"), took(1, "bob")],
+            [None, None, Some('b')]
+        );
+        assert_eq!(
+            pool.take(&ReuseKey {
+                revision: 2,
+                caller: None
+            }),
+            None
+        );
+        assert_eq!(
+            (pool.len(), pool.remove_revision(2), pool.len()),
+            (1, vec!['d'], 0)
+        );
     }
 
     #[test]
@@ -122,7 +153,10 @@ mod tests {
         };
         assert_eq!(rejected(&mut pool, "ann"), 10 - MAX_PER_KEY);
         assert_eq!(rejected(&mut pool, "bob"), 10 - MAX_PER_KEY);
-        assert_eq!((pool.len(), pool.clear().len(), pool.len()), (2 * MAX_PER_KEY, 2 * MAX_PER_KEY, 0));
+        assert_eq!(
+            (pool.len(), pool.clear().len(), pool.len()),
+            (2 * MAX_PER_KEY, 2 * MAX_PER_KEY, 0)
+        );
     }
 
     #[test]

@@ -5,10 +5,14 @@ use std::time::Instant;
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::io::poll::{Host as _, HostPollable as _};
-use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, Host as _, IpAddressFamily, IpSocketAddress};
+use wasmtime_wasi::p2::bindings::sockets::network::{
+    ErrorCode, Host as _, IpAddressFamily, IpSocketAddress,
+};
 use wasmtime_wasi::p2::bindings::sockets::tcp::HostTcpSocket as _;
 use wasmtime_wasi::p2::bindings::sockets::tcp_create_socket::Host as _;
-use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable, Network, SocketResult, TcpSocket};
+use wasmtime_wasi::p2::{
+    DynInputStream, DynOutputStream, DynPollable, Network, SocketResult, TcpSocket,
+};
 use wasmtime_wasi::sockets::WasiSocketsView as _;
 
 use crate::guest_tcp::{Attempt, Busy, Socket, limit_streams};
@@ -40,13 +44,16 @@ impl GuestState {
     }
 
     fn take_socket(&self) -> Wit<Socket> {
-        let Some(tcp) = &self.tcp else { return Err(ErrorCode::AccessDenied) };
+        let Some(tcp) = &self.tcp else {
+            return Err(ErrorCode::AccessDenied);
+        };
         tcp.new_socket(&self.lease).map_err(|busy| {
             let (why, code) = match &busy {
                 Busy::Connections(why) => (why.as_str(), ErrorCode::NewSocketLimit),
                 Busy::Memory => ("the server has no memory for it", ErrorCode::OutOfMemory),
             };
-            self.log.line(LogLevel::Info, &format!("no other TCP connection: {why}"));
+            self.log
+                .line(LogLevel::Info, &format!("no other TCP connection: {why}"));
             Attempt::new(&self.lease, "a new socket".to_owned()).end(ConnectOutcome::Busy);
             code
         })
@@ -66,7 +73,9 @@ impl GuestState {
             return Ok(Err(self.deny(address.to_string(), &why)));
         };
         let attempt = Attempt::new(&self.lease, to);
-        let started = self.sockets().start_connect(socket, network, address.into());
+        let started = self
+            .sockets()
+            .start_connect(socket, network, address.into());
         let started = self.wit(started)?;
         match (started, &mut self.tcp) {
             (Ok(()), Some(tcp)) => tcp.begin_attempt(index, attempt),
@@ -75,10 +84,17 @@ impl GuestState {
         Ok(started)
     }
 
-    pub(super) fn finish_connect(&mut self, socket: Resource<TcpSocket>) -> wasmtime::Result<Wit<Streams>> {
+    pub(super) fn finish_connect(
+        &mut self,
+        socket: Resource<TcpSocket>,
+    ) -> wasmtime::Result<Wit<Streams>> {
         self.end_late_attempts(Instant::now())?;
         let index = socket.rep();
-        if self.tcp.as_mut().is_some_and(|tcp| tcp.take_timed_out(index)) {
+        if self
+            .tcp
+            .as_mut()
+            .is_some_and(|tcp| tcp.take_timed_out(index))
+        {
             return Ok(Err(ErrorCode::Timeout));
         }
         let finished = self.sockets().finish_connect(socket);
@@ -101,23 +117,35 @@ impl GuestState {
 
     /// Ends the attempts whose time is over: each gets a new socket, so that the guest does not wait any longer.
     fn end_late_attempts(&mut self, now: Instant) -> wasmtime::Result<()> {
-        let late = self.tcp.as_mut().map(|tcp| tcp.end_late_attempts(now)).unwrap_or_default();
+        let late = self
+            .tcp
+            .as_mut()
+            .map(|tcp| tcp.end_late_attempts(now))
+            .unwrap_or_default();
         for index in late {
             let family = self.sockets().address_family(Resource::new_borrow(index))?;
             let new = self.sockets().create_tcp_socket(family);
             // Without a file descriptor for it, the guest waits until its call ends.
             if let Ok(new) = self.wit(new)? {
                 let new = self.table().delete(new)?;
-                *self.table().get_mut(&Resource::<TcpSocket>::new_borrow(index))? = new;
+                *self
+                    .table()
+                    .get_mut(&Resource::<TcpSocket>::new_borrow(index))? = new;
             }
         }
         Ok(())
     }
 
     /// Waits until one of these is ready, and ends attempts to connect in time.
-    pub(super) async fn poll(&mut self, pollables: Vec<Resource<DynPollable>>) -> wasmtime::Result<Vec<u32>> {
+    pub(super) async fn poll(
+        &mut self,
+        pollables: Vec<Resource<DynPollable>>,
+    ) -> wasmtime::Result<Vec<u32>> {
         while let Some(until) = self.tcp.as_ref().and_then(|tcp| tcp.first_end()) {
-            let same = pollables.iter().map(|pollable| Resource::new_borrow(pollable.rep())).collect();
+            let same = pollables
+                .iter()
+                .map(|pollable| Resource::new_borrow(pollable.rep()))
+                .collect();
             match tokio::time::timeout_at(until.into(), self.table().poll(same)).await {
                 Ok(ready) => return ready,
                 Err(_) => self.end_late_attempts(until)?,

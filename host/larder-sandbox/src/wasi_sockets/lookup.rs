@@ -41,11 +41,16 @@ impl GuestState {
     }
 
     async fn find_addresses(&mut self, name: &str) -> Result<Vec<IpAddr>, ErrorCode> {
-        let Some(tcp) = &self.tcp else { return Err(ErrorCode::PermanentResolverFailure) };
+        let Some(tcp) = &self.tcp else {
+            return Err(ErrorCode::PermanentResolverFailure);
+        };
         let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
         let shared = tcp.shared.clone();
         if let Ok(address) = name.parse::<IpAddr>()
-            && shared.rules().iter().any(|rule| rule.address() == Some(address))
+            && shared
+                .rules()
+                .iter()
+                .any(|rule| rule.address() == Some(address))
         {
             return Ok(vec![address]);
         }
@@ -56,10 +61,14 @@ impl GuestState {
             return Err(self.deny(name, &why));
         }
         let found = shared.resolve(&name).await.map_err(|error| {
-            self.log.line(LogLevel::Info, &format!("cannot find the address of `{name}`: {error}"));
+            self.log.line(
+                LogLevel::Info,
+                &format!("cannot find the address of `{name}`: {error}"),
+            );
             ErrorCode::NameUnresolvable
         })?;
-        tcp.pin(&name, found).map_err(|private| self.deny(name, &private.to_string()))
+        tcp.pin(&name, found)
+            .map_err(|private| self.deny(name, &private.to_string()))
     }
 
     /// Records that something is not granted. The error of the guest cannot carry the reason, so it is logged.

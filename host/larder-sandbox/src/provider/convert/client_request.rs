@@ -18,7 +18,14 @@ const MAX_FIELDS: usize = 100;
 
 /// Members of the schemas of all fields.
 const COMMON: &[&str] = &["type", "title", "description", "default"];
-const STRING: &[&str] = &["minLength", "maxLength", "format", "enum", "enumNames", "oneOf"];
+const STRING: &[&str] = &[
+    "minLength",
+    "maxLength",
+    "format",
+    "enum",
+    "enumNames",
+    "oneOf",
+];
 /// The protocol does not define `format` for numbers. Clients ignore it, and generators of schemas write it.
 const NUMBER: &[&str] = &["minimum", "maximum", "format"];
 const CHOICES: &[&str] = &["minItems", "maxItems", "items"];
@@ -36,7 +43,11 @@ pub(super) fn check(method: InputMethod, params: &Object) -> Result<(), &'static
 }
 
 fn check_elicitation(params: &Object) -> Result<(), &'static str> {
-    if !params.get("message").and_then(Value::as_str).is_some_and(is_message) {
+    if !params
+        .get("message")
+        .and_then(Value::as_str)
+        .is_some_and(is_message)
+    {
         return Err("its `message` is missing, too long or has control characters");
     }
     match params.get("mode").map(Value::as_str) {
@@ -54,8 +65,14 @@ fn is_message(text: &str) -> bool {
 
 fn check_page(params: &Object) -> Result<(), &'static str> {
     check_members(params, &["mode", "message", "url", "elicitationId"])?;
-    if !params.get("url").and_then(Value::as_str).is_some_and(is_page) {
-        return Err("its `url` is not a URL with `https`, without credentials and of at most 4 KiB");
+    if !params
+        .get("url")
+        .and_then(Value::as_str)
+        .is_some_and(is_page)
+    {
+        return Err(
+            "its `url` is not a URL with `https`, without credentials and of at most 4 KiB",
+        );
     }
     let is_id = |id: &Value| id.as_str().is_some_and(|id| is_word(id, MAX_ID));
     match params.get("elicitationId").is_none_or(is_id) {
@@ -65,7 +82,9 @@ fn check_page(params: &Object) -> Result<(), &'static str> {
 }
 
 fn is_page(url: &str) -> bool {
-    let Some(rest) = url.strip_prefix("https://") else { return false };
+    let Some(rest) = url.strip_prefix("https://") else {
+        return false;
+    };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     // What precedes an `@` looks like the host to people.
     let has_plain_host = !authority.is_empty() && !authority.contains('@');
@@ -78,36 +97,55 @@ fn is_word(text: &str, max: usize) -> bool {
 
 fn check_form(params: &Object) -> Result<(), &'static str> {
     check_members(params, &["mode", "message", "requestedSchema"])?;
-    let schema = object(params.get("requestedSchema")).ok_or("its `requestedSchema` is not an object")?;
-    let known = ["$schema", "type", "title", "description", "properties", "required", "additionalProperties"];
+    let schema =
+        object(params.get("requestedSchema")).ok_or("its `requestedSchema` is not an object")?;
+    let known = [
+        "$schema",
+        "type",
+        "title",
+        "description",
+        "properties",
+        "required",
+        "additionalProperties",
+    ];
     check_members(schema, &known)?;
     let fields = object(schema.get("properties")).filter(|_| is(schema, "type", "object"));
-    let fields = fields.ok_or("its `requestedSchema` is not that of an object with `properties`")?;
+    let fields =
+        fields.ok_or("its `requestedSchema` is not that of an object with `properties`")?;
     if fields.len() > MAX_FIELDS {
         return Err("its form has more than 100 fields");
     }
     let is_field = |name: &Value| name.as_str().is_some_and(|name| fields.contains_key(name));
-    let has_required = |required: &Value| required.as_array().is_some_and(|all| all.iter().all(is_field));
+    let has_required = |required: &Value| {
+        required
+            .as_array()
+            .is_some_and(|all| all.iter().all(is_field))
+    };
     if !schema.get("required").is_none_or(has_required) {
         return Err("its form requires a field that it does not have");
     }
     let is_valid = |(name, field): (&String, &Value)| is_word(name, MAX_ID) && is_form_field(field);
     match fields.iter().all(is_valid) {
         true => Ok(()),
-        false => Err("a field of its form is neither a text, a number, a boolean nor a choice of texts"),
+        false => {
+            Err("a field of its form is neither a text, a number, a boolean nor a choice of texts")
+        }
     }
 }
 
 fn is_form_field(field: &Value) -> bool {
-    let Some(field) = object(Some(field)) else { return false };
-    let (own, is_default): (&[&str], fn(&Value) -> bool) = match field.get("type").and_then(Value::as_str) {
-        Some("string") => (STRING, Value::is_string),
-        Some("number") => (NUMBER, Value::is_number),
-        Some("integer") => (NUMBER, |value| value.is_i64() || value.is_u64()),
-        Some("boolean") => (&[], Value::is_boolean),
-        Some("array") if field.contains_key("items") => (CHOICES, is_texts),
-        _ => return false,
+    let Some(field) = object(Some(field)) else {
+        return false;
     };
+    let (own, is_default): (&[&str], fn(&Value) -> bool) =
+        match field.get("type").and_then(Value::as_str) {
+            Some("string") => (STRING, Value::is_string),
+            Some("number") => (NUMBER, Value::is_number),
+            Some("integer") => (NUMBER, |value| value.is_i64() || value.is_u64()),
+            Some("boolean") => (&[], Value::is_boolean),
+            Some("array") if field.contains_key("items") => (CHOICES, is_texts),
+            _ => return false,
+        };
     let is_text = is(field, "type", "string");
     field.iter().all(|(name, value)| match name.as_str() {
         name if !COMMON.contains(&name) && !own.contains(&name) => false,
@@ -115,7 +153,9 @@ fn is_form_field(field: &Value) -> bool {
         "default" => is_default(value),
         "minimum" | "maximum" => value.is_number(),
         "minLength" | "maxLength" | "minItems" | "maxItems" => value.is_u64(),
-        "format" if is_text => value.as_str().is_some_and(|format| STRING_FORMATS.contains(&format)),
+        "format" if is_text => value
+            .as_str()
+            .is_some_and(|format| STRING_FORMATS.contains(&format)),
         "format" => value.is_string(),
         "enum" | "enumNames" => is_texts(value),
         "oneOf" => has_titles(value),
@@ -125,7 +165,9 @@ fn is_form_field(field: &Value) -> bool {
 }
 
 fn has_choices(items: &Value) -> bool {
-    let Some(items) = object(Some(items)) else { return false };
+    let Some(items) = object(Some(items)) else {
+        return false;
+    };
     let mut members = items.iter();
     members.all(|(name, value)| match name.as_str() {
         "type" => value == "string",
@@ -140,17 +182,25 @@ fn has_titles(choices: &Value) -> bool {
         let texts = object(Some(choice)).filter(|choice| choice.len() == 2);
         texts.is_some_and(|choice| is_text_of(choice, "const") && is_text_of(choice, "title"))
     };
-    choices.as_array().is_some_and(|choices| choices.iter().all(is_titled))
+    choices
+        .as_array()
+        .is_some_and(|choices| choices.iter().all(is_titled))
 }
 
 fn check_sampling(params: &Object) -> Result<(), &'static str> {
-    let is_content =
-        |content: &Value| content.is_object() || content.as_array().is_some_and(|all| !all.is_empty());
+    let is_content = |content: &Value| {
+        content.is_object() || content.as_array().is_some_and(|all| !all.is_empty())
+    };
     let is_message = |message: &Value| {
-        let has_role = ["user", "assistant"].iter().any(|role| message["role"] == *role);
+        let has_role = ["user", "assistant"]
+            .iter()
+            .any(|role| message["role"] == *role);
         has_role && is_content(&message["content"])
     };
-    let messages = params.get("messages").and_then(Value::as_array).filter(|all| !all.is_empty());
+    let messages = params
+        .get("messages")
+        .and_then(Value::as_array)
+        .filter(|all| !all.is_empty());
     if !messages.is_some_and(|messages| messages.iter().all(is_message)) {
         return Err("its `messages` are missing or invalid");
     }
@@ -185,7 +235,9 @@ fn is_text_of(object: &Object, member: &str) -> bool {
 }
 
 fn is_texts(value: &Value) -> bool {
-    value.as_array().is_some_and(|values| values.iter().all(Value::is_string))
+    value
+        .as_array()
+        .is_some_and(|values| values.iter().all(Value::is_string))
 }
 
 #[cfg(test)]
@@ -202,9 +254,11 @@ mod tests {
     #[test]
     fn a_page_has_an_https_url() {
         let page = |url: &str| json!({ "mode": "url", "message": "Sign in", "url": url });
-        for good in
-            ["https://example.com", "https://example.com:8443/a?b=c#d", "https://xn--bcher-kva.example/"]
-        {
+        for good in [
+            "https://example.com",
+            "https://example.com:8443/a?b=c#d",
+            "https://xn--bcher-kva.example/",
+        ] {
             check_that(true, InputMethod::Elicitation, &page(good));
         }
         let long = format!("https://example.com/{}", "x".repeat(MAX_URL));
@@ -234,7 +288,11 @@ mod tests {
         ] {
             check_that(false, InputMethod::Elicitation, &page(bad));
         }
-        for (member, value) in [("url", json!(1)), ("elicitationId", json!("a\nb")), ("more", json!(1))] {
+        for (member, value) in [
+            ("url", json!(1)),
+            ("elicitationId", json!("a\nb")),
+            ("more", json!(1)),
+        ] {
             let mut changed = page("https://example.com");
             changed[member] = value;
             check_that(false, InputMethod::Elicitation, &changed);
@@ -259,7 +317,11 @@ mod tests {
             json!({ "type": "array", "minItems": 1, "items": { "type": "string", "enum": ["a"] }, "default": ["a"] }),
             json!({ "type": "array", "items": { "anyOf": titled } }),
         ] {
-            let fields = if good == json!({}) { good } else { json!({ "field": good }) };
+            let fields = if good == json!({}) {
+                good
+            } else {
+                json!({ "field": good })
+            };
             check_that(true, InputMethod::Elicitation, &form(fields));
         }
         for bad in [
@@ -279,15 +341,22 @@ mod tests {
             json!({ "type": "string", "oneOf": [{ "const": "a", "title": "A", "not": {} }] }),
             json!({ "anyOf": [{ "type": "string" }] }),
         ] {
-            check_that(false, InputMethod::Elicitation, &form(json!({ "field": bad })));
+            check_that(
+                false,
+                InputMethod::Elicitation,
+                &form(json!({ "field": bad })),
+            );
         }
-        check_that(false, InputMethod::Elicitation, &form(json!({ "a\r\nb": { "type": "string" } })));
+        check_that(
+            false,
+            InputMethod::Elicitation,
+            &form(json!({ "a\r\nb": { "type": "string" } })),
+        );
     }
 
     #[test]
     fn required_members_are_there() {
-        let schema =
-            json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
+        let schema = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
         let form = json!({ "mode": "form", "message": "One\ntwo", "requestedSchema": schema, "_meta": {} });
         check_that(true, InputMethod::Elicitation, &form);
         for (member, value) in [
@@ -298,8 +367,14 @@ mod tests {
             ("message", json!("x".repeat(MAX_MESSAGE + 1))),
             ("requestedSchema", json!({ "type": "object" })),
             ("requestedSchema", json!({ "properties": {} })),
-            ("requestedSchema", json!({ "type": "object", "properties": {}, "required": ["a"] })),
-            ("requestedSchema", json!({ "type": "object", "properties": {}, "$defs": {} })),
+            (
+                "requestedSchema",
+                json!({ "type": "object", "properties": {}, "required": ["a"] }),
+            ),
+            (
+                "requestedSchema",
+                json!({ "type": "object", "properties": {}, "$defs": {} }),
+            ),
             ("url", json!("https://example.com")),
             ("_meta", json!(1)),
         ] {
@@ -308,10 +383,22 @@ mod tests {
             check_that(false, InputMethod::Elicitation, &changed);
         }
         check_that(false, InputMethod::Elicitation, &json!({}));
-        check_that(false, InputMethod::Elicitation, &json!({ "message": "Who are you?" }));
+        check_that(
+            false,
+            InputMethod::Elicitation,
+            &json!({ "message": "Who are you?" }),
+        );
         let message = json!({ "role": "user", "content": { "type": "text", "text": "Hello" } });
-        check_that(true, InputMethod::Sampling, &json!({ "messages": [message], "maxTokens": 9 }));
-        for bad in [json!({}), json!({ "messages": [], "maxTokens": 9 }), json!({ "messages": [message] })] {
+        check_that(
+            true,
+            InputMethod::Sampling,
+            &json!({ "messages": [message], "maxTokens": 9 }),
+        );
+        for bad in [
+            json!({}),
+            json!({ "messages": [], "maxTokens": 9 }),
+            json!({ "messages": [message] }),
+        ] {
             check_that(false, InputMethod::Sampling, &bad);
         }
         check_that(true, InputMethod::Roots, &json!({ "_meta": {} }));

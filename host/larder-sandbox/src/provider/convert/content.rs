@@ -38,7 +38,9 @@ pub(super) async fn blocks(
 pub(super) fn converted_bytes(block: &wit::Block) -> usize {
     let value = match &block.value {
         wit::BlockValue::Link(link) => entry_size(link),
-        wit::BlockValue::Embedded(resource) => resource.uri.len() + metadata_size(&resource.metadata),
+        wit::BlockValue::Embedded(resource) => {
+            resource.uri.len() + metadata_size(&resource.metadata)
+        }
         _ => 0,
     };
     value + metadata_size(&block.metadata)
@@ -62,14 +64,20 @@ pub(super) fn block(item: wit::Block, omissions: &mut Omissions<'_>) -> Result<B
         wit::BlockValue::Image(image) => BlockValue::Image(media(image, "image/", omissions)?),
         wit::BlockValue::Audio(audio) => BlockValue::Audio(media(audio, "audio/", omissions)?),
         wit::BlockValue::Link(link) if entry_size(&link) > MAX_ITEM_BYTES => {
-            return Err(format!("a link of more than {}", size::show(MAX_ITEM_BYTES as u64)));
+            return Err(format!(
+                "a link of more than {}",
+                size::show(MAX_ITEM_BYTES as u64)
+            ));
         }
         wit::BlockValue::Link(link) => BlockValue::Link(Box::new(entry(link, omissions)?)),
         wit::BlockValue::Embedded(resource) => BlockValue::Embedded(embedded(resource, omissions)?),
     };
     let is_link = matches!(value, BlockValue::Link(_));
     Ok(Block {
-        annotations: item.annotations.filter(|_| !is_link).map(|it| annotations(it, omissions)),
+        annotations: item
+            .annotations
+            .filter(|_| !is_link)
+            .map(|it| annotations(it, omissions)),
         metadata: metadata(item.metadata, omissions),
         value,
     })
@@ -79,9 +87,10 @@ fn media(media: wit::Media, kind: &str, omissions: &Omissions<'_>) -> Result<Med
     let wit::Media { mime_type, data } = media;
     match is_media_type(&mime_type) && mime_type.starts_with(kind) {
         true => Ok(Media { mime_type, data }),
-        false => {
-            Err(format!("{} is not a media type that begins with `{kind}`", quoted(&mime_type, omissions)))
-        }
+        false => Err(format!(
+            "{} is not a media type that begins with `{kind}`",
+            quoted(&mime_type, omissions)
+        )),
     }
 }
 
@@ -90,17 +99,31 @@ fn embedded(
     omissions: &mut Omissions<'_>,
 ) -> Result<EmbeddedResource, String> {
     let uri = texts::uri(&resource.uri, omissions)?;
-    if let Some(mime_type) = resource.mime_type.as_ref().filter(|mime_type| !is_media_type(mime_type)) {
-        return Err(format!("{} is not a media type", quoted(mime_type, omissions)));
+    if let Some(mime_type) = resource
+        .mime_type
+        .as_ref()
+        .filter(|mime_type| !is_media_type(mime_type))
+    {
+        return Err(format!(
+            "{} is not a media type",
+            quoted(mime_type, omissions)
+        ));
     }
     let metadata = metadata(resource.metadata, omissions);
-    Ok(EmbeddedResource { uri, mime_type: resource.mime_type, body: body(resource.body), metadata })
+    Ok(EmbeddedResource {
+        uri,
+        mime_type: resource.mime_type,
+        body: body(resource.body),
+        metadata,
+    })
 }
 
 fn annotations(item: wit::Annotations, omissions: &mut Omissions<'_>) -> Annotations {
     Annotations {
         audience: audience(item.audience),
-        priority: item.priority.and_then(|priority| clamp_priority(priority, omissions)),
+        priority: item
+            .priority
+            .and_then(|priority| clamp_priority(priority, omissions)),
         last_modified: last_modified(item.last_modified, omissions),
     }
 }
@@ -112,7 +135,10 @@ mod tests {
 
     #[test]
     fn an_image_has_the_type_of_an_image() {
-        let media = |mime_type: &str| wit::Media { mime_type: mime_type.into(), data: vec![] };
+        let media = |mime_type: &str| wit::Media {
+            mime_type: mime_type.into(),
+            data: vec![],
+        };
         let omissions = Omissions::default();
         assert!(super::media(media("image/png"), "image/", &omissions).is_ok());
         assert_eq!(
@@ -130,7 +156,10 @@ mod tests {
             last_modified: Some("today".into()),
         };
         let annotations = annotations(item, &mut omissions);
-        assert_eq!((annotations.audience.len(), annotations.priority), (1, Some(1.0)));
+        assert_eq!(
+            (annotations.audience.len(), annotations.priority),
+            (1, Some(1.0))
+        );
         assert_eq!(annotations.last_modified, None);
         assert_eq!(omissions.summary().len(), 2);
     }

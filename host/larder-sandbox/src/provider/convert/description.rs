@@ -19,8 +19,9 @@ pub(in crate::provider) fn description(
     item: wit::Description,
     omissions: &mut Omissions<'_>,
 ) -> wit::Description {
-    let instructions =
-        item.instructions.map(|text| cut(text, MAX_INSTRUCTIONS, "its instructions", omissions));
+    let instructions = item
+        .instructions
+        .map(|text| cut(text, MAX_INSTRUCTIONS, "its instructions", omissions));
     wit::Description {
         title: title(item.title, omissions),
         version: version(item.version, omissions),
@@ -39,7 +40,9 @@ fn claims(mut claims: Vec<String>, omissions: &mut Omissions<'_>) -> Vec<String>
         let is_valid = is_claim(claim);
         if !is_valid {
             let text: String = omissions.clean(claim).chars().take(MAX_QUOTED).collect();
-            omissions.add(format!("a claim that is not a URI prefix with a scheme: {text:?}"));
+            omissions.add(format!(
+                "a claim that is not a URI prefix with a scheme: {text:?}"
+            ));
         }
         is_valid
     });
@@ -51,7 +54,9 @@ fn is_claim(claim: &str) -> bool {
     claim.len() <= MAX_CLAIM
         && claim.split_once(':').is_some_and(|(scheme, _)| {
             scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-                && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+                && scheme
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
         })
 }
 
@@ -63,7 +68,9 @@ mod tests {
     fn bounds_claims() {
         let mut omissions = Omissions::default();
         let valid = (0..MAX_CLAIMS - 2).map(|n| format!("x:{n}"));
-        let all = valid.chain(["no scheme".into(), ":".into()]).chain((0..300_000).map(|n| format!("y:{n}")));
+        let all = valid
+            .chain(["no scheme".into(), ":".into()])
+            .chain((0..300_000).map(|n| format!("y:{n}")));
         assert_eq!(claims(all.collect(), &mut omissions).len(), MAX_CLAIMS - 2);
         let expected = [
             "a claim that is not a URI prefix with a scheme: \":\"",

@@ -24,31 +24,57 @@ const MAX_NOTES: usize = 64 << 10;
 /// returns, clients get only what is valid, and no secret is in an error or a note.
 pub fn wit_conversion(data: &[u8]) {
     let [kind, rest @ ..] = data else { return };
-    let secrets: Secrets = [("key".to_owned(), Secret::new(SECRET))].into_iter().collect();
+    let secrets: Secrets = [("key".to_owned(), Secret::new(SECRET))]
+        .into_iter()
+        .collect();
     let (mut input, mut omissions) = (Input::new(rest), Omissions::new(&secrets));
     match kind % 10 {
-        0 => check_page(wait(entry_page(input.value(), MAX_PAGE, &secrets)), check_entry),
-        1 => check_page(wait(template_page(input.value(), MAX_PAGE, &secrets)), check_template),
+        0 => check_page(
+            wait(entry_page(input.value(), MAX_PAGE, &secrets)),
+            check_entry,
+        ),
+        1 => check_page(
+            wait(template_page(input.value(), MAX_PAGE, &secrets)),
+            check_template,
+        ),
         2 => check_page(wait(tool_page(input.value(), MAX_PAGE, &secrets)), |tool| {
             check_json_object(tool.input_schema.get());
-            tool.output_schema.iter().for_each(|schema| check_json_object(schema.get()));
+            tool.output_schema
+                .iter()
+                .for_each(|schema| check_json_object(schema.get()));
             check_extras(&tool.icons, &tool.metadata);
         }),
-        3 => check_page(wait(prompt_page(input.value(), MAX_PAGE, &secrets)), |prompt| {
-            assert!(!prompt.name.is_empty() && !prompt.name.contains(char::is_control));
-            check_extras(&prompt.icons, &prompt.metadata);
-        }),
+        3 => check_page(
+            wait(prompt_page(input.value(), MAX_PAGE, &secrets)),
+            |prompt| {
+                assert!(!prompt.name.is_empty() && !prompt.name.contains(char::is_control));
+                check_extras(&prompt.icons, &prompt.metadata);
+            },
+        ),
         4 => check_reading(&mut input, &mut omissions),
         5 => check_result(wait(tool_result(input.value(), &mut omissions)), |answer| {
-            let larder_model::input::Answer::Complete(result) = answer else { return };
+            let larder_model::input::Answer::Complete(result) = answer else {
+                return;
+            };
             result.content.iter().for_each(check_block);
-            result.structured.iter().for_each(|json| check_json(json.get()));
+            result
+                .structured
+                .iter()
+                .for_each(|json| check_json(json.get()));
             check_metadata(&result.metadata);
         }),
-        6 => check_result(wait(prompt_result(input.value(), &mut omissions)), |answer| {
-            let larder_model::input::Answer::Complete(result) = answer else { return };
-            result.messages.iter().for_each(|message| check_block(&message.content));
-        }),
+        6 => check_result(
+            wait(prompt_result(input.value(), &mut omissions)),
+            |answer| {
+                let larder_model::input::Answer::Complete(result) = answer else {
+                    return;
+                };
+                result
+                    .messages
+                    .iter()
+                    .for_each(|message| check_block(&message.content));
+            },
+        ),
         7 => check_hits(&mut input, &mut omissions),
         8 => {
             let item = description(input.value(), &mut omissions);
@@ -56,7 +82,8 @@ pub fn wit_conversion(data: &[u8]) {
             check_result(declarations(input.value(), &mut omissions), |_| ());
         }
         _ => {
-            let completion = completion(input.value(), input.value(), input.value(), &mut omissions);
+            let completion =
+                completion(input.value(), input.value(), input.value(), &mut omissions);
             assert!(completion.values.len() <= MAX_COMPLETIONS);
             check_result(wait(versions(input.value(), 2, &mut omissions)), |_| ());
             check_result(template_match(input.value()), |_| ());
@@ -86,7 +113,11 @@ fn check_result<T>(result: Result<T, CallError>, check: impl FnOnce(&T)) {
 fn check_page<T>(page: Result<ListPage<T>, CallError>, check: impl Fn(&T)) {
     check_result(page, |page| {
         assert!(page.items.len() <= MAX_PAGE as usize);
-        assert!(page.next.as_ref().is_none_or(|next| next.len() <= MAX_CURSOR_BYTES));
+        assert!(
+            page.next
+                .as_ref()
+                .is_none_or(|next| next.len() <= MAX_CURSOR_BYTES)
+        );
         page.items.iter().for_each(check);
         check_notes(&page.omitted);
     });
@@ -95,11 +126,18 @@ fn check_page<T>(page: Result<ListPage<T>, CallError>, check: impl Fn(&T)) {
 fn check_reading(input: &mut Input<'_>, omissions: &mut Omissions<'_>) {
     let requested = Uri::parse("x://host/a").expect("a URI");
     let may_return = |uri: &Uri| uri.as_str().starts_with("x://host/");
-    let result = wait(read_result(input.value(), &requested, may_return, omissions));
+    let result = wait(read_result(
+        input.value(),
+        &requested,
+        may_return,
+        omissions,
+    ));
     check_result(result, |result: &ReadResult| {
         assert!(!result.contents.is_empty());
         for content in result.contents.iter() {
-            assert!(content.uri == requested || may_return(&content.uri) && content.uri.is_portable());
+            assert!(
+                content.uri == requested || may_return(&content.uri) && content.uri.is_portable()
+            );
             assert!(content.mime_type.as_deref().is_none_or(is_media_type));
             check_metadata(&content.metadata);
         }
@@ -107,31 +145,61 @@ fn check_reading(input: &mut Input<'_>, omissions: &mut Omissions<'_>) {
 }
 
 fn check_hits(input: &mut Input<'_>, omissions: &mut Omissions<'_>) {
-    let query =
-        SearchQuery { limit: 3, uri_prefix: input.value(), kind: input.value(), ..SearchQuery::default() };
+    let query = SearchQuery {
+        limit: 3,
+        uri_prefix: input.value(),
+        kind: input.value(),
+        ..SearchQuery::default()
+    };
     let hits = wait(hits(input.value(), &query, omissions));
     assert!(hits.hits.len() <= 3);
     for hit in &hits.hits {
         check_entry(&hit.entry);
-        assert!(query.uri_prefix.as_ref().is_none_or(|prefix| hit.entry.uri.as_str().starts_with(prefix)));
+        assert!(
+            query.uri_prefix.as_ref().is_none_or(|prefix| hit
+                .entry
+                .uri
+                .as_str()
+                .starts_with(prefix))
+        );
     }
 }
 
 fn check_entry(entry: &Entry) {
-    assert!(entry.uri.is_portable() && !entry.uri.has_fragment(), "{:?}", entry.uri);
-    assert!(entry.mime_type.as_deref().is_none_or(is_media_type), "{:?}", entry.mime_type);
+    assert!(
+        entry.uri.is_portable() && !entry.uri.has_fragment(),
+        "{:?}",
+        entry.uri
+    );
+    assert!(
+        entry.mime_type.as_deref().is_none_or(is_media_type),
+        "{:?}",
+        entry.mime_type
+    );
     assert!(entry.size.is_none_or(|size| size <= MAX_TOTAL));
     check_details(&entry.details);
 }
 
 fn check_template(template: &Template) {
-    assert!(template.mime_type.as_deref().is_none_or(is_media_type), "{:?}", template.mime_type);
+    assert!(
+        template.mime_type.as_deref().is_none_or(is_media_type),
+        "{:?}",
+        template.mime_type
+    );
     check_details(&template.details);
 }
 
 fn check_details(details: &Details) {
-    assert!(details.priority.is_none_or(|priority| (0.0..=1.0).contains(&priority)));
-    assert!(details.last_modified.as_deref().is_none_or(is_date_time), "{:?}", details.last_modified);
+    assert!(
+        details
+            .priority
+            .is_none_or(|priority| (0.0..=1.0).contains(&priority))
+    );
+    assert!(
+        details.last_modified.as_deref().is_none_or(is_date_time),
+        "{:?}",
+        details.last_modified
+    );
     assert!(details.audience.len() <= 2);
     check_extras(&details.icons, &details.metadata);
 }
@@ -141,7 +209,10 @@ fn check_block(block: &Block) {
 }
 
 fn check_extras(icons: &[Icon], metadata: &Metadata) {
-    assert!(icons.iter().all(|icon| is_icon_source(&icon.src)), "{icons:?}");
+    assert!(
+        icons.iter().all(|icon| is_icon_source(&icon.src)),
+        "{icons:?}"
+    );
     check_metadata(metadata);
 }
 
@@ -153,7 +224,10 @@ fn check_metadata(metadata: &Metadata) {
 }
 
 fn check_json(text: &str) {
-    assert!(!text.contains('\n') && serde_json::from_str::<serde_json::Value>(text).is_ok(), "{text:?}");
+    assert!(
+        !text.contains('\n') && serde_json::from_str::<serde_json::Value>(text).is_ok(),
+        "{text:?}"
+    );
 }
 
 fn check_json_object(text: &str) {

@@ -24,13 +24,27 @@ pub(super) async fn input_required(
     required: wit::InputRequired,
     omissions: &Omissions<'_>,
 ) -> Result<InputRequired, CallError> {
-    check_result_count(required.requests.len(), MAX_REQUESTS, "requests to the client")?;
+    check_result_count(
+        required.requests.len(),
+        MAX_REQUESTS,
+        "requests to the client",
+    )?;
     if required.requests.is_empty() {
-        return Err(failed("it requires input from the client, but has no request", omissions));
+        return Err(failed(
+            "it requires input from the client, but has no request",
+            omissions,
+        ));
     }
-    if required.state.as_ref().is_some_and(|state| state.len() > MAX_STATE) {
+    if required
+        .state
+        .as_ref()
+        .is_some_and(|state| state.len() > MAX_STATE)
+    {
         let limit = size::show(MAX_STATE as u64);
-        return Err(failed(&format!("its state for the repeated call has more than {limit}"), omissions));
+        return Err(failed(
+            &format!("its state for the repeated call has more than {limit}"),
+            omissions,
+        ));
     }
     let (mut requests, mut pace) = (Vec::<InputRequest>::new(), Pace::default());
     for request in required.requests {
@@ -42,17 +56,30 @@ pub(super) async fn input_required(
         }
         requests.push(request);
     }
-    Ok(InputRequired { requests, state: required.state })
+    Ok(InputRequired {
+        requests,
+        state: required.state,
+    })
 }
 
 /// Returns the bytes of what a provider requires from the client.
 pub(super) fn required_size(required: &wit::InputRequired) -> usize {
-    let requests = required.requests.iter().map(|it| it.key.len() + it.method.len() + it.params.len());
+    let requests = required
+        .requests
+        .iter()
+        .map(|it| it.key.len() + it.method.len() + it.params.len());
     requests.sum::<usize>() + required.state.as_ref().map_or(0, Vec::len)
 }
 
-fn input_request(request: wit::InputRequest, omissions: &Omissions<'_>) -> Result<InputRequest, CallError> {
-    let wit::InputRequest { key, method, params } = request;
+fn input_request(
+    request: wit::InputRequest,
+    omissions: &Omissions<'_>,
+) -> Result<InputRequest, CallError> {
+    let wit::InputRequest {
+        key,
+        method,
+        params,
+    } = request;
     if !is_word(&key) {
         let key = quoted(&key, omissions);
         let why = format!("the key {key} of a request to the client is not {WORD_RULE}");
@@ -72,13 +99,24 @@ fn input_request(request: wit::InputRequest, omissions: &Omissions<'_>) -> Resul
     }
     let params = json::object_with_unique_names(&params).ok_or_else(|| {
         let what = "are not a JSON object, or one of its objects has two members of the same name";
-        failed(&format!("the parameters of the request `{key}` {what}"), omissions)
+        failed(
+            &format!("the parameters of the request `{key}` {what}"),
+            omissions,
+        )
     })?;
     // A JSON object is always read.
     let members = serde_json::from_str(params.get()).unwrap_or_default();
-    client_request::check(method, &members)
-        .map_err(|why| failed(&format!("the request `{key}` to the client: {why}"), omissions))?;
-    Ok(InputRequest { key, method, params })
+    client_request::check(method, &members).map_err(|why| {
+        failed(
+            &format!("the request `{key}` to the client: {why}"),
+            omissions,
+        )
+    })?;
+    Ok(InputRequest {
+        key,
+        method,
+        params,
+    })
 }
 
 /// Removes secrets: a key of a request can contain one.
@@ -88,7 +126,10 @@ fn failed(why: &str, omissions: &Omissions<'_>) -> CallError {
 
 pub(super) fn wit_provided_input(input: ProvidedInput) -> wit::ProvidedInput {
     let response = |InputResponse { key, outcome }| wit::InputResponse { key, outcome };
-    wit::ProvidedInput { responses: input.responses.into_iter().map(response).collect(), state: input.state }
+    wit::ProvidedInput {
+        responses: input.responses.into_iter().map(response).collect(),
+        state: input.state,
+    }
 }
 
 #[cfg(test)]
@@ -98,13 +139,24 @@ mod tests {
     use super::*;
 
     fn request(key: &str, method: &str, params: &str) -> wit::InputRequest {
-        wit::InputRequest { key: key.into(), method: method.into(), params: params.into() }
+        wit::InputRequest {
+            key: key.into(),
+            method: method.into(),
+            params: params.into(),
+        }
     }
 
     async fn check(requests: Vec<wit::InputRequest>, state: usize, expected: Expect) {
-        let required = wit::InputRequired { requests, state: Some(vec![0; state]) };
+        let required = wit::InputRequired {
+            requests,
+            state: Some(vec![0; state]),
+        };
         let text = match input_required(required, &Omissions::default()).await {
-            Ok(required) => required.requests.iter().map(|it| format!("{} {}", it.key, it.params)).collect(),
+            Ok(required) => required
+                .requests
+                .iter()
+                .map(|it| format!("{} {}", it.key, it.params))
+                .collect(),
             Err(error) => error.to_string(),
         };
         expected.assert_eq(&text);
@@ -113,14 +165,21 @@ mod tests {
     #[tokio::test]
     async fn an_error_contains_no_secret() {
         use larder_model::policy::{Secret, Secrets};
-        let secrets: Secrets = [("key".to_owned(), Secret::new("hunter2-hunter2"))].into_iter().collect();
+        let secrets: Secrets = [("key".to_owned(), Secret::new("hunter2-hunter2"))]
+            .into_iter()
+            .collect();
         let required = |method: &str, params: &str| wit::InputRequired {
             requests: vec![request("hunter2-hunter2", method, params); 2],
             state: None,
         };
-        for (method, params) in [("roots/list", "{}"), ("roots/list", "[]"), ("unknown", "{}")] {
-            let error =
-                input_required(required(method, params), &Omissions::new(&secrets)).await.unwrap_err();
+        for (method, params) in [
+            ("roots/list", "{}"),
+            ("roots/list", "[]"),
+            ("unknown", "{}"),
+        ] {
+            let error = input_required(required(method, params), &Omissions::new(&secrets))
+                .await
+                .unwrap_err();
             assert!(!error.to_string().contains("hunter2"), "{error}");
         }
     }
@@ -142,10 +201,24 @@ mod tests {
             ],
         )
         .await;
-        check(vec![], 0, expect!["it requires input from the client, but has no request"]).await;
-        check(vec![roots("a"); 17], 0, expect!["it returned 17 requests to the client; the limit is 16"])
-            .await;
-        check(vec![roots("a"), roots("a")], 0, expect!["two requests to the client have the key `a`"]).await;
+        check(
+            vec![],
+            0,
+            expect!["it requires input from the client, but has no request"],
+        )
+        .await;
+        check(
+            vec![roots("a"); 17],
+            0,
+            expect!["it returned 17 requests to the client; the limit is 16"],
+        )
+        .await;
+        check(
+            vec![roots("a"), roots("a")],
+            0,
+            expect!["two requests to the client have the key `a`"],
+        )
+        .await;
         check(
             vec![roots("a")],
             MAX_STATE + 1,

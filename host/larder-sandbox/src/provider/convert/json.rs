@@ -14,13 +14,17 @@ pub(crate) fn value(text: &str) -> Option<Box<RawValue>> {
 
 /// Returns the JSON object of a text, on one line. None if the text is not a JSON object or nested too deeply.
 pub(crate) fn object(text: &str) -> Option<Box<RawValue>> {
-    parse::<false>(text).filter(|(_, kind)| *kind == JsonKind::Object).map(|(value, _)| value)
+    parse::<false>(text)
+        .filter(|(_, kind)| *kind == JsonKind::Object)
+        .map(|(value, _)| value)
 }
 
 /// Does the same, and returns none as well if two members of an object have the same name. Who reads such an object may
 /// use the first or the last one, so a check of one says nothing about the other.
 pub(crate) fn object_with_unique_names(text: &str) -> Option<Box<RawValue>> {
-    parse::<true>(text).filter(|(_, kind)| *kind == JsonKind::Object).map(|(value, _)| value)
+    parse::<true>(text)
+        .filter(|(_, kind)| *kind == JsonKind::Object)
+        .map(|(value, _)| value)
 }
 
 fn parse<const UNIQUE: bool>(text: &str) -> Option<(Box<RawValue>, JsonKind)> {
@@ -57,7 +61,9 @@ struct Checked<const UNIQUE: bool>(JsonKind);
 
 impl<'de, const UNIQUE: bool> Deserialize<'de> for Checked<UNIQUE> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonKindVisitor::<UNIQUE>).map(Self)
+        deserializer
+            .deserialize_any(JsonKindVisitor::<UNIQUE>)
+            .map(Self)
     }
 }
 
@@ -107,7 +113,11 @@ impl<'de, const UNIQUE: bool> Visitor<'de> for JsonKindVisitor<UNIQUE> {
             }
         }
         // Keys are checked as values are: half of a surrogate pair is not text.
-        while !UNIQUE && members.next_entry::<Checked<UNIQUE>, Checked<UNIQUE>>()?.is_some() {}
+        while !UNIQUE
+            && members
+                .next_entry::<Checked<UNIQUE>, Checked<UNIQUE>>()?
+                .is_some()
+        {}
         Ok(JsonKind::Object)
     }
 }
@@ -121,7 +131,10 @@ mod tests {
         let text = "{ \"b\" : [1 ,\r\n 2.50],\t\"a\": \" \\\" \\\\\", \"c\": {} }\n";
         let expected = r#"{"b":[1,2.50],"a":" \" \\","c":{}}"#;
         assert_eq!(object(text).as_deref().map(RawValue::get), Some(expected));
-        assert_eq!(value(" \"a b\" ").as_deref().map(RawValue::get), Some("\"a b\""));
+        assert_eq!(
+            value(" \"a b\" ").as_deref().map(RawValue::get),
+            Some("\"a b\"")
+        );
         for other in ["[]", "1", "\"x\"", "null", "true", "-1.5"] {
             assert!(object(other).is_none() && value(other).is_some(), "{other}");
         }
@@ -136,13 +149,20 @@ mod tests {
             (r#"{"b":[{"c":{"a":1,"a":2}}]}"#, false),
             ("[]", false),
         ] {
-            assert_eq!(object_with_unique_names(text).is_some(), is_unique, "{text}");
+            assert_eq!(
+                object_with_unique_names(text).is_some(),
+                is_unique,
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn rejects_what_is_not_json() {
-        let (deep, flat) = ("[".repeat(100_000) + &"]".repeat(100_000), "[".repeat(100) + &"]".repeat(100));
+        let (deep, flat) = (
+            "[".repeat(100_000) + &"]".repeat(100_000),
+            "[".repeat(100) + &"]".repeat(100),
+        );
         assert!(value(&flat).is_some());
         let bad = [
             "",

@@ -40,7 +40,12 @@ pub(super) fn metadata(pairs: Vec<(String, String)>, omissions: &mut Omissions<'
 }
 
 /// Returns the value of a pair, or why it cannot be used. `bytes` is the size of all pairs up to this one.
-fn value(key: &str, json: &str, bytes: usize, accepted: &Metadata) -> Result<Box<RawValue>, &'static str> {
+fn value(
+    key: &str,
+    json: &str,
+    bytes: usize,
+    accepted: &Metadata,
+) -> Result<Box<RawValue>, &'static str> {
     if bytes > MAX_METADATA_BYTES {
         return Err(TOO_LARGE);
     }
@@ -69,7 +74,10 @@ mod tests {
             pair("dev.larder/kind", "1"),
         ];
         let accepted = metadata(pairs, &mut omissions);
-        let accepted: Vec<_> = accepted.iter().map(|(key, json)| (key.as_str(), json.get())).collect();
+        let accepted: Vec<_> = accepted
+            .iter()
+            .map(|(key, json)| (key.as_str(), json.get()))
+            .collect();
         assert_eq!(accepted, [("a", r#"{"x":1}"#)]);
         assert_eq!(omissions.summary().len(), 3);
     }
@@ -79,7 +87,9 @@ mod tests {
             let mut omissions = Omissions::default();
             (metadata(pairs, &mut omissions).len(), omissions.summary())
         };
-        let many = (0..200_000).map(|n| (format!("k{n}"), "1".to_owned())).collect();
+        let many = (0..200_000)
+            .map(|n| (format!("k{n}"), "1".to_owned()))
+            .collect();
         assert_eq!(accepted(many), (MAX_PAIRS, vec![TOO_MANY.to_owned()]));
         let large = ["a", "b"].map(|key| (key.to_owned(), format!("\"{}\"", "x".repeat(40 << 10))));
         assert_eq!(accepted(large.to_vec()), (1, vec![TOO_LARGE.to_owned()]));

@@ -13,7 +13,9 @@ pub(super) const WORD_RULE: &str = "1 to 64 letters, digits, `.`, `_` or `-`";
 /// Whether a text can be a key, or the name of an argument or a setting.
 pub(super) fn is_word(text: &str) -> bool {
     (1..=MAX_WORD).contains(&text.len())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 /// Returns a text of a provider for a message: without secrets, escaped and bounded.

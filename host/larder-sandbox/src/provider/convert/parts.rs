@@ -60,7 +60,11 @@ pub(super) fn icons(icons: Vec<types::Icon>, omissions: &mut Omissions<'_>) -> V
     if icons.len() > MAX_ICONS {
         omissions.add("icons beyond the first 16 of an item");
     }
-    icons.into_iter().take(MAX_ICONS).filter_map(|icon| self::icon(icon, omissions)).collect()
+    icons
+        .into_iter()
+        .take(MAX_ICONS)
+        .filter_map(|icon| self::icon(icon, omissions))
+        .collect()
 }
 
 fn icon(icon: types::Icon, omissions: &mut Omissions<'_>) -> Option<Icon> {
@@ -74,7 +78,12 @@ fn icon(icon: types::Icon, omissions: &mut Omissions<'_>) -> Option<Icon> {
         types::Theme::Dark => Theme::Dark,
     });
     let sizes = icon_sizes(icon.sizes, omissions);
-    Some(Icon { src: icon.src, mime_type: media_type(icon.mime_type, omissions), sizes, theme })
+    Some(Icon {
+        src: icon.src,
+        mime_type: media_type(icon.mime_type, omissions),
+        sizes,
+        theme,
+    })
 }
 
 fn icon_sizes(mut sizes: Vec<String>, omissions: &mut Omissions<'_>) -> Vec<String> {
@@ -115,14 +124,19 @@ mod tests {
     #[test]
     fn bounds_audiences_and_icons() {
         use types::Role::{Assistant, User};
-        assert_eq!(audience([Assistant, User].repeat(100_000)), [Role::Assistant, Role::User]);
+        assert_eq!(
+            audience([Assistant, User].repeat(100_000)),
+            [Role::Assistant, Role::User]
+        );
         let icon = |src: &str| types::Icon {
             src: src.into(),
             mime_type: Some("image".into()),
             sizes: vec!["48x48".into(), "huge".into()],
             theme: None,
         };
-        let many = (0..20).flat_map(|_| ["http://example.com/", "https://example.com/"].map(icon)).collect();
+        let many = (0..20)
+            .flat_map(|_| ["http://example.com/", "https://example.com/"].map(icon))
+            .collect();
         let mut omissions = Omissions::default();
         let icons = icons(many, &mut omissions);
         assert_eq!(

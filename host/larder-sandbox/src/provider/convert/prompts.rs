@@ -28,18 +28,38 @@ pub(in crate::provider) async fn prompt_page(
     max: u32,
     secrets: &Secrets,
 ) -> Result<ListPage<Prompt>, CallError> {
-    let wit::PromptPage { prompts: items, next_cursor, freshness } = page;
-    let limits =
-        ListLimits { count: max, item_bytes: MAX_ITEM_BYTES, one: "a prompt", many: "prompts", secrets };
+    let wit::PromptPage {
+        prompts: items,
+        next_cursor,
+        freshness,
+    } = page;
+    let limits = ListLimits {
+        count: max,
+        item_bytes: MAX_ITEM_BYTES,
+        one: "a prompt",
+        many: "prompts",
+        secrets,
+    };
     let mut names = HashSet::new();
-    list_page(WitPage { items, next_cursor, freshness }, &limits, prompt_size, |item, omissions| {
-        let name = quoted(&item.name, omissions);
-        if !names.insert(item.name.clone()) {
-            omissions.add(format!("a second prompt {name}"));
-            return None;
-        }
-        prompt(item, omissions).map_err(|why| omissions.add(format!("the prompt {name}: {why}"))).ok()
-    })
+    list_page(
+        WitPage {
+            items,
+            next_cursor,
+            freshness,
+        },
+        &limits,
+        prompt_size,
+        |item, omissions| {
+            let name = quoted(&item.name, omissions);
+            if !names.insert(item.name.clone()) {
+                omissions.add(format!("a second prompt {name}"));
+                return None;
+            }
+            prompt(item, omissions)
+                .map_err(|why| omissions.add(format!("the prompt {name}: {why}")))
+                .ok()
+        },
+    )
     .await
 }
 
@@ -48,15 +68,19 @@ pub(in crate::provider) fn prompt_answer_size(answer: &wit::PromptAnswer) -> usi
     match answer {
         wit::PromptAnswer::InputRequired(required) => required_size(required),
         wit::PromptAnswer::Complete(result) => {
-            let messages = result.messages.iter().map(|message| block_size(&message.content));
+            let messages = result
+                .messages
+                .iter()
+                .map(|message| block_size(&message.content));
             messages.sum::<usize>() + metadata_size(&result.metadata)
         }
     }
 }
 
 pub(in crate::provider) fn prompt_size(prompt: &wit::Prompt) -> usize {
-    let argument =
-        |it: &wit::Argument| text_size([&it.title, &it.description, &None, &None]) + it.name.len() + 32;
+    let argument = |it: &wit::Argument| {
+        text_size([&it.title, &it.description, &None, &None]) + it.name.len() + 32
+    };
     text_size([&prompt.title, &prompt.description, &None, &None])
         + prompt.name.len()
         + prompt.arguments.iter().map(argument).sum::<usize>()
@@ -66,7 +90,9 @@ pub(in crate::provider) fn prompt_size(prompt: &wit::Prompt) -> usize {
 /// Converts a prompt, or returns why it cannot be used.
 fn prompt(item: wit::Prompt, omissions: &mut Omissions<'_>) -> Result<Prompt, String> {
     if !(1..=MAX_NAME).contains(&item.name.len()) || item.name.contains(char::is_control) {
-        return Err(format!("a prompt name has 1 to {MAX_NAME} bytes and no control characters"));
+        return Err(format!(
+            "a prompt name has 1 to {MAX_NAME} bytes and no control characters"
+        ));
     }
     Ok(Prompt {
         name: item.name,
@@ -78,32 +104,70 @@ fn prompt(item: wit::Prompt, omissions: &mut Omissions<'_>) -> Result<Prompt, St
     })
 }
 
-fn arguments(items: Vec<wit::Argument>, omissions: &mut Omissions<'_>) -> Result<Vec<Argument>, String> {
+fn arguments(
+    items: Vec<wit::Argument>,
+    omissions: &mut Omissions<'_>,
+) -> Result<Vec<Argument>, String> {
     if items.len() > MAX_ARGUMENTS {
-        return Err(format!("it has {} arguments; the limit is {MAX_ARGUMENTS}", items.len()));
+        return Err(format!(
+            "it has {} arguments; the limit is {MAX_ARGUMENTS}",
+            items.len()
+        ));
     }
     let mut arguments = Vec::<Argument>::with_capacity(items.len());
-    for wit::Argument { name, title: long_name, description: text, required } in items {
+    for wit::Argument {
+        name,
+        title: long_name,
+        description: text,
+        required,
+    } in items
+    {
         if !is_word(&name) {
-            return Err(format!("the name of its argument {} is not {WORD_RULE}", quoted(&name, omissions)));
+            return Err(format!(
+                "the name of its argument {} is not {WORD_RULE}",
+                quoted(&name, omissions)
+            ));
         }
         if arguments.iter().any(|other| other.name == name) {
             return Err(format!("it has two arguments `{name}`"));
         }
         let (title, description) = (title(long_name, omissions), description(text, omissions));
-        arguments.push(Argument { name, title, description, required });
+        arguments.push(Argument {
+            name,
+            title,
+            description,
+            required,
+        });
     }
     Ok(arguments)
 }
 
 pub(in crate::provider) fn wit_prompt_request(request: PromptRequest) -> wit::PromptRequest {
-    let PromptRequest { name, arguments, input } = request;
-    wit::PromptRequest { name, arguments, input: input.map(wit_provided_input) }
+    let PromptRequest {
+        name,
+        arguments,
+        input,
+    } = request;
+    wit::PromptRequest {
+        name,
+        arguments,
+        input: input.map(wit_provided_input),
+    }
 }
 
 pub(in crate::provider) fn wit_argument_query(query: ArgumentQuery) -> wit::ArgumentQuery {
-    let ArgumentQuery { prompt, argument, prefix, filled } = query;
-    wit::ArgumentQuery { prompt, argument, prefix, filled }
+    let ArgumentQuery {
+        prompt,
+        argument,
+        prefix,
+        filled,
+    } = query;
+    wit::ArgumentQuery {
+        prompt,
+        argument,
+        prefix,
+        filled,
+    }
 }
 
 pub(in crate::provider) async fn prompt_result(
@@ -112,7 +176,9 @@ pub(in crate::provider) async fn prompt_result(
 ) -> Result<Answer<PromptResult>, CallError> {
     let result = match answer {
         wit::PromptAnswer::InputRequired(required) => {
-            return input_required(required, omissions).await.map(Answer::InputRequired);
+            return input_required(required, omissions)
+                .await
+                .map(Answer::InputRequired);
         }
         wit::PromptAnswer::Complete(result) => result,
     };
@@ -122,7 +188,10 @@ pub(in crate::provider) async fn prompt_result(
         pace.item(converted_bytes(&message.content)).await;
         let content = block(message.content, omissions)
             .map_err(|why| CallError::Failed(format!("message {} of its result: {why}", at + 1)))?;
-        messages.push(Message { role: role(message.role), content });
+        messages.push(Message {
+            role: role(message.role),
+            content,
+        });
     }
     Ok(Answer::Complete(PromptResult {
         messages,

@@ -34,12 +34,32 @@ pub(in crate::provider) async fn entry_page(
     max: u32,
     secrets: &Secrets,
 ) -> Result<ListPage<Entry>, CallError> {
-    let wit::EntryPage { entries: items, next_cursor, freshness } = page;
-    let limits =
-        ListLimits { count: max, item_bytes: MAX_ITEM_BYTES, one: "an entry", many: "entries", secrets };
-    list_page(WitPage { items, next_cursor, freshness }, &limits, entry_size, |item, omissions| {
-        entry(item, omissions).map_err(|why| omissions.add(format!("an entry: {why}"))).ok()
-    })
+    let wit::EntryPage {
+        entries: items,
+        next_cursor,
+        freshness,
+    } = page;
+    let limits = ListLimits {
+        count: max,
+        item_bytes: MAX_ITEM_BYTES,
+        one: "an entry",
+        many: "entries",
+        secrets,
+    };
+    list_page(
+        WitPage {
+            items,
+            next_cursor,
+            freshness,
+        },
+        &limits,
+        entry_size,
+        |item, omissions| {
+            entry(item, omissions)
+                .map_err(|why| omissions.add(format!("an entry: {why}")))
+                .ok()
+        },
+    )
     .await
 }
 
@@ -48,20 +68,47 @@ pub(in crate::provider) async fn template_page(
     max: u32,
     secrets: &Secrets,
 ) -> Result<ListPage<Template>, CallError> {
-    let wit::TemplatePage { templates: items, next_cursor, freshness } = page;
-    let limits =
-        ListLimits { count: max, item_bytes: MAX_ITEM_BYTES, one: "a template", many: "templates", secrets };
-    list_page(WitPage { items, next_cursor, freshness }, &limits, template_size, template).await
+    let wit::TemplatePage {
+        templates: items,
+        next_cursor,
+        freshness,
+    } = page;
+    let limits = ListLimits {
+        count: max,
+        item_bytes: MAX_ITEM_BYTES,
+        one: "a template",
+        many: "templates",
+        secrets,
+    };
+    list_page(
+        WitPage {
+            items,
+            next_cursor,
+            freshness,
+        },
+        &limits,
+        template_size,
+        template,
+    )
+    .await
 }
 
 pub(in crate::provider) fn entry_size(item: &types::Entry) -> usize {
-    let texts = text_size([&item.title, &item.description, &item.mime_type, &item.version]);
+    let texts = text_size([
+        &item.title,
+        &item.description,
+        &item.mime_type,
+        &item.version,
+    ]);
     item.uri.len() + item.name.len() + texts + item.details.as_ref().map_or(0, details_size)
 }
 
 pub(in crate::provider) fn template_size(item: &types::Template) -> usize {
     let texts = text_size([&item.title, &item.description, &item.mime_type, &None]);
-    item.uri_template.len() + item.name.len() + texts + item.details.as_ref().map_or(0, details_size)
+    item.uri_template.len()
+        + item.name.len()
+        + texts
+        + item.details.as_ref().map_or(0, details_size)
 }
 
 /// Returns the bytes of a reading.
@@ -107,7 +154,9 @@ pub(super) fn entry(item: types::Entry, omissions: &mut Omissions<'_>) -> Result
 
 fn template(item: types::Template, omissions: &mut Omissions<'_>) -> Option<Template> {
     let uri_template = omissions.uri_template(&item.uri_template);
-    let uri_template = uri_template.map_err(|error| omissions.add(format!("a template: {error}"))).ok()?;
+    let uri_template = uri_template
+        .map_err(|error| omissions.add(format!("a template: {error}")))
+        .ok()?;
     Some(Template {
         name: texts::name(item.name, uri_template.as_str(), omissions),
         uri_template,
@@ -124,9 +173,16 @@ fn details(details: Option<types::Details>, omissions: &mut Omissions<'_>) -> De
         return Details::default();
     };
     Details {
-        kind: valid(details.kind, |kind| kind.len() <= MAX_KIND, "a kind of more than 256 bytes", omissions),
+        kind: valid(
+            details.kind,
+            |kind| kind.len() <= MAX_KIND,
+            "a kind of more than 256 bytes",
+            omissions,
+        ),
         audience: audience(details.audience),
-        priority: details.priority.and_then(|priority| clamp_priority(priority, omissions)),
+        priority: details
+            .priority
+            .and_then(|priority| clamp_priority(priority, omissions)),
         last_modified: last_modified(details.last_modified, omissions),
         icons: icons(details.icons, omissions),
         metadata: metadata(details.metadata, omissions),
@@ -136,7 +192,10 @@ fn details(details: Option<types::Details>, omissions: &mut Omissions<'_>) -> De
 pub(in crate::provider) fn template_match(found: wit::TemplateMatch) -> Result<Match, CallError> {
     check_result_count(found.variables.len(), MAX_VARIABLES, "variables of a match")?;
     let variable = |wit::Variable { name, key, value }| Variable { name, key, value };
-    Ok(Match { template: found.uri_template, variables: found.variables.into_iter().map(variable).collect() })
+    Ok(Match {
+        template: found.uri_template,
+        variables: found.variables.into_iter().map(variable).collect(),
+    })
 }
 
 /// Converts a match for a guest. The variables are as the host or the guest itself found them.
@@ -156,7 +215,9 @@ pub(in crate::provider) async fn versions(
 ) -> Result<Vec<Option<String>>, CallError> {
     if response.len() != expected {
         let given = response.len();
-        return Err(CallError::Failed(format!("it returned {given} versions for {expected} URIs")));
+        return Err(CallError::Failed(format!(
+            "it returned {given} versions for {expected} URIs"
+        )));
     }
     let (mut versions, mut pace) = (Vec::with_capacity(expected), Pace::default());
     for item in response {
@@ -175,13 +236,18 @@ pub(in crate::provider) async fn read_result(
     omissions: &mut Omissions<'_>,
 ) -> Result<ReadResult, CallError> {
     if response.contents.is_empty() {
-        return Err(CallError::Failed("it returned no content and no error".into()));
+        return Err(CallError::Failed(
+            "it returned no content and no error".into(),
+        ));
     }
     check_result_count(response.contents.len(), MAX_CONTENTS, "contents")?;
     let mut contents = Vec::with_capacity(response.contents.len());
     let (mut allowed, mut pace) = (HashSet::new(), Pace::default());
     for item in response.contents {
-        pace.item(item.uri.as_ref().map_or(0, |_| FOREIGN_URI_BYTES) + metadata_size(&item.metadata)).await;
+        pace.item(
+            item.uri.as_ref().map_or(0, |_| FOREIGN_URI_BYTES) + metadata_size(&item.metadata),
+        )
+        .await;
         let content = content(item, requested_uri, omissions)?;
         if content.uri != *requested_uri && !allowed.contains(&content.uri) {
             check_uri(&content.uri, &may_return, omissions)?;
@@ -220,8 +286,11 @@ fn content(
     omissions: &mut Omissions<'_>,
 ) -> Result<Content, CallError> {
     let uri = match item.uri {
-        Some(uri) if uri != requested_uri.as_str() => texts::uri(&uri, omissions)
-            .map_err(|why| CallError::Failed(format!("it returned content with an invalid URI: {why}")))?,
+        Some(uri) if uri != requested_uri.as_str() => {
+            texts::uri(&uri, omissions).map_err(|why| {
+                CallError::Failed(format!("it returned content with an invalid URI: {why}"))
+            })?
+        }
         // The client's own URI is returned as it is, even if not all clients accept it.
         _ => requested_uri.clone(),
     };
@@ -251,10 +320,15 @@ mod tests {
     async fn checks_the_number_of_versions() {
         let mut omissions = Omissions::default();
         let long = Some("x".repeat(2_000));
-        let taken = versions(vec![Some("1".into()), None, long], 3, &mut omissions).await.unwrap();
+        let taken = versions(vec![Some("1".into()), None, long], 3, &mut omissions)
+            .await
+            .unwrap();
         assert_eq!(taken, [Some("1".to_owned()), None, None]);
         assert_eq!(omissions.summary(), ["a version of more than 1 KiB"]);
-        assert!(matches!(versions(vec![None], 2, &mut omissions).await, Err(CallError::Failed(_))));
+        assert!(matches!(
+            versions(vec![None], 2, &mut omissions).await,
+            Err(CallError::Failed(_))
+        ));
     }
 
     fn reading(contents: Vec<Option<String>>) -> wit::Reading {
@@ -273,13 +347,22 @@ mod tests {
 
     async fn read(contents: Vec<Option<String>>) -> Result<Vec<String>, String> {
         let requested = Uri::parse("x://h:99999/").unwrap();
-        let (may_return, mut omissions) = (|uri: &Uri| uri.as_str() != "x:no", Omissions::default());
+        let (may_return, mut omissions) =
+            (|uri: &Uri| uri.as_str() != "x:no", Omissions::default());
         let result = read_result(reading(contents), &requested, may_return, &mut omissions).await;
         let result = result.map_err(|error| error.to_string())?;
         assert!(
-            result.contents.iter().all(|content| content.mime_type.is_none()) && result.version.is_none()
+            result
+                .contents
+                .iter()
+                .all(|content| content.mime_type.is_none())
+                && result.version.is_none()
         );
-        Ok(result.contents.iter().map(|content| content.uri.to_string()).collect())
+        Ok(result
+            .contents
+            .iter()
+            .map(|content| content.uri.to_string())
+            .collect())
     }
 
     #[tokio::test]
@@ -287,13 +370,24 @@ mod tests {
         let uri = |uri: &str| Some(uri.to_owned());
         // A client may read a URI that other clients would not accept.
         let own = ["x://h:99999/", "x://h:99999/", "x:yes"];
-        assert_eq!(read(vec![None, uri("x://h:99999/"), uri("x:yes")]).await.unwrap(), own);
+        assert_eq!(
+            read(vec![None, uri("x://h:99999/"), uri("x:yes")])
+                .await
+                .unwrap(),
+            own
+        );
         for (bad, why) in [
             ("x:no", "it returned content for x:no, which is neither"),
-            ("x://other:99999/", "it returned content with an invalid URI: some clients reject the URI"),
+            (
+                "x://other:99999/",
+                "it returned content with an invalid URI: some clients reject the URI",
+            ),
             ("no", "it returned content with an invalid URI: `no` is not"),
         ] {
-            assert!(read(vec![uri(bad)]).await.unwrap_err().starts_with(why), "{bad}");
+            assert!(
+                read(vec![uri(bad)]).await.unwrap_err().starts_with(why),
+                "{bad}"
+            );
         }
         assert_eq!(
             read(vec![None; 20_000]).await.unwrap_err(),

@@ -16,8 +16,18 @@ use larder_model::size;
 const MAX_EXCERPT: usize = 4_000;
 
 pub(in crate::provider) fn wit_search_query(query: &SearchQuery) -> wit::SearchQuery {
-    let SearchQuery { text, limit, uri_prefix, kind } = query.clone();
-    wit::SearchQuery { text, limit, uri_prefix, kind }
+    let SearchQuery {
+        text,
+        limit,
+        uri_prefix,
+        kind,
+    } = query.clone();
+    wit::SearchQuery {
+        text,
+        limit,
+        uri_prefix,
+        kind,
+    }
 }
 
 /// The key in the metadata of a hit by which a provider says that others are missing.
@@ -36,23 +46,37 @@ pub(in crate::provider) async fn hits(
         omissions.add(format!("hits of a search beyond its limit of {limit}"));
     }
     let (mut hits, mut uris, mut pace) = (Vec::new(), HashSet::new(), Pace::default());
-    for wit::Hit { entry: item, excerpt } in response.hits.into_iter().take(limit) {
+    for wit::Hit {
+        entry: item,
+        excerpt,
+    } in response.hits.into_iter().take(limit)
+    {
         let size = entry_size(&item);
         pace.item(size).await;
         if size > MAX_ITEM_BYTES {
-            omissions.add(format!("a hit of a search of more than {}", size::show(MAX_ITEM_BYTES as u64)));
+            omissions.add(format!(
+                "a hit of a search of more than {}",
+                size::show(MAX_ITEM_BYTES as u64)
+            ));
             continue;
         }
         match entry(item, omissions) {
             Ok(entry) if !uris.insert(entry.uri.clone()) => {
                 omissions.add("a hit of a search that it returned twice");
             }
-            Ok(entry) => hits.push(Hit { entry, excerpt: excerpt.map(bounded_excerpt) }),
+            Ok(entry) => hits.push(Hit {
+                entry,
+                excerpt: excerpt.map(bounded_excerpt),
+            }),
             Err(why) => omissions.add(format!("a hit of a search: {why}")),
         }
     }
     hits.retain(|hit| matches_query(hit, query));
-    Hits { hits, freshness: response.freshness.map_or(Freshness::UNKNOWN, freshness), is_complete }
+    Hits {
+        hits,
+        freshness: response.freshness.map_or(Freshness::UNKNOWN, freshness),
+        is_complete,
+    }
 }
 
 /// Removes the key that says that hits are missing. Returns whether a hit had it.
@@ -68,13 +92,22 @@ fn take_incomplete(hits: &mut [wit::Hit]) -> bool {
 
 /// Returns the bytes of the hits.
 pub(in crate::provider) fn hits_size(hits: &wit::Hits) -> usize {
-    hits.hits.iter().map(|hit| entry_size(&hit.entry) + hit.excerpt.as_ref().map_or(0, String::len)).sum()
+    hits.hits
+        .iter()
+        .map(|hit| entry_size(&hit.entry) + hit.excerpt.as_ref().map_or(0, String::len))
+        .sum()
 }
 
 fn matches_query(hit: &Hit, query: &SearchQuery) -> bool {
-    let SearchQuery { uri_prefix, kind, .. } = query;
-    uri_prefix.as_ref().is_none_or(|prefix| hit.entry.uri.as_str().starts_with(prefix))
-        && kind.as_ref().is_none_or(|kind| hit.entry.details.kind.as_ref() == Some(kind))
+    let SearchQuery {
+        uri_prefix, kind, ..
+    } = query;
+    uri_prefix
+        .as_ref()
+        .is_none_or(|prefix| hit.entry.uri.as_str().starts_with(prefix))
+        && kind
+            .as_ref()
+            .is_none_or(|kind| hit.entry.details.kind.as_ref() == Some(kind))
 }
 
 fn bounded_excerpt(mut excerpt: String) -> String {
@@ -100,25 +133,50 @@ mod tests {
             version: None,
             details: None,
         };
-        wit::Hit { entry, excerpt: Some(excerpt.into()) }
+        wit::Hit {
+            entry,
+            excerpt: Some(excerpt.into()),
+        }
     }
 
     async fn uris(hits: Vec<wit::Hit>, query: &SearchQuery) -> (Vec<String>, usize) {
         let mut omissions = Omissions::default();
-        let hits = super::hits(wit::Hits { hits, freshness: None }, query, &mut omissions).await;
-        let uris = hits.hits.iter().map(|hit| hit.entry.uri.to_string()).collect();
+        let hits = super::hits(
+            wit::Hits {
+                hits,
+                freshness: None,
+            },
+            query,
+            &mut omissions,
+        )
+        .await;
+        let uris = hits
+            .hits
+            .iter()
+            .map(|hit| hit.entry.uri.to_string())
+            .collect();
         (uris, omissions.summary().len())
     }
 
     #[tokio::test]
     async fn a_provider_says_that_hits_are_missing() {
         let mut found = vec![hit("x:1", ""), hit("x:2", "")];
-        let query = SearchQuery { limit: 1, ..SearchQuery::default() };
+        let query = SearchQuery {
+            limit: 1,
+            ..SearchQuery::default()
+        };
         for is_complete in [true, false] {
-            let response = wit::Hits { hits: found.clone(), freshness: None };
+            let response = wit::Hits {
+                hits: found.clone(),
+                freshness: None,
+            };
             let hits = super::hits(response, &query, &mut Omissions::default()).await;
             assert_eq!(hits.is_complete, is_complete);
-            assert!(hits.hits.iter().all(|hit| hit.entry.details.metadata.is_empty()));
+            assert!(
+                hits.hits
+                    .iter()
+                    .all(|hit| hit.entry.details.metadata.is_empty())
+            );
             // The hit that says it is beyond the limit.
             found[1].entry.details = Some(types::Details {
                 kind: None,
@@ -133,19 +191,50 @@ mod tests {
 
     #[tokio::test]
     async fn bounds_and_filters_hits() {
-        let query = SearchQuery { limit: 3, ..SearchQuery::default() };
-        let found = || ["x:1", "x:1", "not a uri", "x:2"].map(|uri| hit(uri, "")).to_vec();
+        let query = SearchQuery {
+            limit: 3,
+            ..SearchQuery::default()
+        };
+        let found = || {
+            ["x:1", "x:1", "not a uri", "x:2"]
+                .map(|uri| hit(uri, ""))
+                .to_vec()
+        };
         assert_eq!(uris(found(), &query).await, (vec!["x:1".to_owned()], 3));
-        let wide = SearchQuery { limit: 10, ..query.clone() };
-        assert_eq!(uris(found(), &wide).await, (vec!["x:1".to_owned(), "x:2".to_owned()], 2));
-        let prefix = SearchQuery { uri_prefix: Some("x:2".into()), ..wide.clone() };
+        let wide = SearchQuery {
+            limit: 10,
+            ..query.clone()
+        };
+        assert_eq!(
+            uris(found(), &wide).await,
+            (vec!["x:1".to_owned(), "x:2".to_owned()], 2)
+        );
+        let prefix = SearchQuery {
+            uri_prefix: Some("x:2".into()),
+            ..wide.clone()
+        };
         assert_eq!(uris(found(), &prefix).await.0, ["x:2"]);
-        assert_eq!(uris(found(), &SearchQuery { kind: Some("file".into()), ..wide }).await.0.len(), 0);
+        assert_eq!(
+            uris(
+                found(),
+                &SearchQuery {
+                    kind: Some("file".into()),
+                    ..wide
+                }
+            )
+            .await
+            .0
+            .len(),
+            0
+        );
     }
 
     #[test]
     fn bounds_excerpts() {
-        assert_eq!(bounded_excerpt("ü".repeat(MAX_EXCERPT + 1)).chars().count(), MAX_EXCERPT);
+        assert_eq!(
+            bounded_excerpt("ü".repeat(MAX_EXCERPT + 1)).chars().count(),
+            MAX_EXCERPT
+        );
         assert_eq!(bounded_excerpt("short".into()), "short");
     }
 }

@@ -34,12 +34,22 @@ pub(in crate::provider) fn declarations(
 
 /// Converts a declaration, or returns why it cannot be used.
 fn declaration(item: wit::Declaration) -> Result<Declaration, String> {
-    let wit::Declaration { name, kind, description, default, required, secret } = item;
+    let wit::Declaration {
+        name,
+        kind,
+        description,
+        default,
+        required,
+        secret,
+    } = item;
     if !is_word(&name) {
         return Err(format!("its name is not {WORD_RULE}"));
     }
     if description.len() + default.as_ref().map_or(0, String::len) > MAX_DECLARATION {
-        return Err(format!("it has more than {}", size::show(MAX_DECLARATION as u64)));
+        return Err(format!(
+            "it has more than {}",
+            size::show(MAX_DECLARATION as u64)
+        ));
     }
     let kind = match kind {
         wit::Kind::Text => Kind::Text,
@@ -48,10 +58,20 @@ fn declaration(item: wit::Declaration) -> Result<Declaration, String> {
         wit::Kind::Size => Kind::Size,
         wit::Kind::Duration => Kind::Duration,
     };
-    if default.as_ref().is_some_and(|default| !kind.accepts(default)) {
+    if default
+        .as_ref()
+        .is_some_and(|default| !kind.accepts(default))
+    {
         return Err(format!("its default is not a {}", kind.as_str()));
     }
-    Ok(Declaration { name, kind, description, default, required, secret })
+    Ok(Declaration {
+        name,
+        kind,
+        description,
+        default,
+        required,
+        secret,
+    })
 }
 
 #[cfg(test)]
@@ -69,9 +89,17 @@ mod tests {
             secret: false,
         };
         let mut omissions = Omissions::default();
-        let items = vec![item("a", "1"), item("a", "2"), item("b\n", "1"), item("c", "x")];
-        let names: Vec<_> =
-            declarations(items, &mut omissions).unwrap().into_iter().map(|it| it.name).collect();
+        let items = vec![
+            item("a", "1"),
+            item("a", "2"),
+            item("b\n", "1"),
+            item("c", "x"),
+        ];
+        let names: Vec<_> = declarations(items, &mut omissions)
+            .unwrap()
+            .into_iter()
+            .map(|it| it.name)
+            .collect();
         assert_eq!(names, ["a"]);
         let expected = [
             "a second setting \"a\"",

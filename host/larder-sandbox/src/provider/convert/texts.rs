@@ -24,7 +24,10 @@ pub(super) fn name(text: String, identifier: &str, omissions: &mut Omissions<'_>
     if !text.trim().is_empty() {
         return label(text, "a name", omissions);
     }
-    omissions.add(format!("an empty name became {}", quoted(identifier, omissions)));
+    omissions.add(format!(
+        "an empty name became {}",
+        quoted(identifier, omissions)
+    ));
     label(identifier.to_owned(), "a name", omissions)
 }
 
@@ -37,9 +40,17 @@ pub(super) fn description(text: Option<String>, omissions: &mut Omissions<'_>) -
 }
 
 /// Cuts a text for people that is too long.
-pub(super) fn cut(mut text: String, max: usize, what: &str, omissions: &mut Omissions<'_>) -> String {
+pub(super) fn cut(
+    mut text: String,
+    max: usize,
+    what: &str,
+    omissions: &mut Omissions<'_>,
+) -> String {
     if text.len() > max {
-        omissions.add(format!("the end of {what} of more than {}", size::show(max as u64)));
+        omissions.add(format!(
+            "the end of {what} of more than {}",
+            size::show(max as u64)
+        ));
         text.truncate(text.floor_char_boundary(max));
     }
     text
@@ -47,7 +58,12 @@ pub(super) fn cut(mut text: String, max: usize, what: &str, omissions: &mut Omis
 
 /// Converts a version of an entry, a reading or a provider.
 pub(super) fn version(text: Option<String>, omissions: &mut Omissions<'_>) -> Option<String> {
-    valid(text, |text| text.len() <= MAX_VERSION, "a version of more than 1 KiB", omissions)
+    valid(
+        text,
+        |text| text.len() <= MAX_VERSION,
+        "a version of more than 1 KiB",
+        omissions,
+    )
 }
 
 pub(super) fn media_type(text: Option<String>, omissions: &mut Omissions<'_>) -> Option<String> {
@@ -55,12 +71,20 @@ pub(super) fn media_type(text: Option<String>, omissions: &mut Omissions<'_>) ->
     if is_media_type(&text) {
         return Some(text);
     }
-    omissions.add(format!("an invalid media type {}: write `type/subtype`", quoted(&text, omissions)));
+    omissions.add(format!(
+        "an invalid media type {}: write `type/subtype`",
+        quoted(&text, omissions)
+    ));
     None
 }
 
 pub(super) fn last_modified(text: Option<String>, omissions: &mut Omissions<'_>) -> Option<String> {
-    valid(text, is_date_time, "a `last-modified` that is not a time by RFC 3339", omissions)
+    valid(
+        text,
+        is_date_time,
+        "a `last-modified` that is not a time by RFC 3339",
+        omissions,
+    )
 }
 
 /// Omits a text that is not valid.
@@ -83,7 +107,10 @@ pub(super) fn uri(text: &str, omissions: &Omissions<'_>) -> Result<Uri, String> 
     let uri = omissions.uri(text).map_err(|error| error.to_string())?;
     match uri.is_portable() {
         true => Ok(uri),
-        false => Err(format!("some clients reject the URI {}", quoted(text, omissions))),
+        false => Err(format!(
+            "some clients reject the URI {}",
+            quoted(text, omissions)
+        )),
     }
 }
 
@@ -92,7 +119,10 @@ pub(super) fn entry_uri(text: &str, omissions: &Omissions<'_>) -> Result<Uri, St
     let uri = uri(text, omissions)?;
     match uri.has_fragment() {
         false => Ok(uri),
-        true => Err(format!("the URI {} has a fragment", quoted(text, omissions))),
+        true => Err(format!(
+            "the URI {} has a fragment",
+            quoted(text, omissions)
+        )),
     }
 }
 
@@ -103,12 +133,18 @@ mod tests {
     fn check<T: std::fmt::Debug>(convert: impl FnOnce(&mut Omissions<'_>) -> T, expected: &str) {
         let mut omissions = Omissions::default();
         let converted = convert(&mut omissions);
-        assert_eq!(format!("{converted:?} {}", omissions.summary().join(", ")), expected);
+        assert_eq!(
+            format!("{converted:?} {}", omissions.summary().join(", ")),
+            expected
+        );
     }
 
     #[test]
     fn cuts_texts_for_people() {
-        check(|it| label("ü".repeat(513), "a name", it).len(), "1024 the end of a name of more than 1 KiB");
+        check(
+            |it| label("ü".repeat(513), "a name", it).len(),
+            "1024 the end of a name of more than 1 KiB",
+        );
         check(|it| label("a".repeat(1_024), "a name", it).len(), "1024 ");
         check(
             |it| title(Some(format!("a{}", "ü".repeat(512))), it).map(|title| title.len()),
@@ -123,19 +159,31 @@ mod tests {
     #[test]
     fn an_empty_name_becomes_the_uri() {
         check(|it| name("a".into(), "x:y", it), "\"a\" ");
-        check(|it| name(" ".into(), "x:y", it), "\"x:y\" an empty name became \"x:y\"");
+        check(
+            |it| name(" ".into(), "x:y", it),
+            "\"x:y\" an empty name became \"x:y\"",
+        );
     }
 
     #[test]
     fn omits_invalid_texts_for_programs() {
         let some = |text: &str| Some(text.to_owned());
-        check(|it| media_type(some("text/plain"), it), "Some(\"text/plain\") ");
-        check(|it| media_type(some("text"), it), "None an invalid media type \"text\": write `type/subtype`");
+        check(
+            |it| media_type(some("text/plain"), it),
+            "Some(\"text/plain\") ",
+        );
+        check(
+            |it| media_type(some("text"), it),
+            "None an invalid media type \"text\": write `type/subtype`",
+        );
         check(
             |it| last_modified(some("yesterday"), it),
             "None a `last-modified` that is not a time by RFC 3339",
         );
-        check(|it| version(Some("1".repeat(1_025)), it), "None a version of more than 1 KiB");
+        check(
+            |it| version(Some("1".repeat(1_025)), it),
+            "None a version of more than 1 KiB",
+        );
         check(|it| version(some("1"), it), "Some(\"1\") ");
     }
 
@@ -146,7 +194,10 @@ mod tests {
             |it| entry_uri("x://h:99999/", it),
             "Err(\"some clients reject the URI \\\"x://h:99999/\\\"\") ",
         );
-        check(|it| entry_uri("x:y#z", it), "Err(\"the URI \\\"x:y#z\\\" has a fragment\") ");
+        check(
+            |it| entry_uri("x:y#z", it),
+            "Err(\"the URI \\\"x:y#z\\\" has a fragment\") ",
+        );
         check(|it| uri("x:y#z", it).is_ok(), "true ");
     }
 }

@@ -32,21 +32,45 @@ pub(in crate::provider) async fn tool_page(
     max: u32,
     secrets: &Secrets,
 ) -> Result<ListPage<Tool>, CallError> {
-    let wit::ToolPage { tools: items, next_cursor, freshness } = page;
-    let limits = ListLimits { count: max, item_bytes: MAX_TOOL, one: "a tool", many: "tools", secrets };
+    let wit::ToolPage {
+        tools: items,
+        next_cursor,
+        freshness,
+    } = page;
+    let limits = ListLimits {
+        count: max,
+        item_bytes: MAX_TOOL,
+        one: "a tool",
+        many: "tools",
+        secrets,
+    };
     let mut names = HashSet::new();
-    list_page(WitPage { items, next_cursor, freshness }, &limits, tool_size, |item, omissions| {
-        let name = ToolName::parse(&item.name)
-            .map_err(|error| omissions.add(format!("the tool {}: {error}", quoted(&item.name, omissions))))
-            .ok()?;
-        if !names.insert(name.clone()) {
-            omissions.add(format!("a second tool `{name}`"));
-            return None;
-        }
-        tool(name.clone(), item, omissions)
-            .map_err(|why| omissions.add(format!("the tool `{name}`: {why}")))
-            .ok()
-    })
+    list_page(
+        WitPage {
+            items,
+            next_cursor,
+            freshness,
+        },
+        &limits,
+        tool_size,
+        |item, omissions| {
+            let name = ToolName::parse(&item.name)
+                .map_err(|error| {
+                    omissions.add(format!(
+                        "the tool {}: {error}",
+                        quoted(&item.name, omissions)
+                    ))
+                })
+                .ok()?;
+            if !names.insert(name.clone()) {
+                omissions.add(format!("a second tool `{name}`"));
+                return None;
+            }
+            tool(name.clone(), item, omissions)
+                .map_err(|why| omissions.add(format!("the tool `{name}`: {why}")))
+                .ok()
+        },
+    )
     .await
 }
 
@@ -74,10 +98,15 @@ fn tool(name: ToolName, item: wit::Tool, omissions: &mut Omissions<'_>) -> Resul
     let input_schema = schema(&item.input_schema, "input")?;
     check_schema(&input_schema, "input")?;
     let input_schema = with_properties(input_schema);
-    let output_schema = item.output_schema.map(|text| schema(&text, "output")).transpose()?;
+    let output_schema = item
+        .output_schema
+        .map(|text| schema(&text, "output"))
+        .transpose()?;
     let output_schema = output_schema.filter(|schema| {
         let checked = check_schema(schema, "output");
-        checked.map_err(|why| omissions.add(format!("the output schema of the tool `{name}`: {why}"))).is_ok()
+        checked
+            .map_err(|why| omissions.add(format!("the output schema of the tool `{name}`: {why}")))
+            .is_ok()
     });
     Ok(Tool {
         name,
@@ -93,7 +122,10 @@ fn tool(name: ToolName, item: wit::Tool, omissions: &mut Omissions<'_>) -> Resul
 
 fn schema(text: &str, what: &str) -> Result<Box<RawValue>, String> {
     if text.len() > MAX_SCHEMA {
-        return Err(format!("its {what} schema has more than {}", size::show(MAX_SCHEMA as u64)));
+        return Err(format!(
+            "its {what} schema has more than {}",
+            size::show(MAX_SCHEMA as u64)
+        ));
     }
     json::object(text).ok_or_else(|| format!("its {what} schema is not a JSON object"))
 }
@@ -105,14 +137,24 @@ fn check_schema(schema: &RawValue, what: &str) -> Result<(), String> {
         return Err(format!("the `type` of its {what} schema is not `object`"));
     }
     let properties = schema.get("properties");
-    let are_objects = |it: &Value| it.as_object().is_some_and(|it| it.values().all(Value::is_object));
+    let are_objects = |it: &Value| {
+        it.as_object()
+            .is_some_and(|it| it.values().all(Value::is_object))
+    };
     if !properties.is_none_or(are_objects) {
-        return Err(format!("the `properties` of its {what} schema are not objects"));
+        return Err(format!(
+            "the `properties` of its {what} schema are not objects"
+        ));
     }
     let required = schema.get("required");
-    let are_names = |it: &Value| it.as_array().is_some_and(|it| it.iter().all(Value::is_string));
+    let are_names = |it: &Value| {
+        it.as_array()
+            .is_some_and(|it| it.iter().all(Value::is_string))
+    };
     if !required.is_none_or(are_names) {
-        return Err(format!("`required` of its {what} schema is not a list of names"));
+        return Err(format!(
+            "`required` of its {what} schema is not a list of names"
+        ));
     }
     Ok(())
 }
@@ -120,7 +162,11 @@ fn check_schema(schema: &RawValue, what: &str) -> Result<(), String> {
 /// Adds `properties` to the schema of a tool without arguments. Some clients fail without them, for all tools of the server.
 fn with_properties(schema: Box<RawValue>) -> Box<RawValue> {
     let value: Value = serde_json::from_str(schema.get()).unwrap_or_default();
-    let Some(before) = schema.get().strip_suffix('}').filter(|_| value.get("properties").is_none()) else {
+    let Some(before) = schema
+        .get()
+        .strip_suffix('}')
+        .filter(|_| value.get("properties").is_none())
+    else {
         return schema;
     };
     let text = format!(r#"{before},"properties":{{}}}}"#);
@@ -128,8 +174,20 @@ fn with_properties(schema: Box<RawValue>) -> Box<RawValue> {
 }
 
 fn hints(hints: wit::Hints) -> Hints {
-    let wit::Hints { read_only, destructive, idempotent, open_world, long_running } = hints;
-    Hints { read_only, destructive, idempotent, open_world, long_running }
+    let wit::Hints {
+        read_only,
+        destructive,
+        idempotent,
+        open_world,
+        long_running,
+    } = hints;
+    Hints {
+        read_only,
+        destructive,
+        idempotent,
+        open_world,
+        long_running,
+    }
 }
 
 pub(in crate::provider) fn wit_tool_call(call: ToolCall) -> wit::ToolCall {
@@ -146,7 +204,9 @@ pub(in crate::provider) async fn tool_result(
 ) -> Result<Answer<ToolResult>, CallError> {
     let result = match answer {
         wit::ToolAnswer::InputRequired(required) => {
-            return input_required(required, omissions).await.map(Answer::InputRequired);
+            return input_required(required, omissions)
+                .await
+                .map(Answer::InputRequired);
         }
         wit::ToolAnswer::Complete(result) => result,
     };
@@ -162,10 +222,13 @@ pub(in crate::provider) async fn tool_result(
 fn structured(text: &str) -> Result<Box<RawValue>, CallError> {
     if text.len() > MAX_STRUCTURED {
         let limit = size::show(MAX_STRUCTURED as u64);
-        return Err(CallError::Failed(format!("its structured result has more than {limit}")));
+        return Err(CallError::Failed(format!(
+            "its structured result has more than {limit}"
+        )));
     }
-    json::value(text)
-        .ok_or_else(|| CallError::Failed("its structured result is not JSON, or nested too deeply".into()))
+    json::value(text).ok_or_else(|| {
+        CallError::Failed("its structured result is not JSON, or nested too deeply".into())
+    })
 }
 
 #[cfg(test)]
@@ -192,22 +255,42 @@ mod tests {
             icons: vec![],
             metadata: vec![],
         };
-        let page = wit::ToolPage { tools: vec![tool.clone(), tool], next_cursor: None, freshness: None };
+        let page = wit::ToolPage {
+            tools: vec![tool.clone(), tool],
+            next_cursor: None,
+            freshness: None,
+        };
         let page = tool_page(page, 10, &Secrets::default()).await.unwrap();
         let names: Vec<_> = page.items.iter().map(|tool| tool.name.as_str()).collect();
-        expected.assert_eq(&format!("{} | {}", names.join(" "), page.omitted.join(", ")));
+        expected.assert_eq(&format!(
+            "{} | {}",
+            names.join(" "),
+            page.omitted.join(", ")
+        ));
     }
 
     #[test]
     fn a_tool_without_arguments_has_properties() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(with_properties(schema(text, "input").unwrap()).get(), expected);
+            assert_eq!(
+                with_properties(schema(text, "input").unwrap()).get(),
+                expected
+            );
         };
-        check(r#"{"type": "object"}"#, r#"{"type":"object","properties":{}}"#);
+        check(
+            r#"{"type": "object"}"#,
+            r#"{"type":"object","properties":{}}"#,
+        );
         let closed = r#"{"type":"object","additionalProperties":false"#;
-        check(&format!("{closed}}}"), &format!(r#"{closed},"properties":{{}}}}"#));
+        check(
+            &format!("{closed}}}"),
+            &format!(r#"{closed},"properties":{{}}}}"#),
+        );
         let nested = r#"{"type":"object","$defs":{"a":{"properties":{}}}"#;
-        check(&format!("{nested}}}"), &format!(r#"{nested},"properties":{{}}}}"#));
+        check(
+            &format!("{nested}}}"),
+            &format!(r#"{nested},"properties":{{}}}}"#),
+        );
         let given = r#"{"type":"object","properties":{"a":{}}}"#;
         check(given, given);
     }
@@ -263,7 +346,9 @@ mod tests {
             "a",
             r#"{"type":"string"}"#,
             None,
-            expect![" | a second tool `a`, the tool `a`: the `type` of its input schema is not `object`"],
+            expect![
+                " | a second tool `a`, the tool `a`: the `type` of its input schema is not `object`"
+            ],
         )
         .await;
         check(
@@ -273,8 +358,12 @@ mod tests {
             expect![" | a second tool `a`, the tool `a`: its output schema is not a JSON object"],
         )
         .await;
-        let long = format!("{{\"type\":\"object\",\"x\":\"{}\"}}", "x".repeat(MAX_SCHEMA));
-        let expected = expect![" | a second tool `a`, the tool `a`: its input schema has more than 64 KiB"];
+        let long = format!(
+            "{{\"type\":\"object\",\"x\":\"{}\"}}",
+            "x".repeat(MAX_SCHEMA)
+        );
+        let expected =
+            expect![" | a second tool `a`, the tool `a`: its input schema has more than 64 KiB"];
         check("a", &long, None, expected).await;
     }
 
@@ -283,7 +372,9 @@ mod tests {
         let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
         assert!(structured(&text(MAX_STRUCTURED)).is_ok());
         assert_eq!(
-            structured(&text(MAX_STRUCTURED + 1)).unwrap_err().to_string(),
+            structured(&text(MAX_STRUCTURED + 1))
+                .unwrap_err()
+                .to_string(),
             "its structured result has more than 1 MiB"
         );
     }

@@ -28,7 +28,12 @@ impl<T: Send> CallChecks<T> for NoChecks {
         Ok(())
     }
 
-    async fn after(&self, _config: &GuestConfig, answer: T, _deadline: Instant) -> Result<T, CallError> {
+    async fn after(
+        &self,
+        _config: &GuestConfig,
+        answer: T,
+        _deadline: Instant,
+    ) -> Result<T, CallError> {
         Ok(answer)
     }
 }

@@ -59,7 +59,9 @@ where
             Ok(answer) => self.checks.after(&config, answer, deadline).await,
             Err(error) => Err(error),
         };
-        memory.into_iter().for_each(|memory| self.guest_call.keep_answer_memory(memory));
+        memory
+            .into_iter()
+            .for_each(|memory| self.guest_call.keep_answer_memory(memory));
         Ok(converted)
     }
 }
@@ -70,5 +72,13 @@ fn charge_answer(state: &GuestState, bytes: usize) -> Result<Option<MemoryCharge
     if bytes <= FREE_ANSWER {
         return Ok(None);
     }
-    state.lease.memory.charge(MemoryUse::Answers, state.lease.permit.caller(), bytes as u64).map(Some)
+    state
+        .lease
+        .memory
+        .charge(
+            MemoryUse::Answers,
+            state.lease.permit.caller(),
+            bytes as u64,
+        )
+        .map(Some)
 }

@@ -7,7 +7,9 @@ use crate::bindings::exports::larder::provider::{
     prompt_provider, search_provider, settings_provider, tool_provider,
 };
 use crate::guest::{CallableGuest, GuestCall};
-use crate::provider::convert::{hits_size, prompt_answer_size, prompt_size, tool_answer_size, tool_size};
+use crate::provider::convert::{
+    hits_size, prompt_answer_size, prompt_size, tool_answer_size, tool_size,
+};
 use crate::state::GuestState;
 use larder_runtime::memory_budget::MemoryCharge;
 
@@ -18,7 +20,9 @@ impl GuestCall for ListTools {
     const OPERATION: &'static str = "tools";
 
     fn answer_size(answer: &Self::Output) -> usize {
-        answer.as_ref().map_or(0, |page| page.tools.iter().map(tool_size).sum())
+        answer
+            .as_ref()
+            .map_or(0, |page| page.tools.iter().map(tool_size).sum())
     }
 
     fn subject(&self) -> &str {
@@ -69,7 +73,10 @@ impl GuestCall for CallTool {
         let call_tool = implemented(&guest.compiled.call_tool)?;
         let function = guest
             .instance
-            .get_typed_func::<(&tool_provider::ToolCall,), (Self::Output,)>(&mut *store, call_tool)?;
+            .get_typed_func::<(&tool_provider::ToolCall,), (Self::Output,)>(
+                &mut *store,
+                call_tool,
+            )?;
         Ok(function.call_async(store, (&self.0,)).await?.0)
     }
 }
@@ -81,7 +88,9 @@ impl GuestCall for ListPrompts {
     const OPERATION: &'static str = "prompts";
 
     fn answer_size(answer: &Self::Output) -> usize {
-        answer.as_ref().map_or(0, |page| page.prompts.iter().map(prompt_size).sum())
+        answer
+            .as_ref()
+            .map_or(0, |page| page.prompts.iter().map(prompt_size).sum())
     }
 
     fn subject(&self) -> &str {
@@ -133,14 +142,18 @@ impl GuestCall for GetPrompt {
     }
 }
 
-pub(in crate::provider) struct CompleteArgument(pub(in crate::provider) prompt_provider::ArgumentQuery);
+pub(in crate::provider) struct CompleteArgument(
+    pub(in crate::provider) prompt_provider::ArgumentQuery,
+);
 
 impl GuestCall for CompleteArgument {
     type Output = Answer<prompt_provider::Suggestions>;
     const OPERATION: &'static str = "complete";
 
     fn answer_size(answer: &Self::Output) -> usize {
-        answer.as_ref().map_or(0, |suggestions| suggestions.values.iter().map(String::len).sum())
+        answer.as_ref().map_or(0, |suggestions| {
+            suggestions.values.iter().map(String::len).sum()
+        })
     }
 
     fn subject(&self) -> &str {
@@ -200,6 +213,9 @@ impl GuestCall for Settings {
         store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> wasmtime::Result<Self::Output> {
-        implemented(&guest.compiled.settings)?.load(&mut *store, guest.instance)?.call_settings(store).await
+        implemented(&guest.compiled.settings)?
+            .load(&mut *store, guest.instance)?
+            .call_settings(store)
+            .await
     }
 }

@@ -5,7 +5,9 @@ use crate::bindings::exports::larder::provider::{
     prompt_provider as prompts, resource_provider as resources, search_provider as search,
     settings_provider as settings, tool_provider as tools,
 };
-use crate::bindings::larder::provider::{interaction_types as interaction, provider_types as types};
+use crate::bindings::larder::provider::{
+    interaction_types as interaction, provider_types as types,
+};
 
 /// A secret of the provider, which its texts contain often.
 pub(super) const SECRET: &str = "hunter2-hunter2";
@@ -97,7 +99,11 @@ impl Generate for bool {
 impl Generate for u64 {
     fn generate(input: &mut Input<'_>) -> Self {
         let byte = input.byte();
-        if byte < 64 { 1 << byte } else { u64::MAX / u64::from(byte - 63) }
+        if byte < 64 {
+            1 << byte
+        } else {
+            u64::MAX / u64::from(byte - 63)
+        }
     }
 }
 
@@ -118,7 +124,9 @@ impl Generate for String {
                 let unit = if byte % 2 == 0 { "ä" } else { SECRET };
                 unit.repeat(64 << (byte - LONG))
             }
-            byte @ RAW.. => String::from_utf8_lossy(input.bytes(usize::from(byte - RAW))).into_owned(),
+            byte @ RAW.. => {
+                String::from_utf8_lossy(input.bytes(usize::from(byte - RAW))).into_owned()
+            }
             byte => TEXTS[usize::from(byte) % TEXTS.len()].to_owned(),
         }
     }
