@@ -41,8 +41,12 @@ impl From<TantivyError> for Failure {
 fn io_error(error: &TantivyError) -> Option<&io::Error> {
     match error {
         TantivyError::IoError(error)
-        | TantivyError::OpenReadError(OpenReadError::IoError { io_error: error, .. })
-        | TantivyError::OpenWriteError(OpenWriteError::IoError { io_error: error, .. })
+        | TantivyError::OpenReadError(OpenReadError::IoError {
+            io_error: error, ..
+        })
+        | TantivyError::OpenWriteError(OpenWriteError::IoError {
+            io_error: error, ..
+        })
         | TantivyError::LockFailure(LockError::IoError(error), _) => Some(error),
         _ => None,
     }
@@ -50,7 +54,9 @@ fn io_error(error: &TantivyError) -> Option<&io::Error> {
 
 /// Whether an error of the operating system is about the disk or the permissions, not about the content of the folder.
 fn is_environment(error: &io::Error) -> bool {
-    let is_content =
-        matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::IsADirectory);
+    let is_content = matches!(
+        error.kind(),
+        ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::IsADirectory
+    );
     error.raw_os_error().is_some() && !is_content
 }

@@ -28,12 +28,18 @@ pub(crate) struct FileDirectory {
 
 impl FileDirectory {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder: Arc::new(folder), write_error: Arc::default() }
+        Self {
+            folder: Arc::new(folder),
+            write_error: Arc::default(),
+        }
     }
 
     /// Takes the last error of a write.
     pub(crate) fn take_write_error(&self) -> Option<io::Error> {
-        self.write_error.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.write_error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     fn record<T>(&self, result: io::Result<T>) -> io::Result<T> {
@@ -53,9 +59,10 @@ impl FileDirectory {
 /// Keeps a copy of an error.
 fn record<T>(slot: &Mutex<Option<io::Error>>, result: io::Result<T>) -> io::Result<T> {
     if let Err(error) = &result {
-        let copy = error
-            .raw_os_error()
-            .map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error);
+        let copy = error.raw_os_error().map_or_else(
+            || io::Error::new(error.kind(), error.to_string()),
+            io::Error::from_raw_os_error,
+        );
         *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(copy);
     }
     result
@@ -77,7 +84,10 @@ impl HasLen for ReadFile {
 impl FileHandle for ReadFile {
     fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
         if range.start > range.end || range.end > self.len {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the file is too short"));
+            return Err(io::Error::new(
+                ErrorKind::UnexpectedEof,
+                "the file is too short",
+            ));
         }
         let mut bytes = vec![0; range.len()];
         self.file.read_exact_at(&mut bytes, range.start as u64)?;
@@ -121,33 +131,49 @@ impl Directory for FileDirectory {
             let len = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
             Ok(ReadFile { file, len })
         };
-        open().map(|file| Arc::new(file) as _).map_err(|error| read_error(error, path))
+        open()
+            .map(|file| Arc::new(file) as _)
+            .map_err(|error| read_error(error, path))
     }
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {
         std::fs::remove_file(self.folder.join(path)).map_err(|error| match error.kind() {
             ErrorKind::NotFound => DeleteError::FileDoesNotExist(path.to_owned()),
-            _ => DeleteError::IoError { io_error: Arc::new(error), filepath: path.to_owned() },
+            _ => DeleteError::IoError {
+                io_error: Arc::new(error),
+                filepath: path.to_owned(),
+            },
         })
     }
 
     fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
-        self.folder.join(path).try_exists().map_err(|error| read_error(error, path))
+        self.folder
+            .join(path)
+            .try_exists()
+            .map_err(|error| read_error(error, path))
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.folder.join(path));
+        let opened = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(self.folder.join(path));
         let file = self.record(opened).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => OpenWriteError::FileAlreadyExists(path.to_owned()),
             _ => OpenWriteError::wrap_io_error(error, path.to_owned()),
         })?;
-        let file = NewFile { file, write_error: self.write_error.clone() };
+        let file = NewFile {
+            file,
+            write_error: self.write_error.clone(),
+        };
         Ok(BufWriter::with_capacity(BUFFER_BYTES, Box::new(file)))
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
         let mut bytes = Vec::new();
-        let read = File::open(self.folder.join(path)).and_then(|mut file| file.read_to_end(&mut bytes));
+        let read =
+            File::open(self.folder.join(path)).and_then(|mut file| file.read_to_end(&mut bytes));
         read.map(|_| bytes).map_err(|error| read_error(error, path))
     }
 
@@ -166,9 +192,16 @@ impl Directory for FileDirectory {
             return Ok(DirectoryLock::from(Box::new(())));
         }
         let path = self.folder.join(&lock.filepath);
-        let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+        let opened = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path);
         let locked = opened.and_then(|file| file.lock().map(|()| file));
-        locked.map(|file| DirectoryLock::from(Box::new(file))).map_err(LockError::wrap_io_error)
+        locked
+            .map(|file| DirectoryLock::from(Box::new(file)))
+            .map_err(LockError::wrap_io_error)
     }
 
     fn watch(&self, _: WatchCallback) -> tantivy::Result<WatchHandle> {

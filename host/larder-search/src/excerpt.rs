@@ -18,7 +18,10 @@ pub(crate) fn excerpt(text: &str, query: &QueryWords) -> String {
     let end = start + rest.floor_char_boundary(MAX_BYTES);
     let passage = text[start..end].split(|c: char| c.is_whitespace() || c.is_control());
     let passage: Vec<_> = passage.filter(|part| !part.is_empty()).collect();
-    let (before, after) = (if start > 0 { "… " } else { "" }, if end < text.len() { " …" } else { "" });
+    let (before, after) = (
+        if start > 0 { "… " } else { "" },
+        if end < text.len() { " …" } else { "" },
+    );
     format!("{before}{}{after}", passage.join(" "))
 }
 
@@ -30,9 +33,14 @@ fn best_place(text: &str, query: &QueryWords) -> usize {
     let mut stream = analyzer.token_stream(text);
     while best_count < query.len() && stream.advance() {
         let token = stream.token();
-        let Some(position) = query.position(&token.text) else { continue };
+        let Some(position) = query.position(&token.text) else {
+            continue;
+        };
         near.push_back((token.offset_from, position));
-        while near.front().is_some_and(|(from, _)| from + MAX_BYTES - CONTEXT_BYTES < token.offset_to) {
+        while near
+            .front()
+            .is_some_and(|(from, _)| from + MAX_BYTES - CONTEXT_BYTES < token.offset_to)
+        {
             near.pop_front();
         }
         let mut found: Vec<_> = near.iter().map(|(_, position)| position).collect();
@@ -50,7 +58,10 @@ fn word_start(text: &str, at: usize) -> usize {
     if at == 0 {
         return 0;
     }
-    let near = text[at..].char_indices().take(20).find(|(_, c)| c.is_whitespace());
+    let near = text[at..]
+        .char_indices()
+        .take(20)
+        .find(|(_, c)| c.is_whitespace());
     near.map_or(at, |(space, _)| at + space)
 }
 
@@ -66,7 +77,10 @@ mod tests {
         let text = format!("blue {filler} sky\u{7} {filler} a blue, blue sky over it {filler}");
         let passage = of(&text, "blue sk");
         assert!(passage.contains("a blue, blue sky over it"), "{passage}");
-        assert!(passage.starts_with("… ") && passage.ends_with(" …") && passage.len() < 260, "{passage}");
+        assert!(
+            passage.starts_with("… ") && passage.ends_with(" …") && passage.len() < 260,
+            "{passage}"
+        );
         for query in ["é", "東", "x"] {
             of(&"é東x".repeat(1_000), query);
         }

@@ -53,7 +53,11 @@ pub(crate) fn lock(folder: &Path) -> Result<FolderLock, Failure> {
     // Whatever is wrong here, it is not the content of the index.
     let unusable = |error: io::Error| Failure::Unusable(error.to_string());
     let untrusted = |error: Untrusted| Failure::Unusable(format!("it {error}"));
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unusable)?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(unusable)?;
     private_files::check_folder(folder, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
     let file = private_files::open_lock(&folder.join(LOCK)).map_err(untrusted)?;
     match file.try_lock() {
@@ -66,8 +70,17 @@ pub(crate) fn lock(folder: &Path) -> Result<FolderLock, Failure> {
 /// Deletes what is in the folder, and prepares it for a new index. The folder has no version until [`mark`].
 pub(crate) fn clear(folder: &Path, _: &FolderLock) -> io::Result<()> {
     let index = index_folder(folder);
-    for deleted in [std::fs::remove_file(folder.join(FORMAT)), std::fs::remove_dir_all(&index)] {
-        deleted.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
+    for deleted in [
+        std::fs::remove_file(folder.join(FORMAT)),
+        std::fs::remove_dir_all(&index),
+    ] {
+        deleted.or_else(|error| {
+            if error.kind() == ErrorKind::NotFound {
+                Ok(())
+            } else {
+                Err(error)
+            }
+        })?;
     }
     DirBuilder::new().mode(0o700).create(&index)
 }
@@ -83,5 +96,9 @@ pub(crate) fn mark(folder: &Path, _: &FolderLock) -> io::Result<()> {
 
 /// The version of the fields and of the format of tantivy.
 fn format() -> String {
-    format!("larder {} tantivy {}\n", schema::VERSION, tantivy::version_string())
+    format!(
+        "larder {} tantivy {}\n",
+        schema::VERSION,
+        tantivy::version_string()
+    )
 }

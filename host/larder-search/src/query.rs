@@ -37,7 +37,10 @@ impl QueryWords {
         let is_long = last.chars().nth(1).is_some() || last.chars().all(is_unspaced);
         let is_open = is_long && words.len() < MAX_WORDS && words::ends_in_word(text);
         let mut seen = std::collections::HashSet::new();
-        let mut words: Vec<_> = words.into_iter().filter(|word| seen.insert(word.clone())).collect();
+        let mut words: Vec<_> = words
+            .into_iter()
+            .filter(|word| seen.insert(word.clone()))
+            .collect();
         // The last word stays last if it occurred before.
         words.retain(|word| *word != last);
         words.push(last);
@@ -52,18 +55,31 @@ impl QueryWords {
     /// Returns which of the words this word of a text matches.
     pub(crate) fn position(&self, word: &str) -> Option<usize> {
         let exact = self.words.iter().position(|own| own == word);
-        let begins = || self.is_open && self.words.last().is_some_and(|last| word.starts_with(last.as_str()));
+        let begins = || {
+            self.is_open
+                && self
+                    .words
+                    .last()
+                    .is_some_and(|last| word.starts_with(last.as_str()))
+        };
         exact.or_else(|| begins().then(|| self.len() - 1))
     }
 
     /// Returns the query for documents that contain one of the words. Those with more and rarer words come first.
     pub(crate) fn query(&self, fields: &Fields) -> Box<dyn Query> {
         let exact = self.words.iter().flat_map(|word| {
-            [exact(fields.text, word), Box::new(BoostQuery::new(exact(fields.title, word), TITLE_BOOST))]
+            [
+                exact(fields.text, word),
+                Box::new(BoostQuery::new(exact(fields.title, word), TITLE_BOOST)),
+            ]
         });
         let last = self.words.last().filter(|_| self.is_open);
         let open = last.into_iter().flat_map(|word| {
-            [(fields.text, PREFIX_BOOST), (fields.title, PREFIX_BOOST * TITLE_BOOST)].map(|(field, boost)| {
+            [
+                (fields.text, PREFIX_BOOST),
+                (fields.title, PREFIX_BOOST * TITLE_BOOST),
+            ]
+            .map(|(field, boost)| {
                 let query = FuzzyTermQuery::new_prefix(Term::from_field_text(field, word), 0, true);
                 Box::new(BoostQuery::new(Box::new(query), boost)) as Box<dyn Query>
             })
@@ -73,7 +89,10 @@ impl QueryWords {
 }
 
 fn exact(field: Field, word: &str) -> Box<dyn Query> {
-    Box::new(TermQuery::new(Term::from_field_text(field, word), IndexRecordOption::WithFreqs))
+    Box::new(TermQuery::new(
+        Term::from_field_text(field, word),
+        IndexRecordOption::WithFreqs,
+    ))
 }
 
 #[cfg(test)]
@@ -82,7 +101,8 @@ mod tests {
 
     #[test]
     fn the_last_word_may_be_continued() {
-        let of = |text: &str| QueryWords::of(text).map(|query| (query.words.join(" "), query.is_open));
+        let of =
+            |text: &str| QueryWords::of(text).map(|query| (query.words.join(" "), query.is_open));
         let query = |words: &str, is_open| Some((words.to_owned(), is_open));
         assert_eq!(of("Tree trunks"), query("tree trunks", true));
         assert_eq!(of("the tree the "), query("tree the", false));

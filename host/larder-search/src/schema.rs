@@ -2,7 +2,8 @@
 
 use tantivy::TantivyDocument;
 use tantivy::schema::{
-    FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value as _,
+    FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
+    Value as _,
 };
 
 use larder_model::name::ProviderName;
@@ -39,9 +40,12 @@ pub(crate) struct Fields {
 /// Returns the schema and its fields.
 pub(crate) fn schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
-    let indexing =
-        TextFieldIndexing::default().set_tokenizer(ANALYZER).set_index_option(IndexRecordOption::WithFreqs);
-    let words = TextOptions::default().set_indexing_options(indexing).set_stored();
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer(ANALYZER)
+        .set_index_option(IndexRecordOption::WithFreqs);
+    let words = TextOptions::default()
+        .set_indexing_options(indexing)
+        .set_stored();
     let column = TextOptions::default().set_fast("raw");
     let fields = Fields {
         key: builder.add_text_field("key", STRING),
@@ -75,7 +79,13 @@ impl Fields {
         fields.add_text(self.provider, document.provider.as_str());
         fields.add_text(self.uri, document.uri.as_str());
         fields.add_text(self.state, &document.state);
-        fields.add_u64(self.bytes, document.text.as_ref().map_or(0, |text| text.len() as u64 + 1));
+        fields.add_u64(
+            self.bytes,
+            document
+                .text
+                .as_ref()
+                .map_or(0, |text| text.len() as u64 + 1),
+        );
         if let Some(text) = &document.text {
             fields.add_text(self.title, &document.title);
             fields.add_text(self.text, text);

@@ -43,7 +43,9 @@ struct Opened {
 
 impl std::fmt::Debug for Opened {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Opened").field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("Opened")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
     }
 }
 
@@ -58,23 +60,33 @@ struct FileState {
 pub(crate) fn open_index(directory: FileDirectory) -> Result<Index, Failure> {
     let index = Index::open(directory)?;
     if index.schema() != schema::schema().0 {
-        return Err(Failure::Damaged("its fields are not those of this version".into()));
+        return Err(Failure::Damaged(
+            "its fields are not those of this version".into(),
+        ));
     }
-    index.tokenizers().register(schema::ANALYZER, words::analyzer());
+    index
+        .tokenizers()
+        .register(schema::ANALYZER, words::analyzer());
     Ok(index)
 }
 
 impl Stored {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, fields: schema::schema().1, opened: Mutex::default() }
+        Self {
+            folder,
+            fields: schema::schema().1,
+            opened: Mutex::default(),
+        }
     }
 
     /// Returns the index as of its last change. `None` if there is none.
     pub(crate) fn searcher(&self) -> Result<Option<Searcher>, Failure> {
         let index_folder = folder::index_folder(&self.folder);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = std::fs::metadata(index_folder.join(META_FILE))
-            .map(|meta| FileState { inode: meta.ino(), modified: (meta.mtime(), meta.mtime_nsec()) });
+        let state = std::fs::metadata(index_folder.join(META_FILE)).map(|meta| FileState {
+            inode: meta.ino(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+        });
         if let (Ok(state), Some(opened)) = (&state, &mut *opened)
             && opened.state == *state
         {
@@ -87,8 +99,14 @@ impl Stored {
         }
         let index = open_index(FileDirectory::new(index_folder))?;
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual);
-        let reader = reader.doc_store_cache_num_blocks(CACHED_BLOCKS).try_into()?;
-        let new = Opened { state: state?, searcher: reader.searcher(), last_use: Instant::now() };
+        let reader = reader
+            .doc_store_cache_num_blocks(CACHED_BLOCKS)
+            .try_into()?;
+        let new = Opened {
+            state: state?,
+            searcher: reader.searcher(),
+            last_use: Instant::now(),
+        };
         Ok(Some(opened.insert(new).searcher.clone()))
     }
 
@@ -111,7 +129,8 @@ impl Stored {
         for (score, address) in searcher.search(&*words.query(&self.fields), &best)? {
             let document: TantivyDocument = searcher.doc(address)?;
             let stored = self.fields.stored(&document);
-            let stored = stored.ok_or_else(|| Failure::Damaged("a document has no valid fields".into()))?;
+            let stored =
+                stored.ok_or_else(|| Failure::Damaged("a document has no valid fields".into()))?;
             let excerpt = excerpt(&stored.text, &words);
             matches.push(Match {
                 provider: stored.provider,
@@ -125,7 +144,10 @@ impl Stored {
     }
 
     /// Returns what is stored of a provider, without the texts.
-    pub(crate) fn known(&self, provider: &ProviderName) -> Result<HashMap<Uri, KnownDocument>, Failure> {
+    pub(crate) fn known(
+        &self,
+        provider: &ProviderName,
+    ) -> Result<HashMap<Uri, KnownDocument>, Failure> {
         let mut known = HashMap::new();
         self.for_each(|columns, document| {
             if columns.provider.get(document)? != provider.as_str() {
@@ -134,7 +156,13 @@ impl Stored {
             let uri = Uri::parse(&columns.uri.get(document)?);
             let uri = uri.map_err(|error| Failure::Damaged(error.to_string()))?;
             let state = columns.state.get(document)?;
-            known.insert(uri, KnownDocument { state, is_searchable: columns.text_bytes(document).is_some() });
+            known.insert(
+                uri,
+                KnownDocument {
+                    state,
+                    is_searchable: columns.text_bytes(document).is_some(),
+                },
+            );
             Ok(())
         })?;
         Ok(known)
@@ -147,17 +175,27 @@ impl Stored {
             let provider = ProviderName::parse(&columns.provider.get(document)?);
             let provider = provider.map_err(|error| Failure::Damaged(error.to_string()))?;
             let of_provider = usage.entry(provider).or_default();
-            columns.text_bytes(document).into_iter().for_each(|bytes| of_provider.add(bytes));
+            columns
+                .text_bytes(document)
+                .into_iter()
+                .for_each(|bytes| of_provider.add(bytes));
             Ok(())
         })?;
         Ok(usage)
     }
 
-    fn for_each(&self, mut each: impl FnMut(&Columns, DocId) -> Result<(), Failure>) -> Result<(), Failure> {
-        let Some(searcher) = self.searcher()? else { return Ok(()) };
+    fn for_each(
+        &self,
+        mut each: impl FnMut(&Columns, DocId) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Some(searcher) = self.searcher()? else {
+            return Ok(());
+        };
         for segment in searcher.segment_readers() {
             let columns = Columns::of(segment)?;
-            segment.doc_ids_alive().try_for_each(|document| each(&columns, document))?;
+            segment
+                .doc_ids_alive()
+                .try_for_each(|document| each(&columns, document))?;
         }
         Ok(())
     }
@@ -176,7 +214,9 @@ struct TextColumn(StrColumn);
 impl TextColumn {
     fn of(segment: &SegmentReader, name: &str) -> Result<Self, Failure> {
         let column = segment.fast_fields().str(name)?;
-        column.map(Self).ok_or_else(|| Failure::Damaged(format!("there is no column {name}")))
+        column
+            .map(Self)
+            .ok_or_else(|| Failure::Damaged(format!("there is no column {name}")))
     }
 
     fn get(&self, document: DocId) -> Result<String, Failure> {

@@ -83,7 +83,9 @@ impl TantivyIndex {
 
     /// Deletes a damaged index. Returns what to report.
     async fn recover(&self, failure: Failure) -> IndexError {
-        let Failure::Damaged(reason) = failure else { return self.0.error(failure) };
+        let Failure::Damaged(reason) = failure else {
+            return self.0.error(failure);
+        };
         tracing::warn!(folder = %self.0.folder.display(), reason, "the full-text index is damaged and is built again");
         let inner = self.0.clone();
         let deleted = self.0.thread.0.run(move || inner.recreate()).await;
@@ -133,18 +135,30 @@ impl TextIndex for TantivyIndex {
         if all_fit {
             Ok(())
         } else {
-            Err(IndexError::Full { used: Usage::total(self.usage().values()), limits: self.0.limits })
+            Err(IndexError::Full {
+                used: Usage::total(self.usage().values()),
+                limits: self.0.limits,
+            })
         }
     }
 
-    async fn known(&self, provider: &ProviderName) -> Result<HashMap<Uri, KnownDocument>, IndexError> {
+    async fn known(
+        &self,
+        provider: &ProviderName,
+    ) -> Result<HashMap<Uri, KnownDocument>, IndexError> {
         let provider = provider.clone();
-        self.change(move |inner, _| inner.stored.known(&provider)).await
+        self.change(move |inner, _| inner.stored.known(&provider))
+            .await
     }
 
     async fn open_existing(&self) -> Result<bool, IndexError> {
         let inner = self.0.clone();
-        let found = self.0.thread.0.run(move || folder::exists(&inner.folder)).await;
+        let found = self
+            .0
+            .thread
+            .0
+            .run(move || folder::exists(&inner.folder))
+            .await;
         let exists = found.unwrap_or_default();
         if exists {
             self.change(|inner, _| inner.update_usage()).await?;
@@ -163,12 +177,19 @@ impl TextIndex for TantivyIndex {
     async fn release(&self, unused_for: Duration) {
         let inner = self.0.clone();
         // It fails only if the runtime is stopping.
-        _ = self.0.search_threads.run(move || inner.stored.release(unused_for)).await;
+        _ = self
+            .0
+            .search_threads
+            .run(move || inner.stored.release(unused_for))
+            .await;
     }
 }
 
 impl Inner {
-    fn open_and<T>(&self, work: impl FnOnce(&Self, &mut Writer) -> Result<T, Failure>) -> Result<T, Failure> {
+    fn open_and<T>(
+        &self,
+        work: impl FnOnce(&Self, &mut Writer) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let mut writer = lock(&self.writer);
         if self.is_damaged.load(Ordering::Acquire) {
             return Err(Failure::Damaged("a search in it failed".into()));
@@ -195,7 +216,9 @@ impl Inner {
         let folder = self.folder.display().to_string();
         match failure {
             Failure::InUse => IndexError::InUse(folder),
-            Failure::Unusable(reason) | Failure::Damaged(reason) => IndexError::Folder { folder, reason },
+            Failure::Unusable(reason) | Failure::Damaged(reason) => {
+                IndexError::Folder { folder, reason }
+            }
         }
     }
 

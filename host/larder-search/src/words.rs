@@ -6,7 +6,9 @@
 use std::ops::Range;
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
-use tantivy::tokenizer::{AsciiFoldingFilter, RemoveLongFilter, TextAnalyzer, Token, TokenStream, Tokenizer};
+use tantivy::tokenizer::{
+    AsciiFoldingFilter, RemoveLongFilter, TextAnalyzer, Token, TokenStream, Tokenizer,
+};
 
 /// Longer words, which are data rather than language, are not stored. Digests are shorter.
 const MAX_WORD_BYTES: usize = 130;
@@ -52,7 +54,12 @@ impl Tokenizer for WordTokenizer {
     type TokenStream<'a> = Words<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Words<'a> {
-        Words { text, at: 0, is_in_run: false, token: Token::default() }
+        Words {
+            text,
+            at: 0,
+            is_in_run: false,
+            token: Token::default(),
+        }
     }
 }
 
@@ -71,7 +78,9 @@ impl Words<'_> {
     fn next_place(&mut self) -> Option<Range<usize>> {
         loop {
             let begin = self.at;
-            let mut rest = self.text[begin..].char_indices().map(|(at, c)| (begin + at, c));
+            let mut rest = self.text[begin..]
+                .char_indices()
+                .map(|(at, c)| (begin + at, c));
             let (start, first) = rest.find(|(_, c)| is_word(*c))?;
             let was_in_run = std::mem::take(&mut self.is_in_run) && start == begin;
             if !is_unspaced(first) {
@@ -122,7 +131,9 @@ fn fold(word: &str, folded: &mut String) {
         return folded.make_ascii_lowercase();
     }
     let normalizer = const { DecomposingNormalizerBorrowed::new_nfkd() };
-    let plain = normalizer.normalize_iter(word.chars()).filter(|c| !is_mark(*c));
+    let plain = normalizer
+        .normalize_iter(word.chars())
+        .filter(|c| !is_mark(*c));
     folded.extend(plain.flat_map(char::to_lowercase).filter(|c| !is_mark(*c)));
 }
 
@@ -133,7 +144,10 @@ mod tests {
     fn words(text: &str) -> Vec<String> {
         let (mut analyzer, mut words) = (analyzer(), Vec::new());
         analyzer.token_stream(text).process(&mut |token| {
-            assert!(text.get(token.offset_from..token.offset_to).is_some(), "{text}: {token:?}");
+            assert!(
+                text.get(token.offset_from..token.offset_to).is_some(),
+                "{text}: {token:?}"
+            );
             words.push(token.text.clone());
         });
         words

@@ -48,7 +48,13 @@ pub(crate) enum Opening {
 
 impl Writer {
     pub(crate) fn new(folder: PathBuf, limits: Limits) -> Self {
-        Self { folder, limits, fields: schema::schema().1, lock: None, is_verified: false }
+        Self {
+            folder,
+            limits,
+            fields: schema::schema().1,
+            lock: None,
+            is_verified: false,
+        }
     }
 
     /// Opens the index, or creates it.
@@ -58,7 +64,11 @@ impl Writer {
             let is_outdated = folder::exists(&self.folder);
             create(&self.folder, locked(&mut self.lock, &self.folder)?)?;
             self.is_verified = true;
-            return Ok(if is_outdated { Opening::Outdated } else { Opening::Same });
+            return Ok(if is_outdated {
+                Opening::Outdated
+            } else {
+                Opening::Same
+            });
         }
         if self.is_verified {
             return Ok(Opening::Open);
@@ -66,7 +76,9 @@ impl Writer {
         let index = open_index(FileDirectory::new(folder::index_folder(&self.folder)))?;
         let damaged = index.validate_checksum()?;
         if !damaged.is_empty() {
-            return Err(Failure::Damaged(format!("these files have changed: {damaged:?}")));
+            return Err(Failure::Damaged(format!(
+                "these files have changed: {damaged:?}"
+            )));
         }
         self.is_verified = true;
         Ok(Opening::Same)
@@ -89,7 +101,11 @@ impl Writer {
         let directory = FileDirectory::new(folder::index_folder(&self.folder));
         let index = open_index(directory.clone())?;
         let searcher = stored.searcher()?;
-        let mut sizes = Sizes { fields: self.fields, searcher, known: HashMap::new() };
+        let mut sizes = Sizes {
+            fields: self.fields,
+            searcher,
+            known: HashMap::new(),
+        };
         let written = self.write(&index, changes, &mut sizes, Usage::total(usage.values()));
         // The error of the file says more than that of the thread that met it.
         written.map_err(|error| directory.take_write_error().map_or(error, Failure::from))
@@ -102,16 +118,22 @@ impl Writer {
         sizes: &mut Sizes,
         mut used: Usage,
     ) -> Result<bool, Failure> {
-        let options =
-            IndexWriterOptions::builder().memory_budget_per_thread(WRITER_BYTES).num_merge_threads(1).build();
+        let options = IndexWriterOptions::builder()
+            .memory_budget_per_thread(WRITER_BYTES)
+            .num_merge_threads(1)
+            .build();
         let mut writer: IndexWriter = index.writer_with_options(options)?;
         writer.set_merge_policy(Box::new(NoMergePolicy));
         let (mut all_fit, mut purges) = (true, false);
         for change in changes {
             match change {
                 Change::Put(document) => {
-                    let (key, document) = (key(&document.provider, &document.uri), self.truncated(document));
-                    let fits = sizes.replace(&key, document.text.as_deref(), (&mut used, &self.limits))?;
+                    let (key, document) = (
+                        key(&document.provider, &document.uri),
+                        self.truncated(document),
+                    );
+                    let fits =
+                        sizes.replace(&key, document.text.as_deref(), (&mut used, &self.limits))?;
                     writer.delete_term(Term::from_field_text(self.fields.key, &key));
                     if fits {
                         writer.add_document(self.fields.document(&document))?;
@@ -124,7 +146,10 @@ impl Writer {
                     writer.delete_term(Term::from_field_text(self.fields.key, &key));
                 }
                 Change::RemoveProvider(provider) => {
-                    writer.delete_term(Term::from_field_text(self.fields.provider, provider.as_str()));
+                    writer.delete_term(Term::from_field_text(
+                        self.fields.provider,
+                        provider.as_str(),
+                    ));
                     purges = true;
                 }
             }
@@ -155,8 +180,16 @@ fn locked<'a>(lock: &'a mut Option<FolderLock>, folder: &Path) -> Result<&'a Fol
 fn create(folder: &Path, lock: &FolderLock) -> Result<(), Failure> {
     folder::clear(folder, lock)?;
     let directory = FileDirectory::new(folder::index_folder(folder));
-    let index = Index::create(directory.clone(), schema::schema().0, IndexSettings::default());
-    index.map_err(|error| directory.take_write_error().map_or_else(|| error.into(), Failure::from))?;
+    let index = Index::create(
+        directory.clone(),
+        schema::schema().0,
+        IndexSettings::default(),
+    );
+    index.map_err(|error| {
+        directory
+            .take_write_error()
+            .map_or_else(|| error.into(), Failure::from)
+    })?;
     Ok(folder::mark(folder, lock)?)
 }
 
@@ -202,8 +235,9 @@ impl Sizes {
             used.bytes = used.bytes.saturating_sub(bytes);
         }
         let new = text.map(|text| text.len() as u64);
-        let fits =
-            new.is_none_or(|bytes| used.documents < limits.documents && used.bytes + bytes <= limits.bytes);
+        let fits = new.is_none_or(|bytes| {
+            used.documents < limits.documents && used.bytes + bytes <= limits.bytes
+        });
         let new = new.filter(|_| fits);
         new.into_iter().for_each(|bytes| used.add(bytes));
         self.known.insert(key.to_owned(), new);
@@ -214,13 +248,16 @@ impl Sizes {
         let term = Term::from_field_text(self.fields.key, key);
         for segment in self.searcher.iter().flat_map(Searcher::segment_readers) {
             let postings = segment.inverted_index(self.fields.key)?;
-            let Some(mut postings) = postings.read_postings(&term, IndexRecordOption::Basic)? else {
+            let Some(mut postings) = postings.read_postings(&term, IndexRecordOption::Basic)?
+            else {
                 continue;
             };
             let bytes = segment.fast_fields().u64(name::BYTES)?;
             while postings.doc() != TERMINATED {
                 if !segment.is_deleted(postings.doc()) {
-                    return Ok(bytes.first(postings.doc()).and_then(|bytes| bytes.checked_sub(1)));
+                    return Ok(bytes
+                        .first(postings.doc())
+                        .and_then(|bytes| bytes.checked_sub(1)));
                 }
                 postings.advance();
             }
