@@ -30,15 +30,25 @@ pub(crate) fn parse(json: &[u8]) -> Result<Bundle, String> {
         return Err(format!("it is larger than {MAX_SIGNATURE_SIZE} bytes"));
     }
     let text = std::str::from_utf8(json).map_err(|_| "it is not UTF-8")?;
-    let bundle = Bundle::from_json(text).map_err(|error| format!("it is not a Sigstore bundle: {error}"))?;
+    let bundle =
+        Bundle::from_json(text).map_err(|error| format!("it is not a Sigstore bundle: {error}"))?;
     let material = &bundle.verification_material;
     let certificates = match &material.content {
         VerificationMaterialContent::X509CertificateChain { certificates } => certificates.len(),
         _ => 1,
     };
-    let timestamps = material.timestamp_verification_data.rfc3161_timestamps.len();
-    if certificates.max(timestamps).max(material.tlog_entries.len()) > MAX_ITEMS {
-        return Err(format!("it has more than {MAX_ITEMS} certificates, log entries or timestamps"));
+    let timestamps = material
+        .timestamp_verification_data
+        .rfc3161_timestamps
+        .len();
+    if certificates
+        .max(timestamps)
+        .max(material.tlog_entries.len())
+        > MAX_ITEMS
+    {
+        return Err(format!(
+            "it has more than {MAX_ITEMS} certificates, log entries or timestamps"
+        ));
     }
     Ok(bundle)
 }
@@ -68,7 +78,9 @@ pub(crate) fn check_is_signature(bundle: &Bundle) -> Result<(), String> {
             let kind = statement(envelope)?.predicate_type;
             match SIGNING_PREDICATES.contains(&kind.as_str()) {
                 true => Ok(()),
-                false => Err(format!("it is not a signature, but a statement of the type {kind:.200}")),
+                false => Err(format!(
+                    "it is not a signature, but a statement of the type {kind:.200}"
+                )),
             }
         }
         _ => Ok(()),
@@ -78,15 +90,23 @@ pub(crate) fn check_is_signature(bundle: &Bundle) -> Result<(), String> {
 /// Returns what has to be verified.
 pub(crate) fn evidence(bundle: Bundle, subject: &Bytes) -> Result<Evidence, String> {
     check_subject(&bundle, subject)?;
-    if !matches!(bundle.verification_material.content, VerificationMaterialContent::PublicKey(_)) {
+    if !matches!(
+        bundle.verification_material.content,
+        VerificationMaterialContent::PublicKey(_)
+    ) {
         return Ok(Evidence::Certificate(subject.clone(), Box::new(bundle)));
     }
     let (message, signature) = match &bundle.content {
         SignatureContent::MessageSignature(content) => (subject.clone(), &content.signature),
-        SignatureContent::DsseEnvelope(envelope) => (envelope.pae().into(), &envelope.signature.sig),
+        SignatureContent::DsseEnvelope(envelope) => {
+            (envelope.pae().into(), &envelope.signature.sig)
+        }
         _ => return Err("its content is not supported".into()),
     };
-    Ok(Evidence::Key(KeySignature { message, signature: signature.as_bytes().to_vec() }))
+    Ok(Evidence::Key(KeySignature {
+        message,
+        signature: signature.as_bytes().to_vec(),
+    }))
 }
 
 /// Requires that the bundle is about the subject.
@@ -103,7 +123,11 @@ fn check_subject(bundle: &Bundle, subject: &[u8]) -> Result<(), String> {
         SignatureContent::DsseEnvelope(envelope) => statement(envelope)?.matches_sha256(&digest),
         _ => false,
     };
-    if is_same { Ok(()) } else { Err("it signs other content: the digest differs".into()) }
+    if is_same {
+        Ok(())
+    } else {
+        Err("it signs other content: the digest differs".into())
+    }
 }
 
 fn statement(envelope: &DsseEnvelope) -> Result<Statement, String> {

@@ -63,7 +63,8 @@ pub(crate) fn bundle(
     content: Value,
 ) -> Result<Bundle, String> {
     install();
-    let mut material = json!({ "x509CertificateChain": { "certificates": certificates(annotations)? } });
+    let mut material =
+        json!({ "x509CertificateChain": { "certificates": certificates(annotations)? } });
     if let Some(text) = &annotations.log_entry {
         material["tlogEntries"] = json!([log_entry(text)?]);
     }
@@ -73,7 +74,11 @@ pub(crate) fn bundle(
             json!({ "rfc3161Timestamps": [{ "signedTimestamp": token }] });
     }
     // Only the first version may have an entry without an inclusion proof.
-    let version = if annotations.log_entry.is_some() { "0.1" } else { "0.2" };
+    let version = if annotations.log_entry.is_some() {
+        "0.1"
+    } else {
+        "0.2"
+    };
     let mut all = json!({
         "mediaType": format!("application/vnd.dev.sigstore.bundle+json;version={version}"),
         "verificationMaterial": material,
@@ -84,11 +89,18 @@ pub(crate) fn bundle(
 
 /// Returns the certificate of the signer, and then those of its issuers.
 fn certificates(annotations: &CertificateAnnotations) -> Result<Vec<Value>, String> {
-    let text = format!("{}\n{}", annotations.certificate, annotations.chain.as_deref().unwrap_or_default());
+    let text = format!(
+        "{}\n{}",
+        annotations.certificate,
+        annotations.chain.as_deref().unwrap_or_default()
+    );
     let all = pem::parse_many(text).map_err(|_| "its certificate is not in the PEM format")?;
     match all.len() {
         0 => Err("it has no certificate".into()),
-        1..=MAX_ITEMS => Ok(all.iter().map(|pem| json!({ "rawBytes": base64(pem.contents()) })).collect()),
+        1..=MAX_ITEMS => Ok(all
+            .iter()
+            .map(|pem| json!({ "rawBytes": base64(pem.contents()) }))
+            .collect()),
         _ => Err("it has too many certificates".into()),
     }
 }
@@ -96,7 +108,8 @@ fn certificates(annotations: &CertificateAnnotations) -> Result<Vec<Value>, Stri
 fn log_entry(text: &str) -> Result<Value, String> {
     let LogEntry { promise, payload } = from_json("log entry", text.as_bytes())?;
     let body = base64_simd::STANDARD.decode_to_vec(&payload.body);
-    let Kind { kind, api_version } = from_json("log entry", &body.map_err(|_| "its log entry is wrong")?)?;
+    let Kind { kind, api_version } =
+        from_json("log entry", &body.map_err(|_| "its log entry is wrong")?)?;
     Ok(json!({
         "logIndex": payload.log_index.to_string(),
         "logId": { "keyId": base64(&from_hex(&payload.log_id).ok_or("the identifier of its log is wrong")?) },
@@ -117,5 +130,7 @@ fn base64(bytes: &[u8]) -> String {
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes().chunks(2);
-    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+    digits
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+        .collect()
 }

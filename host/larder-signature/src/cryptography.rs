@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use bytes::Bytes;
 use ring::digest;
 use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
-use sigstore_verify::crypto::{CryptoProvider, Error, HashContext, SigningScheme, install_default_provider};
+use sigstore_verify::crypto::{
+    CryptoProvider, Error, HashContext, SigningScheme, install_default_provider,
+};
 use sigstore_verify::types::HashAlgorithm;
 
 type Result<T> = std::result::Result<T, Error>;
@@ -40,7 +42,9 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
 
 /// Returns the digest as registries write it, such as `sha256:9f86…`.
 pub(crate) fn digest_text(digest: &[u8; 32]) -> String {
-    digest.iter().fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}"))
+    digest.iter().fold("sha256:".to_owned(), |text, byte| {
+        text + &format!("{byte:02x}")
+    })
 }
 
 #[derive(Debug)]
@@ -60,10 +64,18 @@ impl HashContext for Hash {
 
 impl CryptoProvider for Ring {
     fn hash(&self, algorithm: HashAlgorithm) -> Result<Box<dyn HashContext>> {
-        Ok(Box::new(Hash(digest::Context::new(hash_algorithm(algorithm)?))))
+        Ok(Box::new(Hash(digest::Context::new(hash_algorithm(
+            algorithm,
+        )?))))
     }
 
-    fn verify_raw(&self, scheme: SigningScheme, key: &[u8], message: &[u8], signature: &[u8]) -> Result<()> {
+    fn verify_raw(
+        &self,
+        scheme: SigningScheme,
+        key: &[u8],
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<()> {
         let key = UnparsedPublicKey::new(verification_algorithm(scheme)?, key);
         let invalid = |_| Error::Verification(format!("the {} signature is wrong", scheme.name()));
         key.verify(message, signature).map_err(invalid)

@@ -30,5 +30,6 @@ pub(crate) fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
     const MAX_BASE64: usize = 16 << 10;
     let text = text.trim_ascii();
     let fits = !text.is_empty() && text.len() <= MAX_BASE64;
-    fits.then(|| base64_simd::STANDARD.decode_to_vec(text).ok()).flatten()
+    fits.then(|| base64_simd::STANDARD.decode_to_vec(text).ok())
+        .flatten()
 }

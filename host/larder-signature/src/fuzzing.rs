@@ -21,18 +21,37 @@ pub fn signature(data: &[u8]) {
     static TRUST: LazyLock<Trust> = LazyLock::new(trust);
     let (subject, data) = (Bytes::from_static(SUBJECT), Bytes::copy_from_slice(data));
     let (payload, text) = (data.clone(), String::from_utf8_lossy(&data).into_owned());
-    let simple = SimpleSigning { payload, signature: text, certificate: None };
+    let simple = SimpleSigning {
+        payload,
+        signature: text,
+        certificate: None,
+    };
     for signature in [
         Signature::Detached(data.clone()),
         Signature::SimpleSigning(Box::new(simple)),
         Signature::Bundle(data.clone()),
-        Signature::Envelope { content: data.clone(), certificate: None },
+        Signature::Envelope {
+            content: data.clone(),
+            certificate: None,
+        },
     ] {
-        let found = FoundSignature { origin: "x".into(), signature: Ok(signature) };
-        let error = TRUST.verify(&subject, std::slice::from_ref(&found)).expect_err("a forged signature");
+        let found = FoundSignature {
+            origin: "x".into(),
+            signature: Ok(signature),
+        };
+        let error = TRUST
+            .verify(&subject, std::slice::from_ref(&found))
+            .expect_err("a forged signature");
         let error = error.to_string();
-        assert!(error.len() <= MAX_ERROR, "an error of {} bytes", error.len());
-        assert!(!error.contains('\n'), "the error is not on one line: {error:?}");
+        assert!(
+            error.len() <= MAX_ERROR,
+            "an error of {} bytes",
+            error.len()
+        );
+        assert!(
+            !error.contains('\n'),
+            "the error is not on one line: {error:?}"
+        );
         let attestation = TRUST.attestation(&subject, &found);
         assert!(attestation.is_none_or(|attestation| attestation.signer.is_err()));
     }
@@ -41,8 +60,13 @@ pub fn signature(data: &[u8]) {
 fn trust() -> Trust {
     let rule = Rule {
         location: "[trust]".into(),
-        keys: vec![("key".into(), PublicKey::from_pem(KEY).expect("the key is valid"))],
-        identities: vec![Identity::new("a*", "https://issuer.example.com").expect("the identity is valid")],
+        keys: vec![(
+            "key".into(),
+            PublicKey::from_pem(KEY).expect("the key is valid"),
+        )],
+        identities: vec![
+            Identity::new("a*", "https://issuer.example.com").expect("the identity is valid"),
+        ],
         root: Some(TrustRoot::from_json(ROOT).expect("the root is valid")),
         is_required: true,
     };
@@ -60,7 +84,14 @@ mod tests {
     #[test]
     fn deep_documents_are_not_trusted() {
         let nested = "[".repeat(100_000) + &"]".repeat(100_000);
-        for key in ["mediaType", "verificationMaterial", "dsseEnvelope", "payload", "critical", "optional"] {
+        for key in [
+            "mediaType",
+            "verificationMaterial",
+            "dsseEnvelope",
+            "payload",
+            "critical",
+            "optional",
+        ] {
             signature(format!(r#"{{"{key}":{nested}}}"#).as_bytes());
         }
         signature(nested.as_bytes());

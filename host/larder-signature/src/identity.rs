@@ -23,7 +23,9 @@ pub enum IdentityError {
     #[error("`{0}`: a `*` can only be at the end")]
     Wildcard(String),
     /// The issuer is missing or has a wildcard.
-    #[error("`{0}` is not an issuer: write its URL, such as `https://token.actions.githubusercontent.com`")]
+    #[error(
+        "`{0}` is not an issuer: write its URL, such as `https://token.actions.githubusercontent.com`"
+    )]
     Issuer(String),
 }
 
@@ -41,8 +43,13 @@ impl Identity {
             () if text.is_empty() || "https://".starts_with(text.as_str()) => {
                 Err(IdentityError::Everybody(identity.into()))
             }
-            () if issuer.is_empty() || issuer.contains('*') => Err(IdentityError::Issuer(issuer.into())),
-            () => Ok(Self { identity: pattern, issuer: issuer.into() }),
+            () if issuer.is_empty() || issuer.contains('*') => {
+                Err(IdentityError::Issuer(issuer.into()))
+            }
+            () => Ok(Self {
+                identity: pattern,
+                issuer: issuer.into(),
+            }),
         }
     }
 
@@ -66,9 +73,19 @@ mod tests {
         assert!(one.matches("a@example.com", "https://issuer"));
         assert!(!one.matches("a@example.com.evil", "https://issuer"));
         assert!(!one.matches("a@example.com", "https://issuer/"));
-        let tags = Identity::new("https://github.com/acme/wiki/@refs/tags/*", "https://issuer").unwrap();
-        assert!(tags.matches("https://github.com/acme/wiki/@refs/tags/v1", "https://issuer"));
-        assert!(!tags.matches("https://github.com/acme/wiki/@refs/heads/main", "https://issuer"));
+        let tags = Identity::new(
+            "https://github.com/acme/wiki/@refs/tags/*",
+            "https://issuer",
+        )
+        .unwrap();
+        assert!(tags.matches(
+            "https://github.com/acme/wiki/@refs/tags/v1",
+            "https://issuer"
+        ));
+        assert!(!tags.matches(
+            "https://github.com/acme/wiki/@refs/heads/main",
+            "https://issuer"
+        ));
     }
 
     #[test]
@@ -77,7 +94,13 @@ mod tests {
             let error = Identity::new(identity, "https://issuer").unwrap_err();
             assert_eq!(error, IdentityError::Everybody(identity.into()));
         }
-        assert_eq!(Identity::new("a*b", "x"), Err(IdentityError::Wildcard("a*b".into())));
-        assert_eq!(Identity::new("a", "*"), Err(IdentityError::Issuer("*".into())));
+        assert_eq!(
+            Identity::new("a*b", "x"),
+            Err(IdentityError::Wildcard("a*b".into()))
+        );
+        assert_eq!(
+            Identity::new("a", "*"),
+            Err(IdentityError::Issuer("*".into()))
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! Public keys.
 
-use sigstore_verify::crypto::{KeyAlgorithm, SigningScheme, VerificationKey, validate_raw_public_key};
+use sigstore_verify::crypto::{
+    KeyAlgorithm, SigningScheme, VerificationKey, validate_raw_public_key,
+};
 use sigstore_verify::types::{DerPublicKey, SignatureBytes};
 
 use crate::cryptography::{install, sha256};
@@ -17,13 +19,17 @@ pub struct PublicKey {
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// It is not in the PEM format.
-    #[error("it is not a public key in the PEM format, which begins with -----BEGIN PUBLIC KEY-----")]
+    #[error(
+        "it is not a public key in the PEM format, which begins with -----BEGIN PUBLIC KEY-----"
+    )]
     NotPem,
     /// It is something else in the PEM format.
     #[error("it contains `{0}`, but a PUBLIC KEY is needed{advice}", advice = advice(.0))]
     OtherContent(String),
     /// Its algorithm is not supported.
-    #[error("the key cannot be used ({0}): use ECDSA P-256 or P-384, Ed25519, or RSA of at least 2048 bits")]
+    #[error(
+        "the key cannot be used ({0}): use ECDSA P-256 or P-384, Ed25519, or RSA of at least 2048 bits"
+    )]
     Unsupported(String),
 }
 
@@ -49,11 +55,15 @@ impl PublicKey {
 
     fn from_der(der: DerPublicKey) -> Result<Self, KeyError> {
         install();
-        let unsupported = |error: sigstore_verify::crypto::Error| KeyError::Unsupported(error.to_string());
+        let unsupported =
+            |error: sigstore_verify::crypto::Error| KeyError::Unsupported(error.to_string());
         let schemes = match KeyAlgorithm::from_spki(&der).map_err(unsupported)? {
             KeyAlgorithm::EcdsaP256 => &[SigningScheme::EcdsaP256Sha256] as &[_],
             // cosign used SHA-256 with all keys for a long time.
-            KeyAlgorithm::EcdsaP384 => &[SigningScheme::EcdsaP384Sha384, SigningScheme::EcdsaP384Sha256],
+            KeyAlgorithm::EcdsaP384 => &[
+                SigningScheme::EcdsaP384Sha384,
+                SigningScheme::EcdsaP384Sha256,
+            ],
             KeyAlgorithm::Ed25519 => &[SigningScheme::Ed25519],
             KeyAlgorithm::Rsa => &[SigningScheme::RsaPkcs1Sha256],
             other => return Err(KeyError::Unsupported(format!("{other:?}"))),
@@ -61,7 +71,11 @@ impl PublicKey {
         let key = VerificationKey::from_spki(&der).map_err(unsupported)?;
         validate_raw_public_key(schemes[0], key.as_bytes()).map_err(unsupported)?;
         let fingerprint = sha256(der.as_bytes());
-        Ok(Self { der, schemes, fingerprint })
+        Ok(Self {
+            der,
+            schemes,
+            fingerprint,
+        })
     }
 
     /// Returns the SHA-256 digest of the key.

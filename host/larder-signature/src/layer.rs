@@ -63,13 +63,26 @@ impl SignatureManifest {
         signature: &str,
         existing: Option<&[u8]>,
     ) -> Result<Self, String> {
-        let existing: Option<Value> = existing.map(serde_json::from_slice).transpose().map_err(|error| {
-            format!("the signatures that are in the registry already cannot be read: {error}")
-        })?;
-        let mut layers = match existing.as_ref().map(|manifest| manifest["layers"].as_array()) {
+        let existing: Option<Value> =
+            existing
+                .map(serde_json::from_slice)
+                .transpose()
+                .map_err(|error| {
+                    format!(
+                        "the signatures that are in the registry already cannot be read: {error}"
+                    )
+                })?;
+        let mut layers = match existing
+            .as_ref()
+            .map(|manifest| manifest["layers"].as_array())
+        {
             None => Vec::new(),
             Some(Some(layers)) => layers.clone(),
-            Some(None) => return Err("the signatures that are in the registry already have no layers".into()),
+            Some(None) => {
+                return Err(
+                    "the signatures that are in the registry already have no layers".into(),
+                );
+            }
         };
         let mut layer = descriptor(SIMPLE_SIGNING, &payload);
         layer["annotations"] = json!({ SIGNATURE: signature });
@@ -81,7 +94,9 @@ impl SignatureManifest {
             "config": descriptor(CONFIG, &config),
             "layers": layers,
         });
-        let blobs = [payload, config].map(|blob| (digest_text(&sha256(&blob)), blob)).to_vec();
+        let blobs = [payload, config]
+            .map(|blob| (digest_text(&sha256(&blob)), blob))
+            .to_vec();
         Ok(Self {
             tag: tag(manifest_digest, ".sig"),
             media_type: MANIFEST.into(),

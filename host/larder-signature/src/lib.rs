@@ -21,7 +21,12 @@ mod sign;
 mod signature;
 mod simple_signing;
 #[cfg(any(test, feature = "test-util"))]
-#[allow(missing_docs, clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "only tests use it")]
+#[allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::arithmetic_side_effects,
+    reason = "only tests use it"
+)]
 pub mod testing;
 mod trust;
 mod trust_root;

@@ -29,7 +29,8 @@ impl Rule {
         match evidence {
             Evidence::Key(signature) => {
                 let made = self.keys.iter().find(|(_, key)| signature.is_made_by(key));
-                made.map(|(name, key)| key_signer(name, key)).ok_or_else(|| self.no_key().into())
+                made.map(|(name, key)| key_signer(name, key))
+                    .ok_or_else(|| self.no_key().into())
             }
             Evidence::Certificate(message, bundle) => self.certificate_signer(message, bundle),
         }
@@ -56,17 +57,25 @@ impl Rule {
     /// Returns whether the signer is still trusted.
     pub(crate) fn still_trusts(&self, signer: &Signer) -> bool {
         match signer {
-            Signer::Key { fingerprint, .. } => {
-                self.keys.iter().any(|(_, key)| key.fingerprint() == *fingerprint)
-            }
-            Signer::Identity { identity, issuer, root } => {
-                self.root.as_ref().is_some_and(|now| now.digest() == *root) && self.trusts(identity, issuer)
+            Signer::Key { fingerprint, .. } => self
+                .keys
+                .iter()
+                .any(|(_, key)| key.fingerprint() == *fingerprint),
+            Signer::Identity {
+                identity,
+                issuer,
+                root,
+            } => {
+                self.root.as_ref().is_some_and(|now| now.digest() == *root)
+                    && self.trusts(identity, issuer)
             }
         }
     }
 
     fn trusts(&self, identity: &str, issuer: &str) -> bool {
-        self.identities.iter().any(|trusted| trusted.matches(identity, issuer))
+        self.identities
+            .iter()
+            .any(|trusted| trusted.matches(identity, issuer))
     }
 
     fn no_key(&self) -> String {
@@ -80,5 +89,8 @@ impl Rule {
 }
 
 fn key_signer(name: &str, key: &PublicKey) -> Signer {
-    Signer::Key { name: name.into(), fingerprint: key.fingerprint() }
+    Signer::Key {
+        name: name.into(),
+        fingerprint: key.fingerprint(),
+    }
 }

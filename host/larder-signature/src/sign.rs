@@ -19,7 +19,9 @@ enum Algorithm {
 #[derive(Debug, thiserror::Error)]
 pub enum SigningError {
     /// It is not in the PEM format.
-    #[error("it is not a private key in the PEM format, which begins with -----BEGIN PRIVATE KEY-----")]
+    #[error(
+        "it is not a private key in the PEM format, which begins with -----BEGIN PRIVATE KEY-----"
+    )]
     NotPem,
     /// It is encrypted by cosign.
     #[error(
@@ -49,7 +51,9 @@ impl PrivateKey {
         let pem = pem::parse(text).map_err(|_| SigningError::NotPem)?;
         match pem.tag() {
             "PRIVATE KEY" => Self::from_pkcs8(pem.contents()),
-            "ENCRYPTED COSIGN PRIVATE KEY" | "ENCRYPTED SIGSTORE PRIVATE KEY" => Err(SigningError::CosignKey),
+            "ENCRYPTED COSIGN PRIVATE KEY" | "ENCRYPTED SIGSTORE PRIVATE KEY" => {
+                Err(SigningError::CosignKey)
+            }
             other => Err(SigningError::OtherFormat(other.chars().take(64).collect())),
         }
     }
@@ -61,14 +65,17 @@ impl PrivateKey {
         }
         // OpenSSL writes no public key, which is computed then.
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der);
-        pair.map(|pair| Self(Algorithm::Ed25519(pair))).map_err(|_| SigningError::Unsupported)
+        pair.map(|pair| Self(Algorithm::Ed25519(pair)))
+            .map_err(|_| SigningError::Unsupported)
     }
 
     /// Signs a file. Returns the content of `NAME.wasm.sig`: the signature in base64.
     pub fn sign_blob(&self, content: &[u8]) -> Result<String, SigningError> {
         let signature = match &self.0 {
             Algorithm::Ecdsa(pair) => {
-                let signature = pair.sign(&SystemRandom::new(), content).map_err(|_| SigningError::Failed)?;
+                let signature = pair
+                    .sign(&SystemRandom::new(), content)
+                    .map_err(|_| SigningError::Failed)?;
                 base64_simd::STANDARD.encode_to_string(signature)
             }
             Algorithm::Ed25519(pair) => base64_simd::STANDARD.encode_to_string(pair.sign(content)),
@@ -86,7 +93,8 @@ impl PrivateKey {
     ) -> Result<SignatureManifest, SigningError> {
         let payload: Bytes = simple_signing::payload(reference, manifest_digest);
         let signature = self.sign_blob(&payload)?;
-        SignatureManifest::new(manifest_digest, payload, &signature, existing).map_err(SigningError::Manifest)
+        SignatureManifest::new(manifest_digest, payload, &signature, existing)
+            .map_err(SigningError::Manifest)
     }
 }
 

@@ -22,7 +22,10 @@ impl Evident for Signature {
         match self {
             Self::Detached(text) => {
                 let signature = from_base64(text).ok_or("it is not a signature in base64")?;
-                Ok(Evidence::Key(KeySignature { message: subject.clone(), signature }))
+                Ok(Evidence::Key(KeySignature {
+                    message: subject.clone(),
+                    signature,
+                }))
             }
             Self::SimpleSigning(simple) => simple_signing::evidence(simple, subject),
             Self::Bundle(_) | Self::Envelope { .. } => {
@@ -36,7 +39,10 @@ impl Evident for Signature {
     fn bundle(&self) -> Result<Bundle, String> {
         match self {
             Self::Bundle(json) => bundle::parse(json),
-            Self::Envelope { content, certificate } => {
+            Self::Envelope {
+                content,
+                certificate,
+            } => {
                 let envelope = serde_json::from_slice(content)
                     .map_err(|error| format!("it is not an envelope with a statement: {error}"))?;
                 match certificate {

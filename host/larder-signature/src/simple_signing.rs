@@ -40,12 +40,21 @@ struct Image {
 /// Returns the text that is signed for a manifest.
 pub(crate) fn payload(reference: &str, manifest_digest: &str) -> Bytes {
     let critical = Critical {
-        identity: DockerIdentity { reference: reference.into() },
-        image: Image { digest: manifest_digest.into() },
+        identity: DockerIdentity {
+            reference: reference.into(),
+        },
+        image: Image {
+            digest: manifest_digest.into(),
+        },
         r#type: TYPE.into(),
     };
     // Cannot fail: there are only strings.
-    serde_json::to_vec(&Payload { critical, optional: None }).unwrap_or_default().into()
+    serde_json::to_vec(&Payload {
+        critical,
+        optional: None,
+    })
+    .unwrap_or_default()
+    .into()
 }
 
 /// Returns what has to be verified. The subject is the manifest.
@@ -56,20 +65,33 @@ pub(crate) fn evidence(signed: &SimpleSigning, subject: &Bytes) -> Result<Eviden
         return Err("it is not a signature of cosign".into());
     }
     if payload.critical.image.digest != digest_text(&sha256(subject)) {
-        return Err(format!("it signs {}", shortened(&payload.critical.image.digest)));
+        return Err(format!(
+            "it signs {}",
+            shortened(&payload.critical.image.digest)
+        ));
     }
-    let signature = from_base64(signed.signature.as_bytes()).ok_or("it is not a signature in base64")?;
+    let signature =
+        from_base64(signed.signature.as_bytes()).ok_or("it is not a signature in base64")?;
     match &signed.certificate {
-        None => Ok(Evidence::Key(KeySignature { message: signed.payload.clone(), signature })),
+        None => Ok(Evidence::Key(KeySignature {
+            message: signed.payload.clone(),
+            signature,
+        })),
         Some(certificate) => {
             let bundle = bundle_of_message(certificate, &signed.payload, &signature)?;
-            Ok(Evidence::Certificate(signed.payload.clone(), Box::new(bundle)))
+            Ok(Evidence::Certificate(
+                signed.payload.clone(),
+                Box::new(bundle),
+            ))
         }
     }
 }
 
 fn shortened(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).take(80).collect()
+    text.chars()
+        .filter(|letter| !letter.is_control())
+        .take(80)
+        .collect()
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub(crate) fn certificate_pem(der: &[u8]) -> String {
 
 /// Returns the time in seconds since 1970.
 pub(crate) fn now() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
     i64::try_from(now.as_secs()).unwrap()
 }

@@ -20,11 +20,16 @@ const PERSON: &str = "release@example.com";
 const ISSUER: &str = "https://issuer.example.com";
 
 fn found(signature: Signature) -> FoundSignature {
-    FoundSignature { origin: "wiki.wasm.sig".into(), signature: Ok(signature) }
+    FoundSignature {
+        origin: "wiki.wasm.sig".into(),
+        signature: Ok(signature),
+    }
 }
 
 fn detached(signature: impl AsRef<[u8]>) -> FoundSignature {
-    found(Signature::Detached(crate::testing::base64(signature).into()))
+    found(Signature::Detached(
+        crate::testing::base64(signature).into(),
+    ))
 }
 
 fn bundle(json: &Value) -> FoundSignature {
@@ -44,17 +49,29 @@ fn person_rule(authority: &Authority) -> Rule {
 
 /// A rule that requires a signature with one of these keys.
 fn key_rule(keys: &[(&str, &Signer)]) -> Rule {
-    let keys = keys
-        .iter()
-        .map(|(name, signer)| ((*name).to_owned(), PublicKey::from_pem(&signer.public_key()).unwrap()));
-    Rule { location: "[trust]".into(), keys: keys.collect(), is_required: true, ..Rule::default() }
+    let keys = keys.iter().map(|(name, signer)| {
+        (
+            (*name).to_owned(),
+            PublicKey::from_pem(&signer.public_key()).unwrap(),
+        )
+    });
+    Rule {
+        location: "[trust]".into(),
+        keys: keys.collect(),
+        is_required: true,
+        ..Rule::default()
+    }
 }
 
 /// Verifies a signature of the subject. Returns the signers, or the reason of the rejection.
 fn verdict(rule: &Rule, signature: &FoundSignature) -> String {
     let result = Trust::new([rule.clone()]).verify(&SUBJECT, std::slice::from_ref(signature));
     match result {
-        Ok(signers) => signers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        Ok(signers) => signers
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
         Err(error) => error.to_string(),
     }
 }

@@ -8,7 +8,9 @@ use crate::bundle;
 use crate::evidence::Evidence;
 use crate::rule::Rule;
 use crate::signature::Evident as _;
-use larder_model::signature::{Attestation, FoundSignature, Reason, SignatureVerifier, Signer, Untrusted};
+use larder_model::signature::{
+    Attestation, FoundSignature, Reason, SignatureVerifier, Signer, Untrusted,
+};
 
 /// The most signatures of one component that are verified.
 const MAX_SIGNATURES: usize = 64;
@@ -53,7 +55,10 @@ impl Trust {
 impl SignatureVerifier for Trust {
     fn is_empty(&self) -> bool {
         !self.is_required()
-            && self.rules.iter().all(|rule| rule.keys.is_empty() && rule.identities.is_empty())
+            && self
+                .rules
+                .iter()
+                .all(|rule| rule.keys.is_empty() && rule.identities.is_empty())
     }
 
     fn is_required(&self) -> bool {
@@ -71,13 +76,20 @@ impl SignatureVerifier for Trust {
             let mut reasons = Vec::new();
             let before = signers.len();
             for (origin, evidence) in &evidence {
-                match evidence.as_ref().map_err(Clone::clone).and_then(|evidence| rule.signer(evidence)) {
+                match evidence
+                    .as_ref()
+                    .map_err(Clone::clone)
+                    .and_then(|evidence| rule.signer(evidence))
+                {
                     Ok(signer) => signers.push(signer),
                     Err(reason) => reasons.push(reason.at(origin)),
                 }
             }
             if rule.is_required && signers.len() == before {
-                return Err(Untrusted { rule: rule.location.clone(), reasons });
+                return Err(Untrusted {
+                    rule: rule.location.clone(),
+                    reasons,
+                });
             }
         }
         signers.sort();
@@ -88,8 +100,13 @@ impl SignatureVerifier for Trust {
     fn attestation(&self, subject: &Bytes, found: &FoundSignature) -> Option<Attestation> {
         let bundle = found.signature.as_ref().ok()?.bundle().ok()?;
         let predicate_type = bundle::predicate_type(&bundle)?;
-        let signer = bundle::evidence(bundle, subject).and_then(|evidence| self.any_signer(&evidence));
-        Some(Attestation { origin: found.origin.clone(), predicate_type, signer })
+        let signer =
+            bundle::evidence(bundle, subject).and_then(|evidence| self.any_signer(&evidence));
+        Some(Attestation {
+            origin: found.origin.clone(),
+            predicate_type,
+            signer,
+        })
     }
 
     fn still_trusts(&self, signers: &[Signer]) -> bool {

@@ -59,7 +59,11 @@ impl TrustRoot {
             policy = policy.skip_sct();
         }
         let verifier = Verifier::new(&root).map_err(|error| invalid(&error))?;
-        Ok(Self { verifier: Arc::new(verifier), policy, digest: sha256(text.as_bytes()) })
+        Ok(Self {
+            verifier: Arc::new(verifier),
+            policy,
+            digest: sha256(text.as_bytes()),
+        })
     }
 
     /// Returns the digest of the file.
@@ -68,11 +72,20 @@ impl TrustRoot {
     }
 
     /// Verifies everything except who signed. Returns the identity in the certificate and its issuer.
-    pub(crate) fn verify(&self, message: &Bytes, bundle: &Bundle) -> Result<(String, String), Reason> {
+    pub(crate) fn verify(
+        &self,
+        message: &Bytes,
+        bundle: &Bundle,
+    ) -> Result<(String, String), Reason> {
         let began = SystemTime::now();
-        let verified = with_message(message, || self.verifier.verify(&**message, bundle, &self.policy));
+        let verified = with_message(message, || {
+            self.verifier.verify(&**message, bundle, &self.policy)
+        });
         let verified = verified.map_err(|error| reason(&error, bundle, began))?;
-        let claims = verified.certificate().and_then(claims).filter(|_| verified.certificate_verified());
+        let claims = verified
+            .certificate()
+            .and_then(claims)
+            .filter(|_| verified.certificate_verified());
         claims.ok_or_else(|| "the certificate has no identity or no issuer".into())
     }
 }
@@ -80,8 +93,15 @@ impl TrustRoot {
 /// Returns why a bundle was not accepted by a verification that began at this time. An entry that is in the future for
 /// our clock is accepted later. The text of the error contains the current time, so it is replaced.
 fn reason(error: &Error, bundle: &Bundle, began: SystemTime) -> Reason {
-    let is_about_time = matches!(error, Error::TransparencyLog(TransparencyLogError::IntegratedTime(_)));
-    let entries = bundle.verification_material.tlog_entries.iter().filter(|_| is_about_time);
+    let is_about_time = matches!(
+        error,
+        Error::TransparencyLog(TransparencyLogError::IntegratedTime(_))
+    );
+    let entries = bundle
+        .verification_material
+        .tlog_entries
+        .iter()
+        .filter(|_| is_about_time);
     // Only a promise proves the time of an entry.
     let promised = entries.filter(|entry| entry.inclusion_promise.is_some());
     let last = promised.filter_map(|entry| entry.integrated_time).max();
@@ -94,7 +114,10 @@ fn reason(error: &Error, bundle: &Bundle, began: SystemTime) -> Reason {
 }
 
 fn claims(certificate: &CertificateInfo) -> Option<(String, String)> {
-    Some((certificate.identity.as_ref()?.as_str().to_owned(), certificate.issuer.clone()?))
+    Some((
+        certificate.identity.as_ref()?.as_str().to_owned(),
+        certificate.issuer.clone()?,
+    ))
 }
 
 impl PartialEq for TrustRoot {

@@ -29,17 +29,29 @@ impl Authority {
         let pair = Signer::ecdsa();
         let key = pair.public_key_der();
         let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::OrganizationName, "Example");
-        params.distinguished_name.push(DnType::CommonName, "Example authority");
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, "Example");
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "Example authority");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let time = |seconds| std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
         let now = u64::try_from(now()).unwrap();
-        (params.not_before, params.not_after) =
-            (time(now - 1000 * 24 * 3600).into(), time(now + 1000 * 24 * 3600).into());
+        (params.not_before, params.not_after) = (
+            time(now - 1000 * 24 * 3600).into(),
+            time(now + 1000 * 24 * 3600).into(),
+        );
         let certificate = params.self_signed(&pair.0).unwrap().der().to_vec();
         let issuer = Issuer::new(params, pair.0);
-        Self { issuer, key, certificate, certificates: Log::new(), signatures: Log::new() }
+        Self {
+            issuer,
+            key,
+            certificate,
+            certificates: Log::new(),
+            signatures: Log::new(),
+        }
     }
 
     pub(super) fn issuer(&self) -> &Issuer<'static, KeyPair> {
@@ -85,13 +97,15 @@ impl Authority {
                     "signature": signature,
                 });
                 let body = hashed_record(content, &signature, &pem);
-                self.signatures.entry(("hashedrekord", "0.0.1"), &body, recipe.logged)
+                self.signatures
+                    .entry(("hashedrekord", "0.0.1"), &body, recipe.logged)
             }
             Content::Statement(kind) => {
                 let envelope = envelope(&signer, content, kind);
                 let body = envelope_record(&envelope, &pem);
                 bundle["dsseEnvelope"] = envelope;
-                self.signatures.entry(("dsse", "0.0.1"), &body, recipe.logged)
+                self.signatures
+                    .entry(("dsse", "0.0.1"), &body, recipe.logged)
             }
         };
         bundle["verificationMaterial"]["tlogEntries"] = json!([entry]);
@@ -147,7 +161,9 @@ fn hashed_record(content: &[u8], signature: &str, certificate: &str) -> Value {
 }
 
 fn envelope_record(envelope: &Value, certificate: &str) -> Value {
-    let payload = base64_simd::STANDARD.decode_to_vec(envelope["payload"].as_str().unwrap()).unwrap();
+    let payload = base64_simd::STANDARD
+        .decode_to_vec(envelope["payload"].as_str().unwrap())
+        .unwrap();
     let hash = |content: &[u8]| json!({ "algorithm": "sha256", "value": hex(&sha256(content)) });
     json!({
         "apiVersion": "0.0.1",

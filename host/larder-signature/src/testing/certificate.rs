@@ -1,8 +1,8 @@
 //! Certificates as Fulcio issues them, with a timestamp of a certificate log.
 
 use rcgen::{
-    CertificateParams, CustomExtension, DistinguishedName, ExtendedKeyUsagePurpose, Issuer, KeyPair,
-    KeyUsagePurpose, SanType, SerialNumber,
+    CertificateParams, CustomExtension, DistinguishedName, ExtendedKeyUsagePurpose, Issuer,
+    KeyPair, KeyUsagePurpose, SanType, SerialNumber,
 };
 
 use super::Signer;
@@ -28,8 +28,17 @@ pub(super) fn issue(
     let unlogged = params.signed_by(&signer.0, authority).unwrap();
     let time = u64::try_from(recipe.valid.0 * 1000).unwrap();
     let list = timestamps(log, &sha256(issuer_key), to_be_signed(unlogged.der()), time);
-    params.custom_extensions.push(CustomExtension::from_oid_content(&TIMESTAMPS, octet_string(&list)));
-    params.signed_by(&signer.0, authority).unwrap().der().to_vec()
+    params
+        .custom_extensions
+        .push(CustomExtension::from_oid_content(
+            &TIMESTAMPS,
+            octet_string(&list),
+        ));
+    params
+        .signed_by(&signer.0, authority)
+        .unwrap()
+        .der()
+        .to_vec()
 }
 
 fn params(recipe: &Recipe) -> CertificateParams {
@@ -44,10 +53,16 @@ fn params(recipe: &Recipe) -> CertificateParams {
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::CodeSigning];
     params.use_authority_key_identifier_extension = true;
     params.serial_number = Some(SerialNumber::from(4711_u64));
-    let time =
-        |seconds| std::time::UNIX_EPOCH + std::time::Duration::from_secs(u64::try_from(seconds).unwrap());
-    (params.not_before, params.not_after) = (time(recipe.valid.0).into(), time(recipe.valid.1).into());
-    let issuer = [&[0x0c, u8::try_from(recipe.issuer.len()).unwrap()], recipe.issuer.as_bytes()].concat();
+    let time = |seconds| {
+        std::time::UNIX_EPOCH + std::time::Duration::from_secs(u64::try_from(seconds).unwrap())
+    };
+    (params.not_before, params.not_after) =
+        (time(recipe.valid.0).into(), time(recipe.valid.1).into());
+    let issuer = [
+        &[0x0c, u8::try_from(recipe.issuer.len()).unwrap()],
+        recipe.issuer.as_bytes(),
+    ]
+    .concat();
     let old_issuer = recipe.issuer.clone().into_bytes();
     params.custom_extensions = vec![
         CustomExtension::from_oid_content(&OLD_ISSUER, old_issuer),
@@ -60,27 +75,55 @@ fn params(recipe: &Recipe) -> CertificateParams {
 fn timestamps(log: &Log, issuer_key_hash: &[u8; 32], certificate: &[u8], time: u64) -> Vec<u8> {
     let time = time.to_be_bytes();
     let length = u32::try_from(certificate.len()).unwrap().to_be_bytes();
-    let signed = [&[0, 0], &time[..], &[0, 1], issuer_key_hash, &length[1..], certificate, &[0, 0]].concat();
+    let signed = [
+        &[0, 0],
+        &time[..],
+        &[0, 1],
+        issuer_key_hash,
+        &length[1..],
+        certificate,
+        &[0, 0],
+    ]
+    .concat();
     let signature = log.key.sign(&signed);
     // SHA-256 with ECDSA.
-    let timestamp = [&[0], &log.id()[..], &time, &[0, 0], &[4, 3], &with_length(&signature)].concat();
+    let timestamp = [
+        &[0],
+        &log.id()[..],
+        &time,
+        &[0, 0],
+        &[4, 3],
+        &with_length(&signature),
+    ]
+    .concat();
     with_length(&with_length(&timestamp))
 }
 
 fn with_length(content: &[u8]) -> Vec<u8> {
-    [&u16::try_from(content.len()).unwrap().to_be_bytes()[..], content].concat()
+    [
+        &u16::try_from(content.len()).unwrap().to_be_bytes()[..],
+        content,
+    ]
+    .concat()
 }
 
 /// Returns what is signed in a certificate: its first element.
 fn to_be_signed(certificate: &[u8]) -> &[u8] {
     // Both lengths have two bytes: a certificate has between 256 and 65535.
-    assert_eq!((&certificate[..2], &certificate[4..6]), (&[0x30, 0x82][..], &[0x30, 0x82][..]));
+    assert_eq!(
+        (&certificate[..2], &certificate[4..6]),
+        (&[0x30, 0x82][..], &[0x30, 0x82][..])
+    );
     let length = usize::from(u16::from_be_bytes([certificate[6], certificate[7]]));
     &certificate[4..8 + length]
 }
 
 fn octet_string(content: &[u8]) -> Vec<u8> {
     let length = u8::try_from(content.len()).unwrap();
-    let header: &[u8] = if length < 128 { &[4, length] } else { &[4, 0x81, length] };
+    let header: &[u8] = if length < 128 {
+        &[4, length]
+    } else {
+        &[4, 0x81, length]
+    };
     [header, content].concat()
 }

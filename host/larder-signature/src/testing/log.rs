@@ -16,7 +16,9 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn new() -> Self {
-        Self { key: Signer::ecdsa() }
+        Self {
+            key: Signer::ecdsa(),
+        }
     }
 
     /// Returns the identifier of the log: the digest of its key.
@@ -63,8 +65,10 @@ impl Log {
     fn promise(&self, body: &str, time: i64) -> Vec<u8> {
         let id: String = self.id().iter().map(|byte| format!("{byte:02x}")).collect();
         // The keys must be in this order.
-        let text =
-            format!(r#"{{"body":"{}","integratedTime":{time},"logID":"{id}","logIndex":1}}"#, base64(body));
+        let text = format!(
+            r#"{{"body":"{}","integratedTime":{time},"logID":"{id}","logIndex":1}}"#,
+            base64(body)
+        );
         self.key.sign(text.as_bytes())
     }
 

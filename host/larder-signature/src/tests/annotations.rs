@@ -7,11 +7,21 @@ use larder_model::signature::{CertificateAnnotations, SimpleSigning};
 /// Converts a bundle into what cosign stored in a registry before there were bundles.
 fn annotations(payload: Bytes, bundle: &Value) -> SimpleSigning {
     let material = &bundle["verificationMaterial"];
-    let der = |text: &Value| base64_simd::STANDARD.decode_to_vec(text.as_str().unwrap()).unwrap();
-    let certificate = pem::encode(&pem::Pem::new("CERTIFICATE", der(&material["certificate"]["rawBytes"])));
+    let der = |text: &Value| {
+        base64_simd::STANDARD
+            .decode_to_vec(text.as_str().unwrap())
+            .unwrap()
+    };
+    let certificate = pem::encode(&pem::Pem::new(
+        "CERTIFICATE",
+        der(&material["certificate"]["rawBytes"]),
+    ));
     let entry = &material["tlogEntries"][0];
     let number = |value: &Value| value.as_str().unwrap().parse::<i64>().unwrap();
-    let id: String = der(&entry["logId"]["keyId"]).iter().map(|byte| format!("{byte:02x}")).collect();
+    let id: String = der(&entry["logId"]["keyId"])
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let log_entry = json!({
         "SignedEntryTimestamp": entry["inclusionPromise"]["signedEntryTimestamp"],
         "Payload": {
@@ -23,7 +33,10 @@ fn annotations(payload: Bytes, bundle: &Value) -> SimpleSigning {
     });
     SimpleSigning {
         payload,
-        signature: bundle["messageSignature"]["signature"].as_str().unwrap().into(),
+        signature: bundle["messageSignature"]["signature"]
+            .as_str()
+            .unwrap()
+            .into(),
         certificate: Some(CertificateAnnotations {
             certificate,
             chain: None,
@@ -59,12 +72,20 @@ fn certificates_in_annotations_are_verified() {
         *entry = entry.replace("\"integratedTime\":1", "\"integratedTime\":2");
     });
     assert!(later.contains("inclusion promise"), "{later}");
-    for rubbish in ["", "{}", "[1]", "{\"SignedEntryTimestamp\":\"\",\"Payload\":1}"] {
+    for rubbish in [
+        "",
+        "{}",
+        "[1]",
+        "{\"SignedEntryTimestamp\":\"\",\"Payload\":1}",
+    ] {
         let rejected = edit(&|certificate| certificate.log_entry = Some(rubbish.into()));
         assert!(rejected.contains("its log entry is wrong"), "{rejected}");
     }
     let none = edit(&|certificate| certificate.certificate = "no certificate".into());
     assert!(none.contains("certificate"), "{none}");
-    let other = annotations(payload, &authority.sign(b"another payload", &Recipe::default()));
+    let other = annotations(
+        payload,
+        &authority.sign(b"another payload", &Recipe::default()),
+    );
     assert!(verdict_of(&rule, other).contains("no signature is trusted"));
 }

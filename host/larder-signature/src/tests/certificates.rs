@@ -28,7 +28,8 @@ pub(super) fn wrong_bundles(authority: &Authority) -> Vec<Wrong> {
         bundle
     };
     let mut of_other_content = sign(&SUBJECT, &recipe);
-    of_other_content["verificationMaterial"] = sign(b"another", &recipe)["verificationMaterial"].clone();
+    of_other_content["verificationMaterial"] =
+        sign(b"another", &recipe)["verificationMaterial"].clone();
     let mut entry_of_other_content = sign(&SUBJECT, &recipe);
     entry_of_other_content["verificationMaterial"]["tlogEntries"] =
         sign(b"another", &recipe)["verificationMaterial"]["tlogEntries"].clone();
@@ -44,16 +45,36 @@ pub(super) fn wrong_bundles(authority: &Authority) -> Vec<Wrong> {
         recipe.valid = (now() + 600, now() + 1200);
         recipe.logged = now() + 660;
     });
-    let wrong = |name, bundle, reason| Wrong { name, bundle, reason };
+    let wrong = |name, bundle, reason| Wrong {
+        name,
+        bundle,
+        reason,
+    };
     vec![
-        wrong("other content", sign(b"another", &recipe), "it signs other content"),
+        wrong(
+            "other content",
+            sign(b"another", &recipe),
+            "it signs other content",
+        ),
         wrong("certificate of other content", of_other_content, ""),
         wrong("log entry of other content", entry_of_other_content, ""),
-        wrong("logged after the certificate expired", expired, "certificate"),
-        wrong("logged before the certificate was valid", early, "certificate"),
+        wrong(
+            "logged after the certificate expired",
+            expired,
+            "certificate",
+        ),
+        wrong(
+            "logged before the certificate was valid",
+            early,
+            "certificate",
+        ),
         wrong("logged in the future", future, "in the future"),
         wrong("not logged", unlogged, "must have an inclusion proof"),
-        wrong("no promise and no timestamp", edited(&|entry| entry["inclusionPromise"] = Value::Null), ""),
+        wrong(
+            "no promise and no timestamp",
+            edited(&|entry| entry["inclusionPromise"] = Value::Null),
+            "",
+        ),
         wrong(
             "no proof",
             edited(&|entry| entry["inclusionProof"] = Value::Null),
@@ -96,7 +117,9 @@ pub(super) fn wrong_bundles(authority: &Authority) -> Vec<Wrong> {
 
 /// Changes one byte in the middle.
 fn change_base64(text: &mut Value) {
-    let mut bytes = base64_simd::STANDARD.decode_to_vec(text.as_str().unwrap()).unwrap();
+    let mut bytes = base64_simd::STANDARD
+        .decode_to_vec(text.as_str().unwrap())
+        .unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     *text = json!(crate::testing::base64(bytes));
@@ -104,7 +127,11 @@ fn change_base64(text: &mut Value) {
 
 /// Replaces the name of the log in a checkpoint, which is signed.
 fn change_note(text: &mut Value) {
-    *text = json!(text.as_str().unwrap().replacen("log.example.com - 1\n", "log.example.com - 2\n", 1));
+    *text = json!(text.as_str().unwrap().replacen(
+        "log.example.com - 1\n",
+        "log.example.com - 2\n",
+        1
+    ));
 }
 
 #[test]
@@ -112,8 +139,17 @@ fn bundles_of_the_trusted_person_are_accepted() {
     let authority = Authority::new();
     let rule = person_rule(&authority);
     for content in [Content::Message, SIGNATURE, PROVENANCE] {
-        let made = authority.sign(&SUBJECT, &Recipe { content, ..Recipe::default() });
-        assert_eq!(verdict(&rule, &bundle(&made)), format!("{PERSON}, confirmed by {ISSUER}"));
+        let made = authority.sign(
+            &SUBJECT,
+            &Recipe {
+                content,
+                ..Recipe::default()
+            },
+        );
+        assert_eq!(
+            verdict(&rule, &bundle(&made)),
+            format!("{PERSON}, confirmed by {ISSUER}")
+        );
     }
 }
 
@@ -122,24 +158,46 @@ fn builds_are_trusted_by_the_start_of_their_url() {
     let authority = Authority::new();
     let url = "https://github.com/acme/wiki/.github/workflows/release.yml@refs/tags/";
     let identities = vec![Identity::new(&format!("{url}*"), ISSUER).unwrap()];
-    let rule = Rule { identities, ..person_rule(&authority) };
+    let rule = Rule {
+        identities,
+        ..person_rule(&authority)
+    };
     let of_build = |identity: &str| {
-        let recipe = Recipe { identity: identity.into(), ..Recipe::default() };
+        let recipe = Recipe {
+            identity: identity.into(),
+            ..Recipe::default()
+        };
         verdict(&rule, &bundle(&authority.sign(&SUBJECT, &recipe)))
     };
-    assert_eq!(of_build(&format!("{url}v1")), format!("{url}v1, confirmed by {ISSUER}"));
-    let other = of_build("https://github.com/acme/wiki/.github/workflows/release.yml@refs/heads/main");
-    assert!(other.ends_with("whom `identities` does not contain"), "{other}");
+    assert_eq!(
+        of_build(&format!("{url}v1")),
+        format!("{url}v1, confirmed by {ISSUER}")
+    );
+    let other =
+        of_build("https://github.com/acme/wiki/.github/workflows/release.yml@refs/heads/main");
+    assert!(
+        other.ends_with("whom `identities` does not contain"),
+        "{other}"
+    );
 }
 
 #[test]
 fn a_bundle_that_is_wrong_in_one_way_is_rejected() {
     let authority = Authority::new();
     let rule = person_rule(&authority);
-    for Wrong { name, bundle: made, reason } in wrong_bundles(&authority) {
+    for Wrong {
+        name,
+        bundle: made,
+        reason,
+    } in wrong_bundles(&authority)
+    {
         let rejected = verdict(&rule, &bundle(&made));
-        let is_rejected = rejected.starts_with("[trust] requires a signature, and no signature is trusted: ");
-        assert!(is_rejected && rejected.contains(reason), "{name}: {rejected}");
+        let is_rejected =
+            rejected.starts_with("[trust] requires a signature, and no signature is trusted: ");
+        assert!(
+            is_rejected && rejected.contains(reason),
+            "{name}: {rejected}"
+        );
         println!("{name}: {rejected}");
     }
 }
@@ -148,10 +206,17 @@ fn a_bundle_that_is_wrong_in_one_way_is_rejected() {
 fn only_what_was_logged_in_the_future_may_be_accepted_later() {
     let authority = Authority::new();
     let trust = Trust::new([person_rule(&authority)]);
-    for Wrong { name, bundle: made, .. } in wrong_bundles(&authority) {
+    for Wrong {
+        name, bundle: made, ..
+    } in wrong_bundles(&authority)
+    {
         let found = [bundle(&made)];
         let error = trust.verify(&SUBJECT, &found).unwrap_err();
-        assert_eq!(error.is_temporary(), name == "logged in the future", "{name}: {error}");
+        assert_eq!(
+            error.is_temporary(),
+            name == "logged in the future",
+            "{name}: {error}"
+        );
         // The same text is logged once.
         assert_eq!(trust.verify(&SUBJECT, &found), Err(error), "{name}");
     }
@@ -163,11 +228,19 @@ fn older_versions_of_bundles_are_accepted() {
     let rule = person_rule(&authority);
     for version in ["0.1", "0.2"] {
         let mut made = authority.sign(&SUBJECT, &Recipe::default());
-        made["mediaType"] = json!(format!("application/vnd.dev.sigstore.bundle+json;version={version}"));
+        made["mediaType"] = json!(format!(
+            "application/vnd.dev.sigstore.bundle+json;version={version}"
+        ));
         let material = made["verificationMaterial"].as_object_mut().unwrap();
         let certificate = material.remove("certificate").unwrap();
-        material.insert("x509CertificateChain".into(), json!({ "certificates": [certificate] }));
-        assert!(verdict(&rule, &bundle(&made)).starts_with(PERSON), "{version}");
+        material.insert(
+            "x509CertificateChain".into(),
+            json!({ "certificates": [certificate] }),
+        );
+        assert!(
+            verdict(&rule, &bundle(&made)).starts_with(PERSON),
+            "{version}"
+        );
     }
 }
 
@@ -178,10 +251,16 @@ fn bundles_are_limited() {
     let mut made = authority.sign(&SUBJECT, &Recipe::default());
     let entry = made["verificationMaterial"]["tlogEntries"][0].clone();
     made["verificationMaterial"]["tlogEntries"] = vec![entry; 9].into();
-    assert!(verdict(&rule, &bundle(&made)).contains("more than 8 certificates, log entries or timestamps"));
+    assert!(
+        verdict(&rule, &bundle(&made))
+            .contains("more than 8 certificates, log entries or timestamps")
+    );
     let large = format!("{}{made}", " ".repeat(1 << 20));
     let rejected = verdict(&rule, &found(Signature::Bundle(large.into())));
-    assert!(rejected.ends_with("it is larger than 1048576 bytes"), "{rejected}");
+    assert!(
+        rejected.ends_with("it is larger than 1048576 bytes"),
+        "{rejected}"
+    );
 }
 
 #[test]
@@ -189,13 +268,19 @@ fn a_certificate_without_a_trust_root_is_rejected() {
     let authority = Authority::new();
     let made = bundle(&authority.sign(&SUBJECT, &Recipe::default()));
     let rule = key_rule(&[("release", &Signer::ecdsa())]);
-    assert!(verdict(&rule, &made).ends_with("it was made with a certificate, but `root` is not set"));
+    assert!(
+        verdict(&rule, &made).ends_with("it was made with a certificate, but `root` is not set")
+    );
 }
 
 #[test]
 fn a_trust_root_that_cannot_be_used_is_explained() {
     let mut root: Value = serde_json::from_str(&Authority::new().trust_root()).unwrap();
-    let error = |root: &Value| TrustRoot::from_json(&root.to_string()).unwrap_err().to_string();
+    let error = |root: &Value| {
+        TrustRoot::from_json(&root.to_string())
+            .unwrap_err()
+            .to_string()
+    };
     assert!(error(&json!([])).contains("it is not a trust root of Sigstore"));
     root["tlogs"] = json!([]);
     assert!(error(&root).contains("neither a transparency log nor a timestamp authority"));
@@ -208,13 +293,24 @@ fn damaged_bundles_are_rejected_or_have_the_same_signer() {
     let authority = Authority::new();
     let rule = person_rule(&authority);
     for content in [Content::Message, SIGNATURE] {
-        let made = authority.sign(&SUBJECT, &Recipe { content, ..Recipe::default() }).to_string();
+        let made = authority
+            .sign(
+                &SUBJECT,
+                &Recipe {
+                    content,
+                    ..Recipe::default()
+                },
+            )
+            .to_string();
         for at in (0..made.len()).step_by(5) {
             let mut damaged = made.clone().into_bytes();
             damaged[at] = if damaged[at] == b'A' { b'B' } else { b'A' };
             let verdict = verdict(&rule, &found(Signature::Bundle(damaged.into())));
             let is_same = verdict.starts_with(PERSON);
-            assert!(is_same || verdict.contains("no signature is trusted"), "at {at}: {verdict}");
+            assert!(
+                is_same || verdict.contains("no signature is trusted"),
+                "at {at}: {verdict}"
+            );
         }
     }
 }

@@ -11,7 +11,12 @@ pub(super) fn stamped(
     valid: (i64, i64),
 ) -> Option<Value> {
     let valid = (now() + valid.0, now() + valid.1);
-    let recipe = Recipe { valid, logged: valid.0 + 1, content: Content::Message, ..Recipe::default() };
+    let recipe = Recipe {
+        valid,
+        logged: valid.0 + 1,
+        content: Content::Message,
+        ..Recipe::default()
+    };
     let mut made = authority.sign(&SUBJECT, &recipe);
     let entry = &mut made["verificationMaterial"]["tlogEntries"][0];
     let entry = entry.as_object_mut().unwrap();
@@ -26,12 +31,19 @@ fn a_timestamp_decides_whether_the_certificate_was_valid() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let stamps = TimestampAuthority::new(&authority);
     let root = TrustRoot::from_json(&stamps.add_to(&authority.trust_root())).unwrap();
-    let rule = Rule { root: Some(root), ..person_rule(&authority) };
+    let rule = Rule {
+        root: Some(root),
+        ..person_rule(&authority)
+    };
     let Some(made) = stamped(&authority, &stamps, (-300, 300)) else {
         println!("skipped: there is no openssl");
         return;
     };
-    assert!(verdict(&rule, &bundle(&made)).starts_with(PERSON), "{}", verdict(&rule, &bundle(&made)));
+    assert!(
+        verdict(&rule, &bundle(&made)).starts_with(PERSON),
+        "{}",
+        verdict(&rule, &bundle(&made))
+    );
     let expired = stamped(&authority, &stamps, (-600, -300)).unwrap();
     assert!(
         verdict(&rule, &bundle(&expired)).contains("certificate"),
