@@ -11,9 +11,9 @@ impl UriTemplate {
             Part::Expression(expression) => Some(expression),
             Part::Literal(_) => None,
         });
-        let simple = expressions
-            .enumerate()
-            .filter(|(_, expression)| expression.operator == Operator::Simple && !expression.after_path);
+        let simple = expressions.enumerate().filter(|(_, expression)| {
+            expression.operator == Operator::Simple && !expression.after_path
+        });
         let (last, _) = simple.last()?;
         let (at, brace) = self.text.match_indices('{').nth(last)?;
         let (before, after) = self.text.split_at(at + brace.len());
@@ -26,23 +26,53 @@ mod tests {
     use super::*;
 
     fn check(template: &str, uri: &str, expected: Option<&[(&str, &str)]>) {
-        let captures = UriTemplate::parse(template).unwrap().matches_across_slashes(uri);
+        let captures = UriTemplate::parse(template)
+            .unwrap()
+            .matches_across_slashes(uri);
         let values = captures.as_ref().map(|captures| {
-            captures.variables.iter().map(|v| (v.name.as_str(), v.value.as_str())).collect::<Vec<_>>()
+            captures
+                .variables
+                .iter()
+                .map(|v| (v.name.as_str(), v.value.as_str()))
+                .collect::<Vec<_>>()
         });
         assert_eq!(values.as_deref(), expected, "{template} {uri}");
     }
 
     #[test]
     fn the_last_variable_of_the_path_matches_slashes() {
-        check("file:///{path}", "file:///a/b/c%20d", Some(&[("path", "a/b/c d")]));
-        check("git://{repo}/{path}", "git://r/a/b", Some(&[("repo", "r"), ("path", "a/b")]));
+        check(
+            "file:///{path}",
+            "file:///a/b/c%20d",
+            Some(&[("path", "a/b/c d")]),
+        );
+        check(
+            "git://{repo}/{path}",
+            "git://r/a/b",
+            Some(&[("repo", "r"), ("path", "a/b")]),
+        );
         check("git://{repo}/{path}", "git://r", None);
-        check("x:/{path}/end{?q}", "x:/a/b/end?q=1", Some(&[("path", "a/b"), ("q", "1")]));
-        check("x:/{path}?of={q}", "x:/a/b?of=1", Some(&[("path", "a/b"), ("q", "1")]));
+        check(
+            "x:/{path}/end{?q}",
+            "x:/a/b/end?q=1",
+            Some(&[("path", "a/b"), ("q", "1")]),
+        );
+        check(
+            "x:/{path}?of={q}",
+            "x:/a/b?of=1",
+            Some(&[("path", "a/b"), ("q", "1")]),
+        );
         check("x:/{path}", "x:/a/b,c", Some(&[("path", "a/b,c")]));
-        check("x:/{path*}", "x:/a/b,c", Some(&[("path", "a/b"), ("path", "c")]));
-        check("x:/{path}{?q*}", "x:/a/b?c=1", Some(&[("path", "a/b"), ("q", "1")]));
+        check(
+            "x:/{path*}",
+            "x:/a/b,c",
+            Some(&[("path", "a/b"), ("path", "c")]),
+        );
+        check(
+            "x:/{path}{?q*}",
+            "x:/a/b?c=1",
+            Some(&[("path", "a/b"), ("q", "1")]),
+        );
         check("x:/{path}", "y:/a/b", None);
         check("x:/{?q}", "x:/a/b", None);
     }

@@ -14,7 +14,10 @@ pub struct MatchBudget(usize);
 impl MatchBudget {
     /// Returns the budget of one provider if this many providers share a lookup.
     pub fn shared_by(providers: usize) -> Self {
-        Self((STEPS_PER_LOOKUP / providers.max(1)).clamp(MIN_STEPS_PER_PROVIDER, MAX_STEPS_PER_PROVIDER))
+        Self(
+            (STEPS_PER_LOOKUP / providers.max(1))
+                .clamp(MIN_STEPS_PER_PROVIDER, MAX_STEPS_PER_PROVIDER),
+        )
     }
 
     /// Returns the number of remaining steps.
@@ -47,7 +50,9 @@ mod tests {
     /// Templates that backtrack over very many paths and never match.
     fn backtracking_templates(count: usize) -> Vec<UriTemplate> {
         let variables: String = (0..MAX_VARIABLES).map(|n| format!("{{+v{n}}}")).collect();
-        (0..count).map(|n| parse_template(&format!("x:{variables}!{n}"))).collect()
+        (0..count)
+            .map(|n| parse_template(&format!("x:{variables}!{n}")))
+            .collect()
     }
 
     #[test]
@@ -70,12 +75,15 @@ mod tests {
 
     #[test]
     fn normal_templates_are_found_among_very_many() {
-        let templates: Vec<_> =
-            (0..1_000).map(|n| parse_template(&format!("x:{{a}}/{{+b}}/{n}{{?c}}"))).collect();
+        let templates: Vec<_> = (0..1_000)
+            .map(|n| parse_template(&format!("x:{{a}}/{{+b}}/{n}{{?c}}")))
+            .collect();
         let mut budget = MatchBudget::shared_by(4);
-        let found = templates
-            .iter()
-            .filter(|template| template.matches_within("x:a/b/999?c=d", &mut budget).is_some());
+        let found = templates.iter().filter(|template| {
+            template
+                .matches_within("x:a/b/999?c=d", &mut budget)
+                .is_some()
+        });
         assert_eq!(found.count(), 1);
         assert!(budget.0 > 0);
     }

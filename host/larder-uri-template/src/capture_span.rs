@@ -14,11 +14,19 @@ pub(super) struct CaptureSpan {
 
 impl CaptureSpan {
     /// Returns the positions of the items: several in a list that is separated by commas.
-    pub(super) fn items(self, group: &CaptureGroup, uri: &str) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn items(
+        self,
+        group: &CaptureGroup,
+        uri: &str,
+    ) -> impl Iterator<Item = (usize, usize)> {
         let (splits, mut next) = (group.splits_at_commas && !self.is_key, Some(self.start));
         std::iter::from_fn(move || {
             let start = next?;
-            let comma = if splits { uri[start..self.end].find(',') } else { None };
+            let comma = if splits {
+                uri[start..self.end].find(',')
+            } else {
+                None
+            };
             next = comma.map(|comma| start + comma + 1);
             Some((start, comma.map_or(self.end, |comma| start + comma)))
         })

@@ -24,7 +24,11 @@ impl Captures {
     }
 
     /// Decodes the values at these positions. `None` if the values of a repeated variable differ.
-    pub(super) fn from_spans(groups: &[CaptureGroup], spans: &[CaptureSpan], uri: &str) -> Option<Self> {
+    pub(super) fn from_spans(
+        groups: &[CaptureGroup],
+        spans: &[CaptureSpan],
+        uri: &str,
+    ) -> Option<Self> {
         let variables = if is_one_value_each(groups, spans) {
             let mut variables = Vec::with_capacity(spans.len());
             for (at, span) in spans.iter().enumerate() {
@@ -36,7 +40,10 @@ impl Captures {
         } else {
             grouped_variables(groups, spans, uri)?
         };
-        Some(Self { variables, safety: check_values(groups, spans, uri) })
+        Some(Self {
+            variables,
+            safety: check_values(groups, spans, uri),
+        })
     }
 }
 
@@ -46,13 +53,17 @@ fn is_one_value_each(groups: &[CaptureGroup], spans: &[CaptureSpan]) -> bool {
     let mut groups_of_spans = spans.iter().map(|span| span.group).enumerate();
     groups.len() == spans.len()
         && groups_of_spans.all(|(n, group)| n == group)
-        && groups.iter().all(|group| group.is_first && group.modifier == Modifier::None)
+        && groups
+            .iter()
+            .all(|group| group.is_first && group.modifier == Modifier::None)
 }
 
 /// Whether the value is all that the URI contains of an expression, and it is empty: then its variable is
 /// undefined.
 fn is_omitted(groups: &[CaptureGroup], spans: &[CaptureSpan], at: usize) -> bool {
-    let CaptureSpan { group, start, end, .. } = spans[at];
+    let CaptureSpan {
+        group, start, end, ..
+    } = spans[at];
     let is_beside = |other: Option<&CaptureSpan>| {
         other.is_some_and(|other| groups[other.group].expression == groups[group].expression)
     };
@@ -83,7 +94,11 @@ fn decoded(raw: &str) -> Option<String> {
 }
 
 /// Returns the variables in the order of the template if their values are consistent.
-fn grouped_variables(groups: &[CaptureGroup], spans: &[CaptureSpan], uri: &str) -> Option<Vec<Variable>> {
+fn grouped_variables(
+    groups: &[CaptureGroup],
+    spans: &[CaptureSpan],
+    uri: &str,
+) -> Option<Vec<Variable>> {
     let mut read = vec![vec![]; groups.len()];
     let mut key = None;
     for (at, span) in spans.iter().enumerate() {
@@ -95,7 +110,11 @@ fn grouped_variables(groups: &[CaptureGroup], spans: &[CaptureSpan], uri: &str) 
             return None;
         } else if let Some(key) = key.take() {
             let value = decoded(&uri[span.start..span.end])?;
-            values.push(Variable { name: group.name.to_string(), key: Some(key), value });
+            values.push(Variable {
+                name: group.name.to_string(),
+                key: Some(key),
+                value,
+            });
         } else if !is_omitted(groups, spans, at) {
             push_items(values, group, *span, uri)?;
         }
@@ -108,7 +127,11 @@ fn grouped_variables(groups: &[CaptureGroup], spans: &[CaptureSpan], uri: &str) 
         return None;
     }
     let first = groups.iter().filter(|group| group.is_first);
-    Some(first.flat_map(|group| std::mem::take(&mut read[group.longest])).collect())
+    Some(
+        first
+            .flat_map(|group| std::mem::take(&mut read[group.longest]))
+            .collect(),
+    )
 }
 
 /// Sets the keys of a map `{?x*}` in which the name of the variable itself is a key.
@@ -144,5 +167,9 @@ fn is_consistent(
 
 /// Returns the keys and values as `{x}` writes them.
 fn texts(values: &[Variable]) -> Vec<&str> {
-    values.iter().flat_map(|value| value.key.iter().chain([&value.value])).map(String::as_str).collect()
+    values
+        .iter()
+        .flat_map(|value| value.key.iter().chain([&value.value]))
+        .map(String::as_str)
+        .collect()
 }

@@ -24,7 +24,9 @@ impl CharClass {
         // Otherwise the version in `{+path}{?version}` would never match.
         for part in later {
             match part {
-                Part::Expression(e) if matches!(e.operator, Operator::Query | Operator::Fragment) => {
+                Part::Expression(e)
+                    if matches!(e.operator, Operator::Query | Operator::Fragment) =>
+                {
                     class = class.without(e.operator.first());
                 }
                 _ => {}

@@ -28,7 +28,11 @@ enum AtLeast {
 
 impl Program {
     pub(super) fn compile(parts: &[Part]) -> Self {
-        let mut program = Self { instructions: vec![], groups: vec![], repeats: false };
+        let mut program = Self {
+            instructions: vec![],
+            groups: vec![],
+            repeats: false,
+        };
         for (i, part) in parts.iter().enumerate() {
             match part {
                 Part::Literal(text) => program.text(text),
@@ -63,7 +67,11 @@ impl Program {
         }
         // Otherwise the extension in `{name}{.extension}` would never match.
         let is_lazy = later.first().is_some_and(Part::is_optional);
-        let rule = ValueRule { class, at_least: if is_single { at_least } else { AtLeast::None }, is_lazy };
+        let rule = ValueRule {
+            class,
+            at_least: if is_single { at_least } else { AtLeast::None },
+            is_lazy,
+        };
         for (i, variable) in expression.variables.iter().enumerate() {
             if i > 0 {
                 exits.push(self.push_split());
@@ -83,7 +91,10 @@ impl Program {
 
     /// Compiles `{x*}`: a map if its first item has a `=`, otherwise a list.
     fn list_or_map(&mut self, group: usize, separator: &str, rule: ValueRule) {
-        let item = ValueRule { class: rule.class.without(separator), ..rule };
+        let item = ValueRule {
+            class: rule.class.without(separator),
+            ..rule
+        };
         let list = self.push_split();
         let done = self.map(group, separator, item, rule.class);
         self.patch_split(list);
@@ -218,7 +229,11 @@ fn single_value_class(
         (Modifier::None, _) => class.and(b","),
         (Modifier::Prefix(_) | Modifier::Explode, _) => class,
     };
-    if is_last { class } else { class.without(operator.separator()) }
+    if is_last {
+        class
+    } else {
+        class.without(operator.separator())
+    }
 }
 
 /// Returns the first byte after this part if there is literal text directly before and after it. Then the part

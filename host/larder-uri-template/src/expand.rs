@@ -5,7 +5,11 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode
 use super::Variable;
 use super::parse::{Expression, Modifier, Operator, Part, VarSpec};
 
-const NOT_UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const NOT_UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 const NOT_RESERVED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -34,8 +38,10 @@ fn expand_expression(uri: &mut String, expression: &Expression, variables: &[Var
     let operator = expression.operator;
     let mut prefix = operator.first();
     for spec in &expression.variables {
-        let values: Vec<&Variable> =
-            variables.iter().filter(|variable| *variable.name == *spec.name).collect();
+        let values: Vec<&Variable> = variables
+            .iter()
+            .filter(|variable| *variable.name == *spec.name)
+            .collect();
         if values.is_empty() {
             continue;
         }
@@ -61,9 +67,15 @@ fn items(operator: Operator, spec: &VarSpec, values: &[&Variable]) -> Vec<String
         };
         return values.iter().map(item).collect();
     }
-    let texts = values.iter().flat_map(|variable| variable.key.iter().chain([&variable.value]));
+    let texts = values
+        .iter()
+        .flat_map(|variable| variable.key.iter().chain([&variable.value]));
     let joined = texts.map(encoded).collect::<Vec<_>>().join(",");
-    vec![if operator.named() { pair(operator, &spec.name, &joined) } else { joined }]
+    vec![if operator.named() {
+        pair(operator, &spec.name, &joined)
+    } else {
+        joined
+    }]
 }
 
 /// Returns a value with its name. An empty `{;x}` is `;x` without `=`.

@@ -7,10 +7,17 @@ use super::{Captures, UriTemplate};
 /// Parses a template, matches a URI with it, and expands it with the values that were found. The input is a template and
 /// a URI, each on a line of its own.
 pub fn uri_template(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
     let (template, uri) = text.split_once('\n').unwrap_or((text, "x:"));
-    let Ok(template) = UriTemplate::parse(template) else { return };
-    assert_eq!(UriTemplate::parse(template.as_str()).as_ref(), Ok(&template));
+    let Ok(template) = UriTemplate::parse(template) else {
+        return;
+    };
+    assert_eq!(
+        UriTemplate::parse(template.as_str()).as_ref(),
+        Ok(&template)
+    );
     let _ = template.expand(&[]);
     if let Some(captures) = template.matches(uri).filter(|_| Uri::parse(uri).is_ok()) {
         check_captures(&template, uri, &captures);
@@ -24,14 +31,30 @@ fn check_captures(template: &UriTemplate, uri: &str, captures: &Captures) {
     assert!(uri.starts_with(template.literal_prefix()));
     for variable in &captures.variables {
         let is_known = template.variables().any(|name| name == variable.name);
-        assert!(is_known, "{uri}: {} has no variable {}", template.as_str(), variable.name);
+        assert!(
+            is_known,
+            "{uri}: {} has no variable {}",
+            template.as_str(),
+            variable.name
+        );
     }
     let expanded = template.expand(&captures.variables);
-    if ["{+", "{#"].iter().any(|operator| template.as_str().contains(operator)) {
+    if ["{+", "{#"]
+        .iter()
+        .any(|operator| template.as_str().contains(operator))
+    {
         return;
     }
-    assert!(Uri::parse(&*expanded).is_ok(), "{uri}: {} expands to {expanded}", template.as_str());
-    assert!(template.matches(&expanded).is_some(), "{uri}: {} expands to {expanded}", template.as_str());
+    assert!(
+        Uri::parse(&*expanded).is_ok(),
+        "{uri}: {} expands to {expanded}",
+        template.as_str()
+    );
+    assert!(
+        template.matches(&expanded).is_some(),
+        "{uri}: {} expands to {expanded}",
+        template.as_str()
+    );
 }
 
 #[cfg(test)]

@@ -88,8 +88,11 @@ impl UriTemplate {
     /// URI.
     pub fn parse(text: &str) -> Result<Self, BadUriTemplate> {
         let parts = parse::parts(text)?;
-        let template =
-            Self { text: text.into(), program: Program::compile(&parts).into(), parts: parts.into() };
+        let template = Self {
+            text: text.into(),
+            program: Program::compile(&parts).into(),
+            parts: parts.into(),
+        };
         parse::check_expansions(&template).map(|()| template)
     }
 

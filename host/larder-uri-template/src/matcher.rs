@@ -31,7 +31,10 @@ struct VisitedStates {
 
 impl VisitedStates {
     fn new(instructions: usize, width: usize) -> Self {
-        Self { bits: vec![0; (instructions * width).div_ceil(64)], width }
+        Self {
+            bits: vec![0; (instructions * width).div_ceil(64)],
+            width,
+        }
     }
 
     /// Marks a state as visited. Returns whether it was visited before.
@@ -47,7 +50,11 @@ impl VisitedStates {
 /// Matches the URI and takes the steps from the budget. Normal templates take two to four steps per byte of
 /// the URI.
 pub(super) fn find(program: &Program, uri: &str, budget: &mut MatchBudget) -> Option<Captures> {
-    let most = budget.steps(if program.repeats { MAX_STEPS_WITH_REPEATS } else { usize::MAX });
+    let most = budget.steps(if program.repeats {
+        MAX_STEPS_WITH_REPEATS
+    } else {
+        usize::MAX
+    });
     let spans = Vec::with_capacity(program.groups.len());
     let mut matcher = Matcher {
         program,
@@ -95,7 +102,11 @@ impl Matcher<'_> {
         let mut here = Some((0, 0));
         loop {
             while let Some((instruction, at)) = here {
-                if self.visited.as_mut().is_some_and(|visited| visited.test_and_set(instruction, at)) {
+                if self
+                    .visited
+                    .as_mut()
+                    .is_some_and(|visited| visited.test_and_set(instruction, at))
+                {
                     break;
                 }
                 self.spend(1)?;
@@ -108,7 +119,11 @@ impl Matcher<'_> {
                 }
                 here = self.advance(instruction, at)?;
             }
-            let Backtrack { instruction, at, spans } = self.backtracks.pop()?;
+            let Backtrack {
+                instruction,
+                at,
+                spans,
+            } = self.backtracks.pop()?;
             self.spans.truncate(spans as usize);
             here = Some((instruction as usize, at as usize));
         }
@@ -120,10 +135,16 @@ impl Matcher<'_> {
         let next = match &self.program.instructions[instruction] {
             Instruction::Text(text) => {
                 self.spend(text.len() / BYTES_PER_STEP)?;
-                self.uri[at..].starts_with(&**text).then(|| (instruction + 1, at + text.len()))
+                self.uri[at..]
+                    .starts_with(&**text)
+                    .then(|| (instruction + 1, at + text.len()))
             }
-            Instruction::One(class) => match_char(self.uri, at, *class).map(|end| (instruction + 1, end)),
-            Instruction::Ahead(class) => match_char(self.uri, at, *class).map(|_| (instruction + 1, at)),
+            Instruction::One(class) => {
+                match_char(self.uri, at, *class).map(|end| (instruction + 1, end))
+            }
+            Instruction::Ahead(class) => {
+                match_char(self.uri, at, *class).map(|_| (instruction + 1, at))
+            }
             Instruction::OneOrNone(class, next) => {
                 let end = match_char(self.uri, at, *class);
                 self.advance_or_skip(instruction, at, end, *next)?
@@ -134,7 +155,9 @@ impl Matcher<'_> {
             }
             Instruction::NotName(names, class) => {
                 self.spend(names.len())?;
-                let is_name = names.iter().any(|name| begins_with_name(&self.uri[at..], name, *class));
+                let is_name = names
+                    .iter()
+                    .any(|name| begins_with_name(&self.uri[at..], name, *class));
                 (!is_name).then_some((instruction + 1, at))
             }
             Instruction::Greedy(class) => match match_char(self.uri, at, *class) {
@@ -158,7 +181,9 @@ impl Matcher<'_> {
             Instruction::AtMost(class, most) => {
                 let mut end = at;
                 for _ in 0..*most {
-                    let Some(longer) = match_char(self.uri, end, *class) else { break };
+                    let Some(longer) = match_char(self.uri, end, *class) else {
+                        break;
+                    };
                     self.push_backtrack(instruction + 1, end)?;
                     end = longer;
                 }
@@ -170,7 +195,9 @@ impl Matcher<'_> {
             }
             Instruction::Jump(to) => Some((*to, at)),
             Instruction::StartKey(group) => Some(self.start_span(instruction, *group, at, true)),
-            Instruction::StartCapture(group) => Some(self.start_span(instruction, *group, at, false)),
+            Instruction::StartCapture(group) => {
+                Some(self.start_span(instruction, *group, at, false))
+            }
             Instruction::EndCapture => {
                 if let Some(span) = self.spans.last_mut() {
                     span.end = at;
@@ -204,8 +231,19 @@ impl Matcher<'_> {
         Some(end.or(Some((instruction + 1, at))))
     }
 
-    fn start_span(&mut self, instruction: usize, group: usize, at: usize, is_key: bool) -> (usize, usize) {
-        self.spans.push(CaptureSpan { group, start: at, end: at, is_key });
+    fn start_span(
+        &mut self,
+        instruction: usize,
+        group: usize,
+        at: usize,
+        is_key: bool,
+    ) -> (usize, usize) {
+        self.spans.push(CaptureSpan {
+            group,
+            start: at,
+            end: at,
+            is_key,
+        });
         (instruction + 1, at)
     }
 
@@ -236,7 +274,8 @@ impl Matcher<'_> {
 
 /// Whether the text begins with the name, and no character of this class follows it.
 fn begins_with_name(text: &str, name: &str, class: CharClass) -> bool {
-    text.strip_prefix(name).is_some_and(|rest| match_char(rest, 0, class).is_none())
+    text.strip_prefix(name)
+        .is_some_and(|rest| match_char(rest, 0, class).is_none())
 }
 
 /// Returns the end of the character at this byte if it matches: an ASCII character of this class, or any

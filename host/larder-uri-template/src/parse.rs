@@ -114,27 +114,47 @@ pub(super) fn parts(text: &str) -> Result<Vec<Part>, BadUriTemplate> {
 
 /// Checks that the template has a literal scheme and that it can expand to a valid URI.
 pub(super) fn check_expansions(template: &UriTemplate) -> Result<(), BadUriTemplate> {
-    let scheme = template.literal_prefix().split_once(':').map_or("", |(scheme, _)| scheme);
+    let scheme = template
+        .literal_prefix()
+        .split_once(':')
+        .map_or("", |(scheme, _)| scheme);
     let scheme_fits = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+        && scheme
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
     if !scheme_fits {
-        return Err(error(template.as_str(), (0, "it must begin with a literal scheme, such as `notes:`")));
+        return Err(error(
+            template.as_str(),
+            (0, "it must begin with a literal scheme, such as `notes:`"),
+        ));
     }
     // A host, a port and an address in brackets accept different values, so several values are tried.
     let is_valid_with = |value: Option<&str>| {
-        let values: Vec<_> =
-            value.iter().flat_map(|v| template.variables().map(|name| Variable::new(name, *v))).collect();
+        let values: Vec<_> = value
+            .iter()
+            .flat_map(|v| template.variables().map(|name| Variable::new(name, *v)))
+            .collect();
         fluent_uri::Uri::parse(template.expand(&values)).is_ok()
     };
-    if [Some("1"), Some("::1"), None].into_iter().any(is_valid_with) {
+    if [Some("1"), Some("::1"), None]
+        .into_iter()
+        .any(is_valid_with)
+    {
         Ok(())
     } else {
-        Err(error(template.as_str(), (0, "its literal text is not valid in a URI by RFC 3986")))
+        Err(error(
+            template.as_str(),
+            (0, "its literal text is not valid in a URI by RFC 3986"),
+        ))
     }
 }
 
 fn error(text: &str, (at, why): SyntaxError) -> BadUriTemplate {
-    BadUriTemplate { text: text.escape_debug().take(200).collect(), at, why }
+    BadUriTemplate {
+        text: text.escape_debug().take(200).collect(),
+        at,
+        why,
+    }
 }
 
 fn parse(text: &str) -> Result<Vec<Part>, SyntaxError> {
@@ -145,13 +165,19 @@ fn parse(text: &str) -> Result<Vec<Part>, SyntaxError> {
     while at < text.len() {
         let rest = &text[at..];
         if let Some(inner) = rest.strip_prefix('{') {
-            let (body, _) = inner.split_once('}').ok_or((at, "a `{` without a matching `}`"))?;
+            let (body, _) = inner
+                .split_once('}')
+                .ok_or((at, "a `{` without a matching `}`"))?;
             let (operator, variables) = expression(body, at + 1)?;
             count += variables.len();
             if count > MAX_VARIABLES {
                 return Err((at, "it has more than 64 variables"));
             }
-            parts.push(Part::Expression(Expression { operator, variables, after_path }));
+            parts.push(Part::Expression(Expression {
+                operator,
+                variables,
+                after_path,
+            }));
             at += body.len() + 2;
         } else {
             let run = &rest[..rest.find('{').unwrap_or(rest.len())];
@@ -191,7 +217,10 @@ fn expression(body: &str, at: usize) -> Result<(Operator, Box<[VarSpec]>), Synta
         Some(b'?') => Operator::Query,
         Some(b'&') => Operator::Continuation,
         Some(b'=' | b',' | b'!' | b'@' | b'|') => {
-            return Err((at, "this operator is reserved by RFC 6570 and has no meaning yet"));
+            return Err((
+                at,
+                "this operator is reserved by RFC 6570 and has no meaning yet",
+            ));
         }
         Some(_) => Operator::Simple,
     };
@@ -208,19 +237,30 @@ fn expression(body: &str, at: usize) -> Result<(Operator, Box<[VarSpec]>), Synta
 fn variable(spec: &str, at: usize) -> Result<VarSpec, SyntaxError> {
     let (name, modifier) = match (spec.strip_suffix('*'), spec.split_once(':')) {
         (Some(name), _) => (name, Modifier::Explode),
-        (None, Some((name, length))) => (name, Modifier::Prefix(prefix(length, at + name.len() + 1)?)),
+        (None, Some((name, length))) => {
+            (name, Modifier::Prefix(prefix(length, at + name.len() + 1)?))
+        }
         (None, None) => (spec, Modifier::None),
     };
-    let fits = name.split('.').all(|word| !word.is_empty() && is_word(word.as_bytes()));
+    let fits = name
+        .split('.')
+        .all(|word| !word.is_empty() && is_word(word.as_bytes()));
     if fits {
-        Ok(VarSpec { name: name.into(), modifier })
+        Ok(VarSpec {
+            name: name.into(),
+            modifier,
+        })
     } else {
-        Err((at, "a variable name consists of letters, digits and `_`, with single `.` between them"))
+        Err((
+            at,
+            "a variable name consists of letters, digits and `_`, with single `.` between them",
+        ))
     }
 }
 
 fn prefix(length: &str, at: usize) -> Result<usize, SyntaxError> {
-    let fits = length.len() <= 4 && !length.starts_with('0') && length.bytes().all(|b| b.is_ascii_digit());
+    let fits =
+        length.len() <= 4 && !length.starts_with('0') && length.bytes().all(|b| b.is_ascii_digit());
     let length = length.parse().ok().filter(|_| fits);
     length.ok_or((at, "a prefix length is a number from 1 to 9999"))
 }

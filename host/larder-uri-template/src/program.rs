@@ -73,6 +73,9 @@ pub(super) struct CaptureGroup {
 
 impl Program {
     pub(super) fn variable_names(&self) -> impl Iterator<Item = &str> {
-        self.groups.iter().filter(|group| group.is_first).map(|group| &*group.name)
+        self.groups
+            .iter()
+            .filter(|group| group.is_first)
+            .map(|group| &*group.name)
     }
 }

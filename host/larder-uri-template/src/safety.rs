@@ -47,7 +47,11 @@ pub(super) fn check_values(
     uri: &str,
 ) -> Result<(), UnsafeValue> {
     let nothing_is_encoded = !uri.as_bytes().contains(&b'%');
-    let mut segments = Segments { uri, last: 0..0, is_parent: false };
+    let mut segments = Segments {
+        uri,
+        last: 0..0,
+        is_parent: false,
+    };
     for span in spans {
         let group = &groups[span.group];
         if nothing_is_encoded && is_harmless(&uri[span.start..span.end]) {
@@ -55,7 +59,10 @@ pub(super) fn check_values(
         }
         for (start, end) in span.items(group, uri) {
             if let Some(reason) = unsafe_reason(group, &mut segments, start..end) {
-                return Err(UnsafeValue { variable: group.name.to_string(), reason });
+                return Err(UnsafeValue {
+                    variable: group.name.to_string(),
+                    reason,
+                });
             }
         }
     }
@@ -64,10 +71,17 @@ pub(super) fn check_values(
 
 /// Fast path: the value has none of the characters that the checks below look for. This is the usual case.
 fn is_harmless(raw: &str) -> bool {
-    !raw.is_empty() && !raw.bytes().any(|byte| matches!(byte, b'\0' | b'\\' | b'/' | b'.' | b':'))
+    !raw.is_empty()
+        && !raw
+            .bytes()
+            .any(|byte| matches!(byte, b'\0' | b'\\' | b'/' | b'.' | b':'))
 }
 
-fn unsafe_reason(group: &CaptureGroup, segments: &mut Segments, item: Range<usize>) -> Option<UnsafeReason> {
+fn unsafe_reason(
+    group: &CaptureGroup,
+    segments: &mut Segments,
+    item: Range<usize>,
+) -> Option<UnsafeReason> {
     let raw = &segments.uri[item.clone()];
     let value = percent_decode_str(raw).decode_utf8_lossy();
     if value.contains('\0') {
@@ -76,7 +90,8 @@ fn unsafe_reason(group: &CaptureGroup, segments: &mut Segments, item: Range<usiz
     if !group.may_be_path {
         return None;
     }
-    unsafe_path_reason(raw, &value).or_else(|| segments.has_parent(item).then_some(UnsafeReason::Parent))
+    unsafe_path_reason(raw, &value)
+        .or_else(|| segments.has_parent(item).then_some(UnsafeReason::Parent))
 }
 
 /// Finds `..` segments that consist of several values, or of literal text and values.
@@ -93,9 +108,12 @@ impl Segments<'_> {
         let Range { start, end } = item;
         // Text that has many values must not be read many times.
         if start < self.last.start || end > self.last.end || self.last.is_empty() {
-            let start = self.uri[..start].rfind(['/', ':', ',', ';', '=']).map_or(0, |i| i + 1);
-            let end =
-                self.uri[end..].find(['/', '?', '#', ',', ';', '=']).map_or(self.uri.len(), |i| end + i);
+            let start = self.uri[..start]
+                .rfind(['/', ':', ',', ';', '='])
+                .map_or(0, |i| i + 1);
+            let end = self.uri[end..]
+                .find(['/', '?', '#', ',', ';', '='])
+                .map_or(self.uri.len(), |i| end + i);
             let text = percent_decode_str(&self.uri[start..end]).decode_utf8_lossy();
             self.is_parent = text.split('/').any(|segment| segment == "..");
             self.last = start..end;
@@ -105,8 +123,9 @@ impl Segments<'_> {
 }
 
 fn unsafe_path_reason(raw: &str, value: &str) -> Option<UnsafeReason> {
-    let encoded =
-        |triplet: &[u8]| triplet.eq_ignore_ascii_case(b"%2f") || triplet.eq_ignore_ascii_case(b"%5c");
+    let encoded = |triplet: &[u8]| {
+        triplet.eq_ignore_ascii_case(b"%2f") || triplet.eq_ignore_ascii_case(b"%5c")
+    };
     let drive = |value: &[u8]| matches!(value, [letter, b':'] | [letter, b':', b'/', ..] if letter.is_ascii_alphabetic());
     if raw.as_bytes().windows(3).any(encoded) {
         Some(UnsafeReason::EncodedSeparator)

@@ -22,7 +22,11 @@ fn check(template: &str, uris: &str, expected: Expect) {
         None => "-\n".to_owned(),
         Some(captures) => {
             let values: Vec<_> = captures.variables.iter().map(describe).collect();
-            let safety = captures.check_safety().err().map(|error| format!(" ! {error}")).unwrap_or_default();
+            let safety = captures
+                .check_safety()
+                .err()
+                .map(|error| format!(" ! {error}"))
+                .unwrap_or_default();
             format!("{}{safety}\n", values.join(" "))
         }
     };
@@ -30,7 +34,10 @@ fn check(template: &str, uris: &str, expected: Expect) {
 }
 
 fn describe(Variable { name, key, value }: &Variable) -> String {
-    let key = key.as_ref().map(|key| format!("[{key:?}]")).unwrap_or_default();
+    let key = key
+        .as_ref()
+        .map(|key| format!("[{key:?}]"))
+        .unwrap_or_default();
     format!("{name}{key}={value:?}")
 }
 
@@ -368,9 +375,21 @@ fn matches_non_ascii_literals_percent_encoded() {
 
 #[test]
 fn orders_templates_by_specificity() {
-    let mut templates = ["x:{a}", "x:doc/{a}", "x:doc/{a}.{b}", "x:doc/{a}{b}", "x:doc/a", "x:doc/{+a}{a}"];
+    let mut templates = [
+        "x:{a}",
+        "x:doc/{a}",
+        "x:doc/{a}.{b}",
+        "x:doc/{a}{b}",
+        "x:doc/a",
+        "x:doc/{+a}{a}",
+    ];
     templates.sort_by_key(|template| Reverse(parse_template(template).specificity()));
     expect!["x:doc/a x:doc/{a}.{b} x:doc/{a} x:doc/{+a}{a} x:doc/{a}{b} x:{a}"]
         .assert_eq(&templates.join(" "));
-    assert_eq!(parse_template("x:{a,b}{?c,a}").variables().collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(
+        parse_template("x:{a,b}{?c,a}")
+            .variables()
+            .collect::<Vec<_>>(),
+        ["a", "b", "c"]
+    );
 }

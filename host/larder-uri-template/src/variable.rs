@@ -15,6 +15,10 @@ pub struct Variable {
 impl Variable {
     /// Creates a variable without a key.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { name: name.into(), key: None, value: value.into() }
+        Self {
+            name: name.into(),
+            key: None,
+            value: value.into(),
+        }
     }
 }

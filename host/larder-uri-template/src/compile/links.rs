@@ -8,12 +8,17 @@ impl Program {
     /// shorter value cannot match either.
     pub(super) fn make_possessive(&mut self) {
         for at in 0..self.instructions.len() {
-            let Instruction::Greedy(class) = self.instructions[at] else { continue };
-            let next = self.instructions[at + 1..].iter().find(|next| **next != Instruction::EndCapture);
+            let Instruction::Greedy(class) = self.instructions[at] else {
+                continue;
+            };
+            let next = self.instructions[at + 1..]
+                .iter()
+                .find(|next| **next != Instruction::EndCapture);
             let is_delimited = match next {
-                Some(Instruction::Text(text)) => {
-                    text.bytes().next().is_some_and(|byte| byte != b'%' && !class.has(byte))
-                }
+                Some(Instruction::Text(text)) => text
+                    .bytes()
+                    .next()
+                    .is_some_and(|byte| byte != b'%' && !class.has(byte)),
                 Some(Instruction::Match) => true,
                 _ => false,
             };
@@ -27,7 +32,9 @@ impl Program {
     pub(super) fn link_repeated_variables(&mut self) {
         for i in 0..self.groups.len() {
             let same = |j: &usize| self.groups[*j].name == self.groups[i].name;
-            let longest = (0..self.groups.len()).filter(same).max_by_key(|j| detail(&self.groups[*j]));
+            let longest = (0..self.groups.len())
+                .filter(same)
+                .max_by_key(|j| detail(&self.groups[*j]));
             let is_first = !(0..i).any(|j| same(&j));
             self.repeats |= !is_first;
             self.groups[i].longest = longest.unwrap_or(i);
@@ -43,5 +50,9 @@ fn detail(group: &CaptureGroup) -> (usize, bool, bool) {
         Modifier::Prefix(most) => most,
         Modifier::None | Modifier::Explode => usize::MAX,
     };
-    (most, group.modifier == Modifier::Explode || group.splits_at_commas, group.modifier == Modifier::Explode)
+    (
+        most,
+        group.modifier == Modifier::Explode || group.splits_at_commas,
+        group.modifier == Modifier::Explode,
+    )
 }

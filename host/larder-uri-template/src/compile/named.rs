@@ -13,8 +13,10 @@ impl Program {
         self.text(expression.operator.first());
         let top = self.instructions.len();
         let (mut ends, mut map) = (vec![], None);
-        let exploded =
-            expression.variables.iter().position(|variable| variable.modifier == Modifier::Explode);
+        let exploded = expression
+            .variables
+            .iter()
+            .position(|variable| variable.modifier == Modifier::Explode);
         for (i, variable) in expression.variables.iter().enumerate() {
             let is_last = exploded.is_none() && i + 1 == expression.variables.len();
             let other = (!is_last).then(|| self.push_split());
@@ -57,7 +59,11 @@ impl Program {
             Modifier::None => class.and(b","),
             Modifier::Prefix(_) | Modifier::Explode => class,
         };
-        let rule = ValueRule { class, at_least: AtLeast::None, is_lazy: false };
+        let rule = ValueRule {
+            class,
+            at_least: AtLeast::None,
+            is_lazy: false,
+        };
         if expression.operator != Operator::Parameter {
             self.text("=");
             return self.value(group, rule);
@@ -68,7 +74,8 @@ impl Program {
         self.value(group, rule);
         let end = self.push_jump();
         self.patch_split(empty);
-        self.instructions.extend([Instruction::StartCapture(group), Instruction::EndCapture]);
+        self.instructions
+            .extend([Instruction::StartCapture(group), Instruction::EndCapture]);
         self.patch_jump(end);
     }
 }
@@ -76,10 +83,14 @@ impl Program {
 /// Returns the names of all variables that are written with the same separator as those of this operator.
 fn names_beside(operator: Operator, parts: &[Part]) -> Box<[Box<str>]> {
     let expressions = parts.iter().filter_map(|part| match part {
-        Part::Expression(e) if e.operator.named() && e.operator.separator() == operator.separator() => {
+        Part::Expression(e)
+            if e.operator.named() && e.operator.separator() == operator.separator() =>
+        {
             Some(e)
         }
         _ => None,
     });
-    expressions.flat_map(|e| e.variables.iter().map(|variable| variable.name.clone())).collect()
+    expressions
+        .flat_map(|e| e.variables.iter().map(|variable| variable.name.clone()))
+        .collect()
 }

@@ -26,16 +26,24 @@ pub(super) fn check_durations<'a>(matches: impl IntoIterator<Item = (&'a str, &'
     });
     for (template, uri) in matches {
         let parsed = parse_template(template);
-        let duration = shortest_duration(|| _ = parsed.matches(uri).map(|captures| captures.check_safety()));
+        let duration =
+            shortest_duration(|| _ = parsed.matches(uri).map(|captures| captures.check_safety()));
         println!("{duration:?} of {all_steps:?}: {template}");
-        assert!(duration < 10 * all_steps, "{template}: {duration:?}, and all steps take {all_steps:?}");
+        assert!(
+            duration < 10 * all_steps,
+            "{template}: {duration:?}, and all steps take {all_steps:?}"
+        );
     }
 }
 
 #[test]
 fn matching_is_fast_for_every_template() {
     let uri = format!("x:{}/b", "a".repeat(MAX_URI_BYTES - 10));
-    let many = |one: &str| (0..MAX_VARIABLES).map(|i| one.replace('N', &i.to_string())).collect::<String>();
+    let many = |one: &str| {
+        (0..MAX_VARIABLES)
+            .map(|i| one.replace('N', &i.to_string()))
+            .collect::<String>()
+    };
     let templates = [
         (format!("x:{}/!", many("{+vN}")), false),
         (format!("x:{}", many("{+vN}")), true),
@@ -43,12 +51,26 @@ fn matching_is_fast_for_every_template() {
         (format!("x:{}/!", many("{.vN}")), false),
         ("x:{+a}{.b}{+c}{/d}{+e}{;f*}{+g}{?h*,i}!".to_owned(), false),
         (format!("x:{}/!", many("{vN:9999}")), false),
-        (format!("x:{}/!", many("{+v:9}{+v}").replacen("{+v:9}{+v}", "", MAX_VARIABLES / 2)), false),
+        (
+            format!(
+                "x:{}/!",
+                many("{+v:9}{+v}").replacen("{+v:9}{+v}", "", MAX_VARIABLES / 2)
+            ),
+            false,
+        ),
         ("x:{+a}{+b}{+a}{+b}{+a}!".to_owned(), false),
         ("x:{+p}/{a}".to_owned(), true),
     ];
     for (template, found) in &templates {
-        assert_eq!(parse_template(template).matches(&uri).is_some(), *found, "{template}");
+        assert_eq!(
+            parse_template(template).matches(&uri).is_some(),
+            *found,
+            "{template}"
+        );
     }
-    check_durations(templates.iter().map(|(template, _)| (template.as_str(), uri.as_str())));
+    check_durations(
+        templates
+            .iter()
+            .map(|(template, _)| (template.as_str(), uri.as_str())),
+    );
 }

@@ -84,16 +84,29 @@ fn rejects_invalid_templates() {
     assert!(UriTemplate::parse(&format!("x:{}", "a".repeat(MAX_TEMPLATE_BYTES))).is_err());
     assert!(UriTemplate::parse(&format!("x:{}", "{a}".repeat(MAX_VARIABLES))).is_ok());
     assert!(UriTemplate::parse(&format!("x:{}", "{a}".repeat(MAX_VARIABLES + 1))).is_err());
-    for good in
-        ["x:ä{b}", "x://h:{port}/", "x://[{+address}]/", "x:{a%20b}{c.d}{_}{9}", "x:a{#b}#c", "X+1-.:"]
-    {
+    for good in [
+        "x:ä{b}",
+        "x://h:{port}/",
+        "x://[{+address}]/",
+        "x:{a%20b}{c.d}{_}{9}",
+        "x:a{#b}#c",
+        "X+1-.:",
+    ] {
         assert_eq!(parse_template(good).as_str(), good);
     }
 }
 
 #[test]
 fn many_expressions_are_rejected() {
-    for template in ["{x}".repeat(10_000), "{".repeat(10_000), format!("{{{}}}", "x,".repeat(10_000))] {
-        assert!(UriTemplate::parse(&format!("x:{template}")).is_err(), "{}", &template[..20]);
+    for template in [
+        "{x}".repeat(10_000),
+        "{".repeat(10_000),
+        format!("{{{}}}", "x,".repeat(10_000)),
+    ] {
+        assert!(
+            UriTemplate::parse(&format!("x:{template}")).is_err(),
+            "{}",
+            &template[..20]
+        );
     }
 }

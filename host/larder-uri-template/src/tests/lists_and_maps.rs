@@ -328,7 +328,10 @@ fn detects_unsafe_items_and_keys() {
 
 #[test]
 fn an_expansion_has_the_keys_of_a_map() {
-    let pair = |key: &str, value: &str| Variable { key: Some(key.to_owned()), ..Variable::new("m", value) };
+    let pair = |key: &str, value: &str| Variable {
+        key: Some(key.to_owned()),
+        ..Variable::new("m", value)
+    };
     let variables = [pair("a b", "1&2"), pair("c=", "")];
     for (template, expected) in [
         ("x:{m}", "x:a%20b,1%262,c%3D,"),
@@ -338,7 +341,11 @@ fn an_expansion_has_the_keys_of_a_map() {
         ("x:{;m*}", "x:;a%20b=1%262;c%3D"),
         ("x:{+m*}", "x:a%20b=1&2,c=="),
     ] {
-        assert_eq!(parse_template(template).expand(&variables), expected, "{template}");
+        assert_eq!(
+            parse_template(template).expand(&variables),
+            expected,
+            "{template}"
+        );
     }
 }
 
@@ -357,5 +364,9 @@ fn matching_many_items_is_fast() {
         ("x:{;a*}{;b*}{;c}", uri(";a=.")),
         ("x:{?a*}{&b*}{&c*}!", uri("?a=1&b=2")),
     ];
-    check_durations(matches.iter().map(|(template, uri)| (*template, uri.as_str())));
+    check_durations(
+        matches
+            .iter()
+            .map(|(template, uri)| (*template, uri.as_str())),
+    );
 }

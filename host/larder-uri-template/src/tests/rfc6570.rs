@@ -27,12 +27,25 @@ const VALUES: &[(&str, &str)] = &[
     ("count", "three"),
 ];
 const KEYS: [(&str, &str); 3] = [("semi", ";"), ("dot", "."), ("comma", ",")];
-const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+const ORDERS: [[usize; 3]; 6] = [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+];
 
 fn variables(order: [usize; 3]) -> Vec<Variable> {
-    let keys =
-        order.map(|n| Variable { key: Some(KEYS[n].0.to_owned()), ..Variable::new("keys", KEYS[n].1) });
-    VALUES.iter().map(|(name, value)| Variable::new(*name, *value)).chain(keys).collect()
+    let keys = order.map(|n| Variable {
+        key: Some(KEYS[n].0.to_owned()),
+        ..Variable::new("keys", KEYS[n].1)
+    });
+    VALUES
+        .iter()
+        .map(|(name, value)| Variable::new(*name, *value))
+        .chain(keys)
+        .collect()
 }
 
 /// Checks each expansion of the table, and that the values of its match expand to the same URI. With `<=>`
@@ -47,9 +60,17 @@ fn check(table: &str) {
         let mut uris = BTreeSet::new();
         for values in ORDERS.map(variables) {
             let uri = template.expand(&values);
-            let matched = template.matches(&uri).unwrap_or_else(|| panic!("{line}: {uri}")).variables;
+            let matched = template
+                .matches(&uri)
+                .unwrap_or_else(|| panic!("{line}: {uri}"))
+                .variables;
             assert_eq!(template.expand(&matched), uri, "{line}: {matched:?}");
-            let defined = |name| values.iter().filter(move |variable| variable.name == name).cloned();
+            let defined = |name| {
+                values
+                    .iter()
+                    .filter(move |variable| variable.name == name)
+                    .cloned()
+            };
             let defined: Vec<_> = template.variables().flat_map(defined).collect();
             assert_eq!(matched == defined, is_same, "{line}: {matched:?}");
             uris.insert(uri);

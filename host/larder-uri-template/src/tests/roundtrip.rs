@@ -11,7 +11,11 @@ use super::{Variable, parse_template};
 type Piece = (String, Vec<Variable>);
 
 fn any_text() -> impl Strategy<Value = String> {
-    vec(prop_oneof![any::<char>(), proptest::char::range(' ', '~')], 0..12).prop_map(String::from_iter)
+    vec(
+        prop_oneof![any::<char>(), proptest::char::range(' ', '~')],
+        0..12,
+    )
+    .prop_map(String::from_iter)
 }
 
 fn some_text() -> impl Strategy<Value = String> {
@@ -30,7 +34,14 @@ fn dotless(text: String) -> String {
 
 /// A part with a value for each name.
 fn values(template: &str, names: &[&str], texts: Vec<String>) -> Piece {
-    (template.to_owned(), names.iter().zip(texts).map(|(name, text)| Variable::new(*name, text)).collect())
+    (
+        template.to_owned(),
+        names
+            .iter()
+            .zip(texts)
+            .map(|(name, text)| Variable::new(*name, text))
+            .collect(),
+    )
 }
 
 /// A part with a list of the variable `name`.
@@ -55,7 +66,10 @@ fn map(
     value: impl Strategy<Value = String>,
 ) -> impl Strategy<Value = Piece> {
     vec((key, value), 1..4).prop_map(move |pairs| {
-        let pair = |(key, value)| Variable { key: Some(format!("_{key}")), ..Variable::new(name, value) };
+        let pair = |(key, value)| Variable {
+            key: Some(format!("_{key}")),
+            ..Variable::new(name, value)
+        };
         (template.to_owned(), pairs.into_iter().map(pair).collect())
     })
 }
@@ -94,14 +108,24 @@ fn tail() -> impl Strategy<Value = Piece> {
         list("z{;p}", "p", items()),
         map("z{/p*}", "p", any_text(), any_text()),
         map("z{.p*}", "p", dotless(), any_text()),
-        map("{+p*}", "p", plain().prop_map(|text| text.replace(',', "-")), plain()),
+        map(
+            "{+p*}",
+            "p",
+            plain().prop_map(|text| text.replace(',', "-")),
+            plain()
+        ),
         map("z{;q,p*}", "p", any_text(), any_text()),
         parameters,
     ]
 }
 
 fn query() -> impl Strategy<Value = Piece> {
-    let lists = (vec(any_text(), 0..3), vec(any_text(), 0..2), items(), any::<bool>())
+    let lists = (
+        vec(any_text(), 0..3),
+        vec(any_text(), 0..2),
+        items(),
+        any::<bool>(),
+    )
         .prop_map(|(k, l, m, has_m)| (k, l, if has_m { m } else { vec![] }))
         .prop_filter("`&` without `?` cannot be matched", |(k, l, m)| {
             m.is_empty() || !(k.is_empty() && l.is_empty())
@@ -120,19 +144,23 @@ fn query() -> impl Strategy<Value = Piece> {
 }
 
 fn fragment() -> impl Strategy<Value = Piece> {
-    prop_oneof![Just((String::new(), vec![])), list("{#f}", "f", vec(plain_text(), 0..2))]
+    prop_oneof![
+        Just((String::new(), vec![])),
+        list("{#f}", "f", vec(plain_text(), 0..2))
+    ]
 }
 
 /// Parts that form many ambiguous templates. `{;x}` is not included, because `;x` and `;x=` have the same
 /// value.
 const PARTS: &[&str] = &[
-    "a", "/", ".", ",", "{a}", "{b}", "{+c}", "{.d}", "{/e}", "{/f*}", "{g:2}", "{h,i}", "{+j,k}", "{l*}",
-    "{.m*}", "{?n}", "{&o}", "{?p*}", "{+q*}", "{/r,s}", "{/t*}", "{u,v*}", "{&w*}", "{#x*}",
+    "a", "/", ".", ",", "{a}", "{b}", "{+c}", "{.d}", "{/e}", "{/f*}", "{g:2}", "{h,i}", "{+j,k}",
+    "{l*}", "{.m*}", "{?n}", "{&o}", "{?p*}", "{+q*}", "{/r,s}", "{/t*}", "{u,v*}", "{&w*}",
+    "{#x*}",
 ];
 
 const PIECES: &[&str] = &[
-    "a", "b", "/", ".", ",", "%41", "%C3%A4", "%2F", "?n=", "&o=", "?p=", "&p=", "1", ";", "=", "?", "&",
-    "%FF", "k=", "?k=", "&k=", "#",
+    "a", "b", "/", ".", ",", "%41", "%C3%A4", "%2F", "?n=", "&o=", "?p=", "&p=", "1", ";", "=",
+    "?", "&", "%FF", "k=", "?k=", "&k=", "#",
 ];
 
 proptest! {

@@ -11,7 +11,11 @@ use serde_json::Value;
 
 use super::{UriTemplate, Variable};
 
-const FILES: [&str; 3] = ["spec-examples.json", "spec-examples-by-section.json", "extended-tests.json"];
+const FILES: [&str; 3] = [
+    "spec-examples.json",
+    "spec-examples-by-section.json",
+    "extended-tests.json",
+];
 
 /// The templates whose expansions do not round-trip, all of "Additional Examples 6". With `+` and `#`, the
 /// values `%2F` and `/` stay as they are. Values are passed on decoded, so `%2F` becomes `/`.
@@ -19,7 +23,10 @@ const AMBIGUOUS: [&str; 6] = ["{+id}", "{#id}", "{+list}", "{#list}", "{+keys}",
 
 #[test]
 #[ignore = "needs a copy of uritemplate-test"]
-#[expect(clippy::disallowed_methods, reason = "the files are outside of this repository")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the files are outside of this repository"
+)]
 fn expansions_match_and_expand_to_the_same_uri() {
     let folder = PathBuf::from(std::env::var("URITEMPLATE_TEST").expect("URITEMPLATE_TEST"));
     let (mut count, mut others) = (0, vec![]);
@@ -37,8 +44,13 @@ fn expansions_match_and_expand_to_the_same_uri() {
                 };
                 for uri in expansions(&case[1]) {
                     count += 1;
-                    assert!(orders.iter().any(|values| parsed.expand(values) == uri), "{template}: {uri}");
-                    let matched = parsed.matches(&uri).unwrap_or_else(|| panic!("{template}: {uri}"));
+                    assert!(
+                        orders.iter().any(|values| parsed.expand(values) == uri),
+                        "{template}: {uri}"
+                    );
+                    let matched = parsed
+                        .matches(&uri)
+                        .unwrap_or_else(|| panic!("{template}: {uri}"));
                     if parsed.expand(&matched.variables) != uri {
                         others.push(template.to_owned());
                     }
@@ -51,8 +63,13 @@ fn expansions_match_and_expand_to_the_same_uri() {
 }
 
 fn expansions(expected: &Value) -> Vec<String> {
-    let texts = expected.as_array().map_or(std::slice::from_ref(expected), Vec::as_slice);
-    texts.iter().map(|text| format!("x:{}", text.as_str().unwrap())).collect()
+    let texts = expected
+        .as_array()
+        .map_or(std::slice::from_ref(expected), Vec::as_slice);
+    texts
+        .iter()
+        .map(|text| format!("x:{}", text.as_str().unwrap()))
+        .collect()
 }
 
 /// Returns the variables, in each order of each map.
@@ -61,7 +78,12 @@ fn orders(variables: &Value) -> Vec<Vec<Variable>> {
     for (name, value) in variables.as_object().unwrap() {
         let values = match value {
             Value::Null => vec![vec![]],
-            Value::Array(items) => vec![items.iter().map(|item| Variable::new(name, text(item))).collect()],
+            Value::Array(items) => vec![
+                items
+                    .iter()
+                    .map(|item| Variable::new(name, text(item)))
+                    .collect(),
+            ],
             Value::Object(pairs) => permutations(
                 pairs
                     .iter()
@@ -75,14 +97,20 @@ fn orders(variables: &Value) -> Vec<Vec<Variable>> {
         };
         orders = orders
             .iter()
-            .flat_map(|order| values.iter().map(move |values| [&order[..], values].concat()))
+            .flat_map(|order| {
+                values
+                    .iter()
+                    .map(move |values| [&order[..], values].concat())
+            })
             .collect();
     }
     orders
 }
 
 fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
 
 fn permutations(variables: Vec<Variable>) -> Vec<Vec<Variable>> {
@@ -92,7 +120,9 @@ fn permutations(variables: Vec<Variable>) -> Vec<Vec<Variable>> {
     let with_first = |first: usize| {
         let mut others = variables.clone();
         let first = others.remove(first);
-        permutations(others).into_iter().map(move |others| [vec![first.clone()], others].concat())
+        permutations(others)
+            .into_iter()
+            .map(move |others| [vec![first.clone()], others].concat())
     };
     (0..variables.len()).flat_map(with_first).collect()
 }
