@@ -1,7 +1,10 @@
 //! Rules about the structure of the source that neither Cargo nor the compiler can express: no import cycles between the
 //! modules of a crate, which crate may use which library, where tasks are spawned, and the words that names must not use.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot read the source has failed")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot read the source has failed"
+)]
 
 #[path = "structure/hostile_tests.rs"]
 mod hostile_tests;
@@ -25,7 +28,16 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("prometheus-client", &["larder-runtime"]),
     ("oci-client", &["larder-registry"]),
     ("redb", &["larder-key-value"]),
-    ("reqwest", &["larder-client", "larder-core", "larder-mcp", "larder-registry", "larder-sandbox"]),
+    (
+        "reqwest",
+        &[
+            "larder-client",
+            "larder-core",
+            "larder-mcp",
+            "larder-registry",
+            "larder-sandbox",
+        ],
+    ),
     ("sigstore-verify", &["larder-signature"]),
     ("tantivy", &["larder-search"]),
     ("toml", &["larder", "larder-registry"]),
@@ -40,12 +52,33 @@ const LIBRARIES: &[(&str, &[&str])] = &[
 
 /// Crates that must build without these, directly or through others.
 const WITHOUT: &[(&str, &[&str])] = &[
-    ("larder-uri-template", &["larder-model", "tokio", "wasmtime"]),
+    (
+        "larder-uri-template",
+        &["larder-model", "tokio", "wasmtime"],
+    ),
     ("larder-json-schema", &["larder-model", "tokio", "wasmtime"]),
-    ("larder-client", &["larder-core", "larder-model", "larder-sandbox", "wasmtime"]),
-    ("larder-author", &["larder-core", "larder-model", "larder-sandbox", "wasmtime"]),
-    ("larder-signature", &["aws-lc-rs", "larder-core", "openssl", "wasmtime"]),
-    ("larder-core", &["larder-registry", "larder-signature", "oci-client", "sigstore-verify", "toml"]),
+    (
+        "larder-client",
+        &["larder-core", "larder-model", "larder-sandbox", "wasmtime"],
+    ),
+    (
+        "larder-author",
+        &["larder-core", "larder-model", "larder-sandbox", "wasmtime"],
+    ),
+    (
+        "larder-signature",
+        &["aws-lc-rs", "larder-core", "openssl", "wasmtime"],
+    ),
+    (
+        "larder-core",
+        &[
+            "larder-registry",
+            "larder-signature",
+            "oci-client",
+            "sigstore-verify",
+            "toml",
+        ],
+    ),
 ];
 
 /// The repository.
@@ -70,12 +103,23 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 
 /// The crates of the host, by name, with their folders.
 fn crates() -> BTreeMap<String, PathBuf> {
-    let folders = std::fs::read_dir(root().join("host")).unwrap().map(|item| item.unwrap().path());
+    let folders = std::fs::read_dir(root().join("host"))
+        .unwrap()
+        .map(|item| item.unwrap().path());
     let crates: BTreeMap<_, _> = folders
         .filter(|folder| folder.join("Cargo.toml").exists())
-        .map(|folder| (folder.file_name().unwrap().to_str().unwrap().to_owned(), folder))
+        .map(|folder| {
+            (
+                folder.file_name().unwrap().to_str().unwrap().to_owned(),
+                folder,
+            )
+        })
         .collect();
-    assert!(crates.len() >= 8, "the crates of the host were not found: {:?}", crates.keys());
+    assert!(
+        crates.len() >= 8,
+        "the crates of the host were not found: {:?}",
+        crates.keys()
+    );
     crates
 }
 
@@ -87,7 +131,14 @@ fn dependencies(folder: &Path) -> BTreeSet<String> {
     tables
         .into_iter()
         .flatten()
-        .flat_map(|table| table.as_table().unwrap().keys().cloned().collect::<Vec<_>>())
+        .flat_map(|table| {
+            table
+                .as_table()
+                .unwrap()
+                .keys()
+                .cloned()
+                .collect::<Vec<_>>()
+        })
         .collect()
 }
 
@@ -110,12 +161,19 @@ fn publishable_crates_do_not_depend_on_the_engine() {
     for (name, forbidden) in WITHOUT {
         let (mut all, mut next) = (BTreeSet::new(), vec![(*name).to_owned()]);
         while let Some(one) = next.pop() {
-            let Some(folder) = crates.get(&one) else { continue };
-            let new: Vec<_> =
-                dependencies(folder).into_iter().filter(|found| all.insert(found.clone())).collect();
+            let Some(folder) = crates.get(&one) else {
+                continue;
+            };
+            let new: Vec<_> = dependencies(folder)
+                .into_iter()
+                .filter(|found| all.insert(found.clone()))
+                .collect();
             next.extend(new);
         }
-        let found: Vec<_> = forbidden.iter().filter(|library| all.contains(**library)).collect();
+        let found: Vec<_> = forbidden
+            .iter()
+            .filter(|library| all.contains(**library))
+            .collect();
         assert!(found.is_empty(), "{name} depends on {found:?}");
     }
 }
@@ -135,9 +193,15 @@ fn modules_of_a_crate_have_no_import_cycle() {
 fn tasks_are_spawned_through_the_drain() {
     for (name, folder) in crates() {
         for path in sources(&folder.join("src")) {
-            let spawns = std::fs::read_to_string(&path).unwrap().contains("tokio::spawn");
+            let spawns = std::fs::read_to_string(&path)
+                .unwrap()
+                .contains("tokio::spawn");
             let is_drain = name == "larder-runtime" && path.ends_with("src/drain.rs");
-            assert!(is_drain || !spawns, "{}: spawn tasks through `Drain`", path.display());
+            assert!(
+                is_drain || !spawns,
+                "{}: spawn tasks through `Drain`",
+                path.display()
+            );
         }
     }
 }
@@ -147,13 +211,27 @@ fn two_files_have_unsafe_calls() {
     let lint = concat!("unsafe", "_code");
     let folders = ["host", "xtask/src"].map(|folder| root().join(folder));
     let is_ours = |path: &PathBuf| {
-        !path.components().any(|part| part.as_os_str() == "guests" || part.as_os_str() == "target")
+        !path
+            .components()
+            .any(|part| part.as_os_str() == "guests" || part.as_os_str() == "target")
     };
-    let mut exceptions: Vec<_> = folders.iter().flat_map(|folder| sources(folder)).filter(is_ours).collect();
+    let mut exceptions: Vec<_> = folders
+        .iter()
+        .flat_map(|folder| sources(folder))
+        .filter(is_ours)
+        .collect();
     exceptions.retain(|path| std::fs::read_to_string(path).unwrap().contains(lint));
-    let names: Vec<_> =
-        exceptions.iter().map(|path| path.strip_prefix(root()).unwrap().display().to_string()).collect();
-    assert_eq!(names, ["host/larder-runtime/src/short_slice.rs", "host/larder-sandbox/src/cache/map.rs"]);
+    let names: Vec<_> = exceptions
+        .iter()
+        .map(|path| path.strip_prefix(root()).unwrap().display().to_string())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "host/larder-runtime/src/short_slice.rs",
+            "host/larder-sandbox/src/cache/map.rs"
+        ]
+    );
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
     assert!(manifest.contains(&format!("{lint} = \"deny\"")));
 }
@@ -162,20 +240,33 @@ fn two_files_have_unsafe_calls() {
 fn the_architecture_document_is_short_and_names_every_crate() {
     let document = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let words = document.split_whitespace().count();
-    assert!(words <= 2000, "ARCHITECTURE.md has {words} words; decisions belong in docs/adr");
+    assert!(
+        words <= 2000,
+        "ARCHITECTURE.md has {words} words; decisions belong in docs/adr"
+    );
     for name in crates().keys() {
-        assert!(document.contains(&format!("`{name}`")), "ARCHITECTURE.md does not name {name}");
+        assert!(
+            document.contains(&format!("`{name}`")),
+            "ARCHITECTURE.md does not name {name}"
+        );
     }
 }
 
 #[test]
 fn old_names_are_not_used() {
     let found = vocabulary::old_names(&root());
-    assert!(found.is_empty(), "use the usual term (docs/src/glossary.md):\n{}", found.join("\n"));
+    assert!(
+        found.is_empty(),
+        "use the usual term (docs/src/glossary.md):\n{}",
+        found.join("\n")
+    );
 }
 
 #[test]
 fn the_page_about_hostile_tests_names_what_exists() {
     let missing = hostile_tests::missing_names(&root());
-    assert!(missing.is_empty(), "docs/src/hostile-tests.md names what does not exist: {missing:#?}");
+    assert!(
+        missing.is_empty(),
+        "docs/src/hostile-tests.md names what does not exist: {missing:#?}"
+    );
 }

@@ -15,9 +15,19 @@ use crate::http_server::HttpTestServer;
 #[tokio::test]
 async fn a_variable_matches_across_slashes() {
     let server = TestServer::builder("greedy").start().await;
-    assert_eq!(server.text("greedy:///a").await, "greedy:///{path}: a", "as in RFC 6570");
-    assert_eq!(server.text("greedy:///a/b%20c/d").await, "greedy:///{path}: a/b c/d");
-    assert_eq!(server.text("greedy://wiki/a").await, "greedy://wiki/{page}: a");
+    assert_eq!(
+        server.text("greedy:///a").await,
+        "greedy:///{path}: a",
+        "as in RFC 6570"
+    );
+    assert_eq!(
+        server.text("greedy:///a/b%20c/d").await,
+        "greedy:///{path}: a/b c/d"
+    );
+    assert_eq!(
+        server.text("greedy://wiki/a").await,
+        "greedy://wiki/{page}: a"
+    );
     let other = server.read("greedy://wiki/a/b").await;
     assert!(
         matches!(other, Err(Error::NotFound { .. })),
@@ -37,33 +47,60 @@ async fn its_values_are_checked_like_any_other() {
         "greedy:///C:/a",
     ] {
         let refused = server.read(uri).await;
-        assert!(matches!(refused, Err(Error::Refused { .. })), "{uri}: {refused:?}");
         assert!(
-            !server.gateway.is_readable(&anonymous_call(), &Uri::parse(uri).unwrap()).await,
+            matches!(refused, Err(Error::Refused { .. })),
+            "{uri}: {refused:?}"
+        );
+        assert!(
+            !server
+                .gateway
+                .is_readable(&anonymous_call(), &Uri::parse(uri).unwrap())
+                .await,
             "a URI that cannot be read must not be watchable: {uri}"
         );
     }
-    let raw =
-        TestServer::builder("greedy").provider("greedy", |grant, _| grant.raw_values = true).start().await;
-    assert_eq!(raw.text("greedy:///a/%2e%2e/b").await, "greedy:///{path}: a/../b");
+    let raw = TestServer::builder("greedy")
+        .provider("greedy", |grant, _| grant.raw_values = true)
+        .start()
+        .await;
+    assert_eq!(
+        raw.text("greedy:///a/%2e%2e/b").await,
+        "greedy:///{path}: a/../b"
+    );
 }
 
 #[tokio::test]
 async fn it_is_listed_and_completed_in_its_original_form() {
     let http = HttpTestServer::start("greedy").await;
-    let listed = http.modern("resources/templates/list", json!({})).await.json();
-    assert_eq!(listed["result"]["resourceTemplates"][0]["uriTemplate"], "greedy:///{path}");
+    let listed = http
+        .modern("resources/templates/list", json!({}))
+        .await
+        .json();
+    assert_eq!(
+        listed["result"]["resourceTemplates"][0]["uriTemplate"],
+        "greedy:///{path}"
+    );
     let request = CompletionRequest {
         template: "greedy:///{path}".into(),
         variable: "path".into(),
         prefix: "docs/".into(),
         filled: vec![],
     };
-    let values = http.server.gateway.complete(&anonymous_call(), request).await.unwrap().values;
+    let values = http
+        .server
+        .gateway
+        .complete(&anonymous_call(), request)
+        .await
+        .unwrap()
+        .values;
     assert_eq!(values, ["docs/a.md", "docs/b.md"]);
     for value in values {
         let answer = http.read(&format!("greedy:///{value}")).await;
-        assert!(answer.body.contains(&format!("{{path}}: {value}")), "{}", answer.body);
+        assert!(
+            answer.body.contains(&format!("{{path}}: {value}")),
+            "{}",
+            answer.body
+        );
     }
 }
 
@@ -72,11 +109,17 @@ async fn it_can_be_watched() {
     let server = TestServer::builder("greedy").start().await;
     let uri = Uri::parse("greedy:///clock/a/b").unwrap();
     assert!(server.gateway.is_readable(&anonymous_call(), &uri).await);
-    let watch = server.gateway.watch(anonymous_call().caller.as_ref().unwrap());
+    let watch = server
+        .gateway
+        .watch(anonymous_call().caller.as_ref().unwrap());
     assert!(watch.add(uri.clone()));
     let read_interval = Some(Duration::from_millis(20));
-    server.start_change_detector(Config { version_interval: Duration::from_secs(3_600), read_interval });
-    let changes =
-        tokio::time::timeout(Duration::from_secs(60), watch.next()).await.expect("not within a minute");
+    server.start_change_detector(Config {
+        version_interval: Duration::from_secs(3_600),
+        read_interval,
+    });
+    let changes = tokio::time::timeout(Duration::from_secs(60), watch.next())
+        .await
+        .expect("not within a minute");
     assert_eq!(changes, [Change::Updated(uri)]);
 }

@@ -30,7 +30,11 @@ impl AdminClient {
     fn of(mut process: RunningProcess) -> Self {
         let line = process.wait_for_stderr("serving /livez");
         let url = line.trim().rsplit("url=").next().unwrap().to_owned();
-        Self { process, url, client: http_client() }
+        Self {
+            process,
+            url,
+            client: http_client(),
+        }
     }
 
     /// Starts a server, waits until it serves, and returns the URL of its endpoint.
@@ -39,7 +43,10 @@ impl AdminClient {
     }
 
     /// Does the same with a changed command.
-    pub(crate) fn open_with(work_dir: &WorkDir, change: impl FnOnce(&Command) -> Command) -> (Self, String) {
+    pub(crate) fn open_with(
+        work_dir: &WorkDir,
+        change: impl FnOnce(&Command) -> Command,
+    ) -> (Self, String) {
         let own = work_dir.command(&[], ARGS);
         let mut changed = change(&own);
         changed
@@ -47,7 +54,10 @@ impl AdminClient {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        changed.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        changed.envs(
+            own.get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
         Self::of(WorkDir::spawn(changed)).serving()
     }
 
@@ -72,7 +82,10 @@ impl AdminClient {
     }
 
     async fn response(&self, path: &str, headers: &[(&str, &str)]) -> reqwest::Response {
-        let mut request = self.client.get(format!("{}{path}", self.url)).timeout(Duration::from_secs(60));
+        let mut request = self
+            .client
+            .get(format!("{}{path}", self.url))
+            .timeout(Duration::from_secs(60));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -95,20 +108,44 @@ async fn an_open_connection_at_shutdown_causes_no_false_log_message() {
 #[tokio::test]
 async fn reports_metrics_and_status() {
     let work_dir = WorkDir::with_guests("echo trap_start dirs").file("larder.toml", CONFIG);
-    let work_dir = work_dir.file("plugins/dirs.toml", "dirs = [\"/usr\"]\n").file("plugins/odd.wasm", "");
+    let work_dir = work_dir
+        .file("plugins/dirs.toml", "dirs = [\"/usr\"]\n")
+        .file("plugins/odd.wasm", "");
     let (admin, url) = AdminClient::open(&work_dir);
-    assert!(work_dir.larder(&format!("read echo://hello --url {url}")).code == Some(0));
-    assert!(work_dir.larder(&format!("read echo://error/failed --url {url}")).code == Some(1));
+    assert!(
+        work_dir
+            .larder(&format!("read echo://hello --url {url}"))
+            .code
+            == Some(0)
+    );
+    assert!(
+        work_dir
+            .larder(&format!("read echo://error/failed --url {url}"))
+            .code
+            == Some(1)
+    );
 
     let (status, text) = admin.get("/metrics").await;
     let samples = parse_samples(&text);
     assert_eq!(status, 200);
     for (key, expected) in [
         (r#"larder_requests_total{method="read",era="modern"}"#, 2.0),
-        (r#"larder_calls_total{team="default",provider="echo",outcome="failed"}"#, 1.0),
-        (r#"larder_loads_total{team="default",outcome="served"}"#, 1.0),
-        (r#"larder_loads_total{team="default",outcome="rejected"}"#, 2.0),
-        (r#"larder_loads_total{team="default",outcome="pending-approval"}"#, 1.0),
+        (
+            r#"larder_calls_total{team="default",provider="echo",outcome="failed"}"#,
+            1.0,
+        ),
+        (
+            r#"larder_loads_total{team="default",outcome="served"}"#,
+            1.0,
+        ),
+        (
+            r#"larder_loads_total{team="default",outcome="rejected"}"#,
+            2.0,
+        ),
+        (
+            r#"larder_loads_total{team="default",outcome="pending-approval"}"#,
+            1.0,
+        ),
         (r#"larder_providers{team="default"}"#, 1.0),
         (r#"larder_rejected_components{team="default"}"#, 2.0),
         (r#"larder_pending_approvals{team="default"}"#, 1.0),
@@ -121,11 +158,22 @@ async fn reports_metrics_and_status() {
 
     let status: Value = serde_json::from_str(&admin.get("/status").await.1).unwrap();
     let team = &status["teams"][0];
-    assert_eq!((status["ready"].as_bool(), team["team"].as_str()), (Some(true), Some("default")));
+    assert_eq!(
+        (status["ready"].as_bool(), team["team"].as_str()),
+        (Some(true), Some("default"))
+    );
     let echo = &team["providers"][0];
-    assert_eq!((echo["name"].as_str(), echo["calls"]["failed"].as_u64()), (Some("echo"), Some(1)));
+    assert_eq!(
+        (echo["name"].as_str(), echo["calls"]["failed"].as_u64()),
+        (Some("echo"), Some(1))
+    );
     assert_eq!(echo["last_error"]["message"], "because the test wants it");
-    let files: Vec<_> = team["rejected"].as_array().unwrap().iter().map(|r| r["file"].clone()).collect();
+    let files: Vec<_> = team["rejected"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["file"].clone())
+        .collect();
     assert_eq!(files, ["odd.wasm", "trap_start.wasm"]);
     assert_eq!(team["pending_approval"][0]["provider"], "dirs");
 
@@ -143,31 +191,52 @@ async fn reports_metrics_and_status() {
         assert!(out.contains(text), "no {text:?} in {out}");
     }
     let json = work_dir.larder(&format!("status --json --admin {}", admin.url));
-    assert_eq!(serde_json::from_str::<Value>(&json.stdout).unwrap()["teams"][0]["team"], "default");
+    assert_eq!(
+        serde_json::from_str::<Value>(&json.stdout).unwrap()["teams"][0]["team"],
+        "default"
+    );
 }
 
 #[tokio::test]
 async fn the_accept_header_selects_the_format_of_the_metrics() {
     let work_dir = WorkDir::with_guests("echo").file("larder.toml", CONFIG);
     let (admin, url) = AdminClient::open(&work_dir);
-    assert!(work_dir.larder(&format!("read echo://hello --url {url}")).code == Some(0));
+    assert!(
+        work_dir
+            .larder(&format!("read echo://hello --url {url}"))
+            .code
+            == Some(0)
+    );
     // The default of Prometheus 3.
     let prometheus = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,\
                       application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
     let get = async |accept: &str| {
         let response = admin.response("/metrics", &[("accept", accept)]).await;
-        let content_type = response.headers()["content-type"].to_str().unwrap().to_owned();
+        let content_type = response.headers()["content-type"]
+            .to_str()
+            .unwrap()
+            .to_owned();
         (content_type, response.text().await.unwrap())
     };
     let (content_type, open_metrics) = get(prometheus).await;
-    assert_eq!(content_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    assert_eq!(
+        content_type,
+        "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    );
     assert!(open_metrics.ends_with("\n# EOF\n"), "{open_metrics}");
-    assert!(open_metrics.contains("# TYPE process_cpu_seconds counter\nprocess_cpu_seconds_total "));
+    assert!(
+        open_metrics.contains("# TYPE process_cpu_seconds counter\nprocess_cpu_seconds_total ")
+    );
     let (content_type, text) = get("*/*").await;
     assert_eq!(content_type, "text/plain; version=0.0.4; charset=utf-8");
     assert!(!text.contains("# EOF"), "{text}");
     assert!(text.contains("# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total "));
-    let keys = |text: &str| parse_samples(text).into_iter().map(|(key, _)| key).collect::<Vec<_>>();
+    let keys = |text: &str| {
+        parse_samples(text)
+            .into_iter()
+            .map(|(key, _)| key)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(keys(&open_metrics), keys(&text));
 }
 
@@ -184,14 +253,32 @@ async fn answers_only_reads_and_each_connection_once() {
         ("DELETE", "/mcp", 405),
         ("OPTIONS", "/status", 405),
     ] {
-        let request = admin.client.request(method.parse().unwrap(), format!("{}{path}", admin.url));
+        let request = admin
+            .client
+            .request(method.parse().unwrap(), format!("{}{path}", admin.url));
         let response = request.send().await.unwrap();
-        let header =
-            |name: &str| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let header = |name: &str| {
+            response
+                .headers()
+                .get(name)
+                .map(|value| value.to_str().unwrap().to_owned())
+        };
         assert_eq!(response.status().as_u16(), status, "{method} {path}");
-        assert_eq!(header("allow").as_deref(), (status == 405).then_some("GET, HEAD"), "{method} {path}");
-        assert_eq!(header("cache-control").as_deref(), Some("no-store"), "{method} {path}");
-        assert_eq!(header("connection").as_deref(), Some("close"), "{method} {path}");
+        assert_eq!(
+            header("allow").as_deref(),
+            (status == 405).then_some("GET, HEAD"),
+            "{method} {path}"
+        );
+        assert_eq!(
+            header("cache-control").as_deref(),
+            Some("no-store"),
+            "{method} {path}"
+        );
+        assert_eq!(
+            header("connection").as_deref(),
+            Some("close"),
+            "{method} {path}"
+        );
         assert_ne!(header("content-length").as_deref(), None, "{method} {path}");
         let body = response.text().await.unwrap();
         assert_eq!(body.is_empty(), method == "HEAD", "{method} {path}: {body}");
@@ -200,8 +287,9 @@ async fn answers_only_reads_and_each_connection_once() {
 
 #[tokio::test]
 async fn does_not_show_values_that_may_be_secret() {
-    let config =
-        format!("{CONFIG}[provider.echo]\nenv = {{ WORD = \"hunter2\" }}\nsettings.token = \"hunter3\"\n");
+    let config = format!(
+        "{CONFIG}[provider.echo]\nenv = {{ WORD = \"hunter2\" }}\nsettings.token = \"hunter3\"\n"
+    );
     let work_dir = WorkDir::with_guests("echo").file("larder.toml", &config);
     let (admin, _) = AdminClient::open(&work_dir);
     let (_, status) = admin.get("/status").await;
@@ -219,52 +307,120 @@ async fn checks_the_token_host_and_origin() {
     let (admin, _) = AdminClient::open(&work_dir);
     let bearer = ("authorization", "Bearer secret");
     assert_eq!(admin.get("/livez").await, (200, "ok\n".into()));
-    assert_eq!(admin.get("/readyz").await, (200, "{\"ready\":true}\n".into()));
-    assert_eq!(admin.get_with("/readyz", &[bearer]).await.1, "{\"ready\":true,\"reasons\":[]}\n");
+    assert_eq!(
+        admin.get("/readyz").await,
+        (200, "{\"ready\":true}\n".into())
+    );
+    assert_eq!(
+        admin.get_with("/readyz", &[bearer]).await.1,
+        "{\"ready\":true,\"reasons\":[]}\n"
+    );
     for path in ["/metrics", "/status", "/api/status"] {
         assert_eq!(admin.get(path).await.0, 401, "{path}");
-        assert_eq!(admin.get_with(path, &[("authorization", "Bearer Secret")]).await.0, 401, "{path}");
+        assert_eq!(
+            admin
+                .get_with(path, &[("authorization", "Bearer Secret")])
+                .await
+                .0,
+            401,
+            "{path}"
+        );
         assert_eq!(admin.get_with(path, &[bearer]).await.0, 200, "{path}");
-        assert_eq!(admin.get_with(path, &[bearer, ("host", "evil.example")]).await.0, 403, "{path}");
-        assert_eq!(admin.get_with(path, &[bearer, ("origin", "http://evil.example")]).await.0, 403, "{path}");
+        assert_eq!(
+            admin
+                .get_with(path, &[bearer, ("host", "evil.example")])
+                .await
+                .0,
+            403,
+            "{path}"
+        );
+        assert_eq!(
+            admin
+                .get_with(path, &[bearer, ("origin", "http://evil.example")])
+                .await
+                .0,
+            403,
+            "{path}"
+        );
     }
     assert_eq!(admin.get("/mcp").await.0, 404);
-    let post = admin.client.post(format!("{}/livez", admin.url)).header("host", "evil.example");
+    let post = admin
+        .client
+        .post(format!("{}/livez", admin.url))
+        .header("host", "evil.example");
     let refused = post.send().await.unwrap();
-    assert_eq!((refused.status().as_u16(), refused.headers().get("allow")), (403, None));
-    let post = admin.client.post(format!("{}/status", admin.url)).header(bearer.0, bearer.1);
+    assert_eq!(
+        (refused.status().as_u16(), refused.headers().get("allow")),
+        (403, None)
+    );
+    let post = admin
+        .client
+        .post(format!("{}/status", admin.url))
+        .header(bearer.0, bearer.1);
     assert_eq!(post.send().await.unwrap().status().as_u16(), 405);
     let refused = work_dir.larder(&format!("status --admin {}", admin.url));
     assert!(
-        refused.code == Some(1) && refused.stderr.contains("LARDER_ADMIN_TOKEN, `--token-file` or `--token`"),
+        refused.code == Some(1)
+            && refused
+                .stderr
+                .contains("LARDER_ADMIN_TOKEN, `--token-file` or `--token`"),
         "{}",
         refused.stderr
     );
-    assert_eq!(work_dir.larder(&format!("status --admin {} --token secret", admin.url)).code, Some(0));
+    assert_eq!(
+        work_dir
+            .larder(&format!("status --admin {} --token secret", admin.url))
+            .code,
+        Some(0)
+    );
 }
 
 #[tokio::test]
 async fn is_ready_from_the_first_pass_until_shutdown() {
-    let slow =
-        "[provider.sleep]\nsettings.in = \"list\"\nlimits.timeout = \"2s\"\n[limits]\ntimeout = \"30s\"\n";
-    let work_dir = WorkDir::with_guests("echo sleep x@sleep").file("larder.toml", &format!("{CONFIG}{slow}"));
+    let slow = "[provider.sleep]\nsettings.in = \"list\"\nlimits.timeout = \"2s\"\n[limits]\ntimeout = \"30s\"\n";
+    let work_dir =
+        WorkDir::with_guests("echo sleep x@sleep").file("larder.toml", &format!("{CONFIG}{slow}"));
     let mut admin = AdminClient::start(&work_dir);
     let (status, why) = admin.get("/readyz").await;
-    assert_eq!((status, why.contains("not all components have been loaded yet")), (503, true), "{why}");
+    assert_eq!(
+        (
+            status,
+            why.contains("not all components have been loaded yet")
+        ),
+        (503, true),
+        "{why}"
+    );
     assert_eq!(admin.get("/livez").await.0, 200);
-    let url = admin.process.wait_for_stderr("serves http://").trim().rsplit(' ').next().unwrap().to_owned();
+    let url = admin
+        .process
+        .wait_for_stderr("serves http://")
+        .trim()
+        .rsplit(' ')
+        .next()
+        .unwrap()
+        .to_owned();
     // A component whose load failed is tried again without being awaited.
-    eventually_within(SLOW_WAIT, "the server is ready", async || admin.get("/readyz").await.0 == 200).await;
+    eventually_within(SLOW_WAIT, "the server is ready", async || {
+        admin.get("/readyz").await.0 == 200
+    })
+    .await;
 
     let long = work_dir.start(&format!("read sleep://ms/3000 --url {url}"));
     eventually_within(SLOW_WAIT, "the read has started", async || {
-        admin.get("/metrics").await.1.contains(r#"larder_guests{team="default",provider="x"} 1"#)
+        admin
+            .get("/metrics")
+            .await
+            .1
+            .contains(r#"larder_guests{team="default",provider="x"} 1"#)
     })
     .await;
     admin.process.signal("TERM");
     eventually_within(SLOW_WAIT, "the server is stopping", async || {
         admin.get("/readyz").await
-            == (503, "{\"ready\":false,\"reasons\":[\"the server is stopping\"]}\n".into())
+            == (
+                503,
+                "{\"ready\":false,\"reasons\":[\"the server is stopping\"]}\n".into(),
+            )
     })
     .await;
     assert_eq!(long.wait().stdout, "slept");
@@ -274,21 +430,32 @@ async fn is_ready_from_the_first_pass_until_shutdown() {
 
 #[tokio::test]
 async fn is_not_ready_if_the_plugins_folder_cannot_be_read() {
-    let work_dir = WorkDir::with_guests("").file("larder.toml", &format!("plugins = \"later\"\n{CONFIG}"));
+    let work_dir =
+        WorkDir::with_guests("").file("larder.toml", &format!("plugins = \"later\"\n{CONFIG}"));
     // Not even root can read a link to itself.
     std::os::unix::fs::symlink("later", work_dir.path("later")).unwrap();
     let (admin, _) = AdminClient::open(&work_dir);
     let (status, why) = admin.get("/readyz").await;
-    assert_eq!((status, why.contains("team default: cannot read")), (503, true), "{why}");
+    assert_eq!(
+        (status, why.contains("team default: cannot read")),
+        (503, true),
+        "{why}"
+    );
     let status = work_dir.larder(&format!("status --admin {}", admin.url));
     assert!(
-        status.code == Some(1) && status.stdout.contains("not ready: team default: cannot read"),
+        status.code == Some(1)
+            && status
+                .stdout
+                .contains("not ready: team default: cannot read"),
         "{}",
         status.stdout
     );
     std::fs::remove_file(work_dir.path("later")).unwrap();
     std::fs::create_dir(work_dir.path("later")).unwrap();
-    eventually_within(SLOW_WAIT, "the server is ready", async || admin.get("/readyz").await.0 == 200).await;
+    eventually_within(SLOW_WAIT, "the server is ready", async || {
+        admin.get("/readyz").await.0 == 200
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -298,8 +465,13 @@ async fn shows_requests_grants_and_problems_of_each_team() {
          [team.alpha]\nplugins = \"alpha\"\n[team.alpha.ceiling]\nsecrets = [\"key\"]\nenv = [\"HOME\"]\n\
          [team.alpha.provider.echo]\nenv = [\"HOME\"]\n[team.beta]\nplugins = \"beta\"\napprove = \"always\"\n"
     );
-    let config = config.replace("[team.alpha.ceiling]", "approve = \"always\"\n[team.alpha.ceiling]");
-    let work_dir = WorkDir::with_guests("").file("larder.toml", &config).file("key", "hush-hush-hush\n");
+    let config = config.replace(
+        "[team.alpha.ceiling]",
+        "approve = \"always\"\n[team.alpha.ceiling]",
+    );
+    let work_dir = WorkDir::with_guests("")
+        .file("larder.toml", &config)
+        .file("key", "hush-hush-hush\n");
     std::fs::create_dir(work_dir.path("alpha")).unwrap();
     std::fs::copy(component_path("echo"), work_dir.path("alpha/echo.wasm")).unwrap();
     std::fs::write(work_dir.path("alpha/echo.toml"), "secrets = [\"key\"]\n").unwrap();
@@ -308,8 +480,14 @@ async fn shows_requests_grants_and_problems_of_each_team() {
     let (_, text) = admin.get("/status").await;
     let status: Value = serde_json::from_str(&text).unwrap();
     let (alpha, beta) = (&status["teams"][0], &status["teams"][1]);
-    assert_eq!((&alpha["team"], &beta["team"]), (&"alpha".into(), &"beta".into()));
-    assert!(alpha["plugins"].as_str().unwrap().ends_with("/alpha"), "{alpha}");
+    assert_eq!(
+        (&alpha["team"], &beta["team"]),
+        (&"alpha".into(), &"beta".into())
+    );
+    assert!(
+        alpha["plugins"].as_str().unwrap().ends_with("/alpha"),
+        "{alpha}"
+    );
     let echo = &alpha["providers"][0];
     assert_eq!(echo["requested"], serde_json::json!(["secret key"]));
     assert_eq!(echo["allowed"], serde_json::json!(["variable HOME"]));
@@ -318,8 +496,14 @@ async fn shows_requests_grants_and_problems_of_each_team() {
     assert!(!text.contains("hush"), "{text}");
     // The problem of one team is reported, but the server stays ready for the other team.
     let why = status["problems"].to_string();
-    assert!(why.contains("team beta: cannot read") && !why.contains("team alpha"), "{why}");
-    assert_eq!((&status["ready"], &status["reasons"]), (&true.into(), &serde_json::json!([])));
+    assert!(
+        why.contains("team beta: cannot read") && !why.contains("team alpha"),
+        "{why}"
+    );
+    assert_eq!(
+        (&status["ready"], &status["reasons"]),
+        (&true.into(), &serde_json::json!([]))
+    );
     assert_eq!(admin.get("/readyz").await.0, 200);
     let samples = parse_samples(&admin.get("/metrics").await.1);
     for (key, expected) in [
@@ -340,7 +524,8 @@ async fn shows_requests_grants_and_problems_of_each_team() {
 fn fails_if_the_configured_address_is_in_use() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at: SocketAddr = taken.local_addr().unwrap();
-    let work_dir = WorkDir::with_guests("echo").file("larder.toml", &format!("[admin]\nlisten = \"{at}\"\n"));
+    let work_dir =
+        WorkDir::with_guests("echo").file("larder.toml", &format!("[admin]\nlisten = \"{at}\"\n"));
     let ran = work_dir.larder("serve --listen 127.0.0.1:0 --config larder.toml");
     assert!(
         ran.code == Some(1) && ran.stderr.contains("another address with `admin.listen`"),

@@ -18,7 +18,8 @@ use crate::process::{ProcessOutput, WorkDir, http_client};
 
 const CONFIG: &str = "[admin]\nlisten = \"127.0.0.1:0\"\n";
 /// The token `secret`, for the section `admin`.
-const TOKEN: &str = "token = \"sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"\n";
+const TOKEN: &str =
+    "token = \"sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"\n";
 
 /// A running server, and a client of its API with the token.
 struct DataServer {
@@ -38,12 +39,20 @@ impl DataServer {
 
     fn in_folder(work_dir: WorkDir) -> Self {
         let (admin, url) = AdminClient::open(&work_dir);
-        Self { admin, work_dir, url, client: http_client() }
+        Self {
+            admin,
+            work_dir,
+            url,
+            client: http_client(),
+        }
     }
 
     fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
         let url = format!("http://{}{path}", self.admin.address());
-        self.client.request(method.parse().unwrap(), url).bearer_auth("secret").timeout(SLOW_WAIT)
+        self.client
+            .request(method.parse().unwrap(), url)
+            .bearer_auth("secret")
+            .timeout(SLOW_WAIT)
     }
 
     /// Returns the status and the JSON of a response.
@@ -66,7 +75,8 @@ impl DataServer {
 
     /// Reads a resource as a client.
     fn read(&self, uri: &str) -> ProcessOutput {
-        self.work_dir.larder(&format!("read {uri} --url {}", self.url))
+        self.work_dir
+            .larder(&format!("read {uri} --url {}", self.url))
     }
 
     /// Waits until a response has this property, and returns it.
@@ -88,5 +98,10 @@ impl DataServer {
 
 /// The values of a series that are known.
 fn known(series: &Value) -> Vec<f64> {
-    series.as_array().unwrap().iter().filter_map(Value::as_f64).collect()
+    series
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_f64)
+        .collect()
 }

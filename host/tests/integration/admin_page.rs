@@ -10,8 +10,14 @@ use crate::process::{WorkDir, http_client};
 const CONFIG: &str = "[admin]\nlisten = \"127.0.0.1:0\"\n";
 /// What each file is sent with, and parts of the values.
 const HEADERS: [(&str, &str); 7] = [
-    ("content-security-policy", "default-src 'none'; script-src 'self'; style-src 'self';"),
-    ("content-security-policy", "require-trusted-types-for 'script'"),
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self';",
+    ),
+    (
+        "content-security-policy",
+        "require-trusted-types-for 'script'",
+    ),
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
     ("cross-origin-opener-policy", "same-origin"),
@@ -24,23 +30,41 @@ fn paths() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../larder-admin/assets");
     let (mut folders, mut files) = (vec![root.clone()], Vec::new());
     while let Some(folder) = folders.pop() {
-        let items: Vec<PathBuf> =
-            std::fs::read_dir(folder).unwrap().map(|item| item.unwrap().path()).collect();
+        let items: Vec<PathBuf> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|item| item.unwrap().path())
+            .collect();
         let (more, found): (Vec<_>, Vec<_>) = items.into_iter().partition(|path| path.is_dir());
         folders.extend(more);
         files.extend(found);
     }
-    let relative = |path: PathBuf| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-    files.into_iter().map(relative).map(|path| format!("/assets/{path}")).collect()
+    let relative = |path: PathBuf| {
+        path.strip_prefix(&root)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
+    files
+        .into_iter()
+        .map(relative)
+        .map(|path| format!("/assets/{path}"))
+        .collect()
 }
 
 fn check_headers(path: &str, headers: &HeaderMap) {
     for (name, part) in HEADERS {
-        let value = headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default();
+        let value = headers
+            .get(name)
+            .map(|value| value.to_str().unwrap())
+            .unwrap_or_default();
         assert!(value.contains(part), "{path}: {name}: {value}");
     }
     let policy = headers["content-security-policy"].to_str().unwrap();
-    assert!(!policy.contains("unsafe") && !policy.contains('*'), "{policy}");
+    assert!(
+        !policy.contains("unsafe") && !policy.contains('*'),
+        "{policy}"
+    );
 }
 
 #[tokio::test]
@@ -59,20 +83,40 @@ async fn every_file_of_the_page_is_sent_with_headers_that_restrict_it() {
         assert_eq!(response.headers()["cache-control"], "no-cache", "{path}");
         let etag = response.headers()["etag"].clone();
         let ending = path.rsplit_once('.').map_or("html", |(_, ending)| ending);
-        let kinds =
-            [("js", "text/javascript"), ("css", "text/css"), ("html", "text/html"), ("svg", "image/svg+xml")];
+        let kinds = [
+            ("js", "text/javascript"),
+            ("css", "text/css"),
+            ("html", "text/html"),
+            ("svg", "image/svg+xml"),
+        ];
         let expected = kinds.iter().find(|(known, _)| *known == ending).unwrap().1;
-        let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+        let kind = response.headers()["content-type"]
+            .to_str()
+            .unwrap()
+            .to_owned();
         assert!(kind.starts_with(expected), "{path}: {kind}");
         assert!(!response.bytes().await.unwrap().is_empty(), "{path}");
-        let again = client.get(&url).header("if-none-match", etag).send().await.unwrap();
+        let again = client
+            .get(&url)
+            .header("if-none-match", etag)
+            .send()
+            .await
+            .unwrap();
         assert_eq!(again.status(), 304, "{path}");
         check_headers(path, again.headers());
     }
-    for path in
-        ["/assets/", "/assets/app", "/assets/app/none.js", "/assets/..%2fCargo.toml", "/assets/%2e%2e/lib.rs"]
-    {
-        let response = client.get(format!("http://{}{path}", admin.address())).send().await.unwrap();
+    for path in [
+        "/assets/",
+        "/assets/app",
+        "/assets/app/none.js",
+        "/assets/..%2fCargo.toml",
+        "/assets/%2e%2e/lib.rs",
+    ] {
+        let response = client
+            .get(format!("http://{}{path}", admin.address()))
+            .send()
+            .await
+            .unwrap();
         assert_eq!(response.status(), 404, "{path}");
         check_headers(path, response.headers());
     }
@@ -84,7 +128,9 @@ async fn the_page_loads_nothing_from_elsewhere() {
     let (admin, _) = AdminClient::open(&work_dir);
     let (status, page) = admin.get("/").await;
     assert_eq!(status, 200);
-    let addresses = ["src=\"", "href=\""].map(|start| page.split(start).skip(1).collect::<Vec<_>>()).concat();
+    let addresses = ["src=\"", "href=\""]
+        .map(|start| page.split(start).skip(1).collect::<Vec<_>>())
+        .concat();
     assert!(addresses.len() > 5, "{page}");
     for address in addresses {
         assert!(address.starts_with("/assets/"), "{address}");

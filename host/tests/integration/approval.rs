@@ -13,7 +13,13 @@ use crate::harness::{SLOW_WAIT, TestServer, TestServerBuilder, component_path, e
 use crate::process::WorkDir;
 
 fn pending(server: &TestServer) -> Vec<String> {
-    server.reader.snapshot().pending_approvals().iter().flat_map(|pending| pending.lines.clone()).collect()
+    server
+        .reader
+        .snapshot()
+        .pending_approvals()
+        .iter()
+        .flat_map(|pending| pending.lines.clone())
+        .collect()
 }
 
 /// Approves all pending requests of a provider, as `larder approve` does.
@@ -21,8 +27,12 @@ fn approve(server: &TestServer, provider: &str) {
     let approvals = Approvals::new(&server.folder.path().join(".state"), &server.plugins);
     let mut all = approvals.pending().unwrap();
     all.retain(|one: &PendingApprovalRecord| one.provider == provider);
-    assert!(!all.is_empty(), "no pending approval of {provider} is recorded");
-    all.iter().for_each(|one| approvals.approve(one, "an operator").unwrap());
+    assert!(
+        !all.is_empty(),
+        "no pending approval of {provider} is recorded"
+    );
+    all.iter()
+        .for_each(|one| approvals.approve(one, "an operator").unwrap());
 }
 
 async fn running(builder: TestServerBuilder) -> TestServer {
@@ -35,11 +45,29 @@ async fn running(builder: TestServerBuilder) -> TestServer {
 async fn the_first_revision_with_a_grant_request_file_needs_approval() {
     let secret = tempfile::TempDir::new().unwrap();
     fs::write(secret.path().join("file"), "content").unwrap();
-    let request = format!("dirs = [{{ host = {:?}, guest = \"/data\" }}]\n", secret.path());
-    let server = running(TestServer::builder("echo dirs").file("dirs.toml", request.as_bytes())).await;
-    assert_eq!(pending(&server).len(), 1, "{:?}", server.reader.snapshot().pending_approvals());
-    assert!(pending(&server)[0].ends_with("as /data, read"), "{:?}", pending(&server));
-    assert!(server.text("dirs://read?path=%2Fdata%2Ffile").await.starts_with("error: no resource at"));
+    let request = format!(
+        "dirs = [{{ host = {:?}, guest = \"/data\" }}]\n",
+        secret.path()
+    );
+    let server =
+        running(TestServer::builder("echo dirs").file("dirs.toml", request.as_bytes())).await;
+    assert_eq!(
+        pending(&server).len(),
+        1,
+        "{:?}",
+        server.reader.snapshot().pending_approvals()
+    );
+    assert!(
+        pending(&server)[0].ends_with("as /data, read"),
+        "{:?}",
+        pending(&server)
+    );
+    assert!(
+        server
+            .text("dirs://read?path=%2Fdata%2Ffile")
+            .await
+            .starts_with("error: no resource at")
+    );
     assert!(server.text("echo://hello").await.starts_with("uri:"));
     eventually_within(SLOW_WAIT, "the pending approval is recorded", async || {
         Approvals::new(&server.folder.path().join(".state"), &server.plugins)
@@ -61,7 +89,10 @@ async fn a_revision_with_new_imports_is_pending_and_the_old_one_serves() {
     let before = server.text("echo://hello").await;
     // `net` imports HTTP, and `echo` does not.
     fs::copy(component_path("net"), server.plugins.join("x.wasm")).unwrap();
-    eventually_within(SLOW_WAIT, "an approval is pending", async || !pending(&server).is_empty()).await;
+    eventually_within(SLOW_WAIT, "an approval is pending", async || {
+        !pending(&server).is_empty()
+    })
+    .await;
     let lines: BTreeSet<_> = pending(&server).into_iter().collect();
     assert!(
         lines.contains("import larder:provider/http-client") && lines.contains("import wasi:http"),
@@ -76,7 +107,10 @@ async fn a_revision_with_new_imports_is_pending_and_the_old_one_serves() {
     .await;
     approve(&server, "x");
     eventually_within(SLOW_WAIT, "it is approved and serves", async || {
-        server.text("net://resolve/localhost").await.starts_with("refused")
+        server
+            .text("net://resolve/localhost")
+            .await
+            .starts_with("refused")
     })
     .await;
     // A revision that requests less needs no approval.
@@ -91,7 +125,12 @@ async fn a_revision_with_new_imports_is_pending_and_the_old_one_serves() {
 async fn the_imports_of_the_first_revision_need_no_approval() {
     let server = TestServer::builder("net").start().await;
     assert!(pending(&server).is_empty());
-    assert!(server.text("net://resolve/localhost").await.starts_with("refused"));
+    assert!(
+        server
+            .text("net://resolve/localhost")
+            .await
+            .starts_with("refused")
+    );
 }
 
 /// Waits until the last served revision of a provider is recorded for the next start.
@@ -99,7 +138,9 @@ async fn wait_for_record(server: &TestServer, provider: &str) {
     let approvals = Approvals::new(&server.folder.path().join(".state"), &server.plugins);
     let name = ProviderName::parse(provider).unwrap();
     eventually_within(SLOW_WAIT, "the served revision is recorded", async || {
-        approvals.last_served(&TeamName::default_team(), &name).is_ok_and(|served| served.is_some())
+        approvals
+            .last_served(&TeamName::default_team(), &name)
+            .is_ok_and(|served| served.is_some())
     })
     .await;
 }
@@ -113,8 +154,17 @@ async fn a_restart_does_not_bypass_approval() {
     // While the server is down, the component is replaced by one that imports HTTP.
     fs::copy(component_path("net"), &file).unwrap();
     let server = running(builder).await;
-    assert!(pending(&server).contains(&"import wasi:http".to_owned()), "{:?}", pending(&server));
-    assert!(server.text("net://resolve/localhost").await.starts_with("error: no resource at"));
+    assert!(
+        pending(&server).contains(&"import wasi:http".to_owned()),
+        "{:?}",
+        pending(&server)
+    );
+    assert!(
+        server
+            .text("net://resolve/localhost")
+            .await
+            .starts_with("error: no resource at")
+    );
     eventually_within(SLOW_WAIT, "the pending approval is recorded", async || {
         let approvals = Approvals::new(&server.folder.path().join(".state"), &server.plugins);
         approvals.pending().is_ok_and(|all| !all.is_empty())
@@ -122,7 +172,10 @@ async fn a_restart_does_not_bypass_approval() {
     .await;
     approve(&server, "x");
     eventually_within(SLOW_WAIT, "it is approved and serves", async || {
-        server.text("net://resolve/localhost").await.starts_with("refused")
+        server
+            .text("net://resolve/localhost")
+            .await
+            .starts_with("refused")
     })
     .await;
 }
@@ -133,11 +186,17 @@ async fn removing_the_file_for_a_while_does_not_bypass_approval() {
     wait_for_record(&server, "x").await;
     fs::remove_file(server.plugins.join("x.wasm")).unwrap();
     eventually_within(SLOW_WAIT, "the provider is removed", async || {
-        server.text("echo://hello").await.starts_with("error: no resource at")
+        server
+            .text("echo://hello")
+            .await
+            .starts_with("error: no resource at")
     })
     .await;
     fs::copy(component_path("net"), server.plugins.join("x.wasm")).unwrap();
-    eventually_within(SLOW_WAIT, "an approval is pending", async || !pending(&server).is_empty()).await;
+    eventually_within(SLOW_WAIT, "an approval is pending", async || {
+        !pending(&server).is_empty()
+    })
+    .await;
     // The previous revision needs no approval.
     fs::copy(component_path("echo"), server.plugins.join("x.wasm")).unwrap();
     eventually_within(SLOW_WAIT, "it serves again", async || {
@@ -154,7 +213,10 @@ async fn retries_to_record_the_served_revision() {
     fs::write(&state, "not a folder").unwrap();
     let mut server = server;
     server.run_reconciler();
-    assert!(server.text("echo://hello").await.starts_with("uri:"), "it serves nevertheless");
+    assert!(
+        server.text("echo://hello").await.starts_with("uri:"),
+        "it serves nevertheless"
+    );
     tokio::time::sleep(Duration::from_millis(200)).await;
     fs::remove_file(&state).unwrap();
     wait_for_record(&server, "x").await;
@@ -164,15 +226,33 @@ async fn retries_to_record_the_served_revision() {
 async fn an_approval_holds_for_one_provider_of_one_team() {
     let server = TestServer::builder("a@echo").start().await;
     let approvals = Approvals::new(&server.folder.path().join(".state"), &server.plugins);
-    let (team, name) = (TeamName::default_team(), |name| ProviderName::parse(name).unwrap());
+    let (team, name) = (TeamName::default_team(), |name| {
+        ProviderName::parse(name).unwrap()
+    });
     let digest = Digest::of(b"");
     let lines: BTreeSet<_> = ["import wasi:http".to_owned()].into();
     approvals
-        .approve(&PendingApprovalRecord::new(&team, &name("a"), digest, lines.clone()), "an operator")
+        .approve(
+            &PendingApprovalRecord::new(&team, &name("a"), digest, lines.clone()),
+            "an operator",
+        )
         .unwrap();
-    assert!(approvals.unapproved(&team, &name("a"), &lines).unwrap().is_empty());
-    assert_eq!(approvals.unapproved(&team, &name("b"), &lines).unwrap(), lines);
-    assert_eq!(approvals.unapproved(&TeamName::parse("other").unwrap(), &name("a"), &lines).unwrap(), lines);
+    assert!(
+        approvals
+            .unapproved(&team, &name("a"), &lines)
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(
+        approvals.unapproved(&team, &name("b"), &lines).unwrap(),
+        lines
+    );
+    assert_eq!(
+        approvals
+            .unapproved(&TeamName::parse("other").unwrap(), &name("a"), &lines)
+            .unwrap(),
+        lines
+    );
 }
 
 #[tokio::test]
@@ -187,7 +267,9 @@ async fn an_approval_for_a_digest_does_not_hold_for_the_next_component() {
         approvals.pending().unwrap().remove(0)
     };
     let first = recorded().await;
-    approvals.approve_for(ApprovalScope::Digest, &first, "an operator").unwrap();
+    approvals
+        .approve_for(ApprovalScope::Digest, &first, "an operator")
+        .unwrap();
     let serves = async || server.text("echo://hello").await.starts_with("uri:");
     eventually_within(SLOW_WAIT, "it is approved and serves", serves).await;
     // Another component with the same request.
@@ -195,27 +277,42 @@ async fn an_approval_for_a_digest_does_not_hold_for_the_next_component() {
     let second = recorded().await;
     assert_ne!(first.digest, second.digest);
     assert_eq!(first.lines, second.lines);
-    assert!(server.text("echo://hello").await.starts_with("uri:"), "the approved one continues to serve");
+    assert!(
+        server.text("echo://hello").await.starts_with("uri:"),
+        "the approved one continues to serve"
+    );
 }
 
 #[test]
 fn approve_can_be_limited_to_one_component() {
     let work_dir = WorkDir::with_guests("echo").file("plugins/echo.toml", "env = ['HOME']\n");
     let approvals = Approvals::new(&work_dir.path("state/larder"), &work_dir.path("plugins"));
-    let (team, echo) = (TeamName::default_team(), ProviderName::parse("echo").unwrap());
+    let (team, echo) = (
+        TeamName::default_team(),
+        ProviderName::parse("echo").unwrap(),
+    );
     let digest = Digest::of(&std::fs::read(work_dir.path("plugins/echo.wasm")).unwrap());
-    let record = PendingApprovalRecord::new(&team, &echo, digest, ["variable HOME".to_owned()].into());
+    let record =
+        PendingApprovalRecord::new(&team, &echo, digest, ["variable HOME".to_owned()].into());
     let id = record.id();
     approvals.set_pending(vec![record]).unwrap();
     let wrong = work_dir.larder("approve echo --yes --digest 000000000000");
     assert_eq!(wrong.code, Some(1), "{}", wrong.stderr);
     assert!(wrong.stderr.contains(&digest.short()), "{}", wrong.stderr);
     assert!(
-        work_dir.larder("approve echo --yes --digest 0000").expect_exit(64).contains("hexadecimal digits")
+        work_dir
+            .larder("approve echo --yes --digest 0000")
+            .expect_exit(64)
+            .contains("hexadecimal digits")
     );
-    work_dir.larder(&format!("approve echo --yes --id {id} --digest sha256:{digest}")).expect_success();
-    let approved =
-        |work_dir: &WorkDir| work_dir.larder("check --json").json()["grants"][0]["approved"].clone();
+    work_dir
+        .larder(&format!(
+            "approve echo --yes --id {id} --digest sha256:{digest}"
+        ))
+        .expect_success();
+    let approved = |work_dir: &WorkDir| {
+        work_dir.larder("check --json").json()["grants"][0]["approved"].clone()
+    };
     assert_eq!(approved(&work_dir), json!(["variable HOME"]));
     std::fs::copy(component_path("keys"), work_dir.path("plugins/echo.wasm")).unwrap();
     assert_eq!(approved(&work_dir), json!([]));
@@ -225,30 +322,52 @@ fn approve_can_be_limited_to_one_component() {
 fn an_approval_is_for_what_was_listed() {
     let work_dir = WorkDir::with_guests("echo");
     let approvals = Approvals::new(&work_dir.path("state/larder"), &work_dir.path("plugins"));
-    let (team, echo) = (TeamName::default_team(), ProviderName::parse("echo").unwrap());
+    let (team, echo) = (
+        TeamName::default_team(),
+        ProviderName::parse("echo").unwrap(),
+    );
     let digest = Digest::of(b"the component stays");
     let requests = |line: &str| {
         let lines = [line.to_owned()].into();
-        approvals.set_pending(vec![PendingApprovalRecord::new(&team, &echo, digest, lines)]).unwrap();
+        approvals
+            .set_pending(vec![PendingApprovalRecord::new(
+                &team, &echo, digest, lines,
+            )])
+            .unwrap();
     };
     requests("http GET api.example.com");
     let listed = work_dir.larder("approve").expect_success();
-    let id = listed.lines().find_map(|line| line.trim().strip_prefix("id ")).unwrap().to_owned();
+    let id = listed
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("id "))
+        .unwrap()
+        .to_owned();
     requests("http * evil.example.com");
     let evil = ["http * evil.example.com".to_owned()].into();
     for args in ["--yes".to_owned(), format!("--yes --digest {digest}")] {
         let refused = work_dir.larder(&format!("approve echo {args}"));
         assert_eq!(refused.code, Some(1), "{}", refused.stderr);
-        assert!(refused.stderr.contains("--yes needs --id"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("--yes needs --id"),
+            "{}",
+            refused.stderr
+        );
     }
     let refused = work_dir.larder(&format!("approve echo --yes --digest {digest} --id {id}"));
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
-    let expected = "the component is the same, but what it requests or a definition of a tool changed";
+    let expected =
+        "the component is the same, but what it requests or a definition of a tool changed";
     assert!(refused.stderr.contains(expected), "{}", refused.stderr);
-    assert!(refused.stderr.contains("+ http * evil.example.com"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("+ http * evil.example.com"),
+        "{}",
+        refused.stderr
+    );
     assert_eq!(approvals.unapproved(&team, &echo, &evil).unwrap(), evil);
     requests("http GET api.example.com");
-    work_dir.larder(&format!("approve echo --yes --id {id}")).expect_success();
+    work_dir
+        .larder(&format!("approve echo --yes --id {id}"))
+        .expect_success();
     assert_eq!(approvals.unapproved(&team, &echo, &evil).unwrap(), evil);
     assert!(approvals.pending().unwrap().is_empty());
 }
@@ -258,16 +377,25 @@ async fn approval_mode_always_needs_no_approval() {
     let server = running(TestServer::builder("x@echo").approve("x", ApprovalMode::Always)).await;
     fs::copy(component_path("net"), server.plugins.join("x.wasm")).unwrap();
     eventually_within(SLOW_WAIT, "it is approved and serves", async || {
-        server.text("net://resolve/localhost").await.starts_with("refused")
+        server
+            .text("net://resolve/localhost")
+            .await
+            .starts_with("refused")
     })
     .await;
 }
 
 #[tokio::test]
 async fn rejects_an_invalid_grant_request_file() {
-    let server = TestServer::builder("echo other@full").file("echo.toml", b"colour = 1").start().await;
+    let server = TestServer::builder("echo other@full")
+        .file("echo.toml", b"colour = 1")
+        .start()
+        .await;
     let reason = server.rejection_reason("echo.wasm");
-    assert!(reason.starts_with("the `.toml` file beside it is invalid: line 1: colour"), "{reason}");
+    assert!(
+        reason.starts_with("the `.toml` file beside it is invalid: line 1: colour"),
+        "{reason}"
+    );
     assert_eq!(server.text("full://one").await, "one");
 }
 
@@ -283,8 +411,10 @@ async fn records_the_served_revisions_before_shutdown() {
     lock.lock().unwrap();
     server.run_reconciler();
     fs::copy(component_path("net"), server.plugins.join("net.wasm")).unwrap();
-    eventually_within(SLOW_WAIT, "net is served", async || server.reader.snapshot().offers().len() == 2)
-        .await;
+    eventually_within(SLOW_WAIT, "net is served", async || {
+        server.reader.snapshot().offers().len() == 2
+    })
+    .await;
     let drain = server.drain.clone();
     let unlock = async {
         server.drain.stopping().await;
@@ -294,5 +424,10 @@ async fn records_the_served_revisions_before_shutdown() {
     assert!(finished);
     let approvals = Approvals::new(&state, &server.plugins);
     let net = ProviderName::parse("net").unwrap();
-    assert!(approvals.last_served(&TeamName::default_team(), &net).unwrap().is_some());
+    assert!(
+        approvals
+            .last_served(&TeamName::default_team(), &net)
+            .unwrap()
+            .is_some()
+    );
 }

@@ -21,9 +21,17 @@ use crate::http_server::{self, ACCEPT, HttpResponse, HttpTestServer, JSON, MODER
 
 /// A static token of the user `name`.
 pub(crate) fn static_token(name: &str, token: &str) -> Token {
-    let caller =
-        Caller { subject: Some(name.into()), issuer: None, teams: Teams::default_team(), scopes: vec![] };
-    Token { digest: Digest::of(token.as_bytes()), caller, expires: None }
+    let caller = Caller {
+        subject: Some(name.into()),
+        issuer: None,
+        teams: Teams::default_team(),
+        scopes: vec![],
+    };
+    Token {
+        digest: Digest::of(token.as_bytes()),
+        caller,
+        expires: None,
+    }
 }
 
 /// Starts a server with this authentication.
@@ -34,20 +42,36 @@ async fn with_auth(auth: Config) -> HttpTestServer {
 }
 
 async fn with_tokens(tokens: &[(&str, &str)]) -> HttpTestServer {
-    let tokens = tokens.iter().map(|(name, token)| static_token(name, token)).collect();
-    with_auth(Config { tokens, oauth: None }).await
+    let tokens = tokens
+        .iter()
+        .map(|(name, token)| static_token(name, token))
+        .collect();
+    with_auth(Config {
+        tokens,
+        oauth: None,
+    })
+    .await
 }
 
 async fn with_issuer(oauth: Oauth) -> HttpTestServer {
-    with_auth(Config { tokens: vec![], oauth: Some(oauth) }).await
+    with_auth(Config {
+        tokens: vec![],
+        oauth: Some(oauth),
+    })
+    .await
 }
 
 /// Reads `echo://hello` with a modern request that has these additional headers.
 async fn read_hello(http: &HttpTestServer, more: &[(&str, &str)]) -> HttpResponse {
     let params = json!({ "uri": "echo://hello", "_meta": meta() });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params });
-    let mut headers =
-        vec![JSON, ACCEPT, MODERN, ("mcp-method", "resources/read"), ("mcp-name", "echo://hello")];
+    let mut headers = vec![
+        JSON,
+        ACCEPT,
+        MODERN,
+        ("mcp-method", "resources/read"),
+        ("mcp-name", "echo://hello"),
+    ];
     headers.extend(more);
     http.post(&headers, body.to_string()).await
 }
@@ -57,7 +81,12 @@ pub(crate) async fn read_with_token(http: &HttpTestServer, token: &str) -> HttpR
 }
 
 /// Sends a message of a legacy client with this token.
-async fn legacy(http: &HttpTestServer, token: &str, session: Option<&str>, body: &Value) -> HttpResponse {
+async fn legacy(
+    http: &HttpTestServer,
+    token: &str,
+    session: Option<&str>,
+    body: &Value,
+) -> HttpResponse {
     let bearer = format!("Bearer {token}");
     let mut headers = vec![JSON, ACCEPT, ("authorization", bearer.as_str())];
     headers.extend(session.map(|session| ("mcp-session-id", session)));
@@ -70,7 +99,10 @@ async fn session(http: &HttpTestServer, token: &str) -> String {
     });
     let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
     let response = legacy(http, token, None, &body).await;
-    response.headers["mcp-session-id"].to_str().unwrap().to_owned()
+    response.headers["mcp-session-id"]
+        .to_str()
+        .unwrap()
+        .to_owned()
 }
 
 fn ping() -> Value {
@@ -79,7 +111,13 @@ fn ping() -> Value {
 
 /// The status, the `WWW-Authenticate` challenge and the error message.
 fn summary(response: &HttpResponse) -> String {
-    let challenge = response.headers.get("www-authenticate").map_or("-", |value| value.to_str().unwrap());
-    let message = response.json()["error"]["message"].as_str().unwrap_or("no error").to_owned();
+    let challenge = response
+        .headers
+        .get("www-authenticate")
+        .map_or("-", |value| value.to_str().unwrap());
+    let message = response.json()["error"]["message"]
+        .as_str()
+        .unwrap_or("no error")
+        .to_owned();
     format!("{}\n{challenge}\n{message}", response.status)
 }

@@ -45,9 +45,13 @@ async fn a_legacy_call_ends_by_a_cancellation_and_not_by_a_disconnect() {
     abandon(&http, hour).await;
     let call = tokio::time::timeout(Duration::from_millis(300), can_call(&http)).await;
     assert!(call.is_err(), "the call ended with its connection");
-    let cancel =
-        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
-    let answer = http.post(&[JSON, ACCEPT, ("mcp-session-id", &session)], cancel.to_string()).await;
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    let answer = http
+        .post(
+            &[JSON, ACCEPT, ("mcp-session-id", &session)],
+            cancel.to_string(),
+        )
+        .await;
     assert_eq!((answer.status, answer.body.as_str()), (202, ""));
     assert!(can_call(&http).await);
 }

@@ -25,11 +25,24 @@ pub(crate) async fn check(component: &[u8]) {
     let drain = Drain::new();
     let sandbox = Arc::new(Sandbox::new(&sandbox_config(), &drain).unwrap());
     let team = TeamName::default_team();
-    let compiled = sandbox.compile(&team, component.to_vec().into()).await.unwrap();
+    let compiled = sandbox
+        .compile(&team, component.to_vec().into())
+        .await
+        .unwrap();
     let (sender, _signals) = signal_channel();
     let name = (ProviderName::parse("changelog").unwrap(), team);
-    let provider = Provider::new(name, compiled, Arc::new(Grant::default()), sandbox, sender, None);
-    let mut session = Session { provider, output: String::new() };
+    let provider = Provider::new(
+        name,
+        compiled,
+        Arc::new(Grant::default()),
+        sandbox,
+        sender,
+        None,
+    );
+    let mut session = Session {
+        provider,
+        output: String::new(),
+    };
     session.lists().await;
     session.comparisons().await;
     session.drafts().await;
@@ -54,53 +67,97 @@ impl Session {
     }
 
     async fn lists(&mut self) {
-        for tool in self.provider.list_tools(permit(), None).await.unwrap().items {
+        for tool in self
+            .provider
+            .list_tools(permit(), None)
+            .await
+            .unwrap()
+            .items
+        {
             self.show(format_args!(
                 "tool {} {:?} {:?} {:?}",
                 tool.name, tool.title, tool.description, tool.hints
             ));
-            self.show(format_args!("output schema: {}", tool.output_schema.is_some()));
+            self.show(format_args!(
+                "output schema: {}",
+                tool.output_schema.is_some()
+            ));
             let schema: serde_json::Value = serde_json::from_str(tool.input_schema.get()).unwrap();
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-                self.show(format_args!("argument {name} {} {}", property["type"], property["description"]));
+                self.show(format_args!(
+                    "argument {name} {} {}",
+                    property["type"], property["description"]
+                ));
             }
             // An empty list may be absent.
-            let required: Vec<_> = schema["required"].as_array().into_iter().flatten().collect();
+            let required: Vec<_> = schema["required"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .collect();
             self.show(format_args!("required {required:?}"));
         }
-        for prompt in self.provider.list_prompts(permit(), None).await.unwrap().items {
-            self.show(format_args!("prompt {} {:?} {:?}", prompt.name, prompt.title, prompt.description));
+        for prompt in self
+            .provider
+            .list_prompts(permit(), None)
+            .await
+            .unwrap()
+            .items
+        {
+            self.show(format_args!(
+                "prompt {} {:?} {:?}",
+                prompt.name, prompt.title, prompt.description
+            ));
             for argument in prompt.arguments {
                 self.show(format_args!("{argument:?}"));
             }
         }
-        for setting in self.provider.declared_settings(permit()).await.unwrap().items {
+        for setting in self
+            .provider
+            .declared_settings(permit())
+            .await
+            .unwrap()
+            .items
+        {
             self.show(format_args!("{setting:?}"));
         }
     }
 
     async fn tool(&mut self, name: &str, arguments: &str, input: Option<ProvidedInput>) {
-        let call = ToolCall { name: ToolName::parse(name).unwrap(), arguments: arguments.to_owned(), input };
+        let call = ToolCall {
+            name: ToolName::parse(name).unwrap(),
+            arguments: arguments.to_owned(),
+            input,
+        };
         let answer = self.provider.call_tool(permit(), call, None).await;
         self.show(format_args!("> {name} {arguments}"));
         self.show_answer(answer, |result: ToolResult| {
             let blocks: Vec<_> = result.content.iter().map(shown).collect();
             // Languages differ in the order of properties.
+            let structured = result
+                .structured
+                .map(|raw| serde_json::from_str::<serde_json::Value>(raw.get()));
             let structured =
-                result.structured.map(|raw| serde_json::from_str::<serde_json::Value>(raw.get()));
-            let structured = structured.map_or(String::new(), |json| format!("{}\n", json.unwrap()));
+                structured.map_or(String::new(), |json| format!("{}\n", json.unwrap()));
             format!("{structured}{}error {}", blocks.concat(), result.is_error)
         });
     }
 
-    fn show_answer<T>(&mut self, answer: Result<Answer<T>, CallError>, shown: impl FnOnce(T) -> String) {
+    fn show_answer<T>(
+        &mut self,
+        answer: Result<Answer<T>, CallError>,
+        shown: impl FnOnce(T) -> String,
+    ) {
         match answer {
             Ok(Answer::Complete(result)) => self.show(shown(result)),
             Ok(Answer::InputRequired(required)) => {
-                let state = required.state.map(|state| String::from_utf8(state).unwrap());
+                let state = required
+                    .state
+                    .map(|state| String::from_utf8(state).unwrap());
                 self.show(format_args!("state {state:?}"));
                 for request in required.requests {
-                    let (key, method, params) = (request.key, request.method.as_str(), request.params);
+                    let (key, method, params) =
+                        (request.key, request.method.as_str(), request.params);
                     let params: serde_json::Value = serde_json::from_str(params.get()).unwrap();
                     self.show(format_args!("{key} {method} {params}"));
                 }
@@ -135,8 +192,14 @@ impl Session {
         ];
         for (outcome, state) in outcomes {
             let outcome = outcome.map(str::to_owned).map_err(str::to_owned);
-            let responses = vec![InputResponse { key: "version".into(), outcome }];
-            let input = ProvidedInput { responses, state: Some(state.into()) };
+            let responses = vec![InputResponse {
+                key: "version".into(),
+                outcome,
+            }];
+            let input = ProvidedInput {
+                responses,
+                state: Some(state.into()),
+            };
             self.tool("draft_release", "{}", Some(input)).await;
         }
     }
@@ -149,8 +212,15 @@ impl Session {
             &[],
         ];
         for arguments in requests {
-            let pairs = arguments.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-            let request = PromptRequest { name: "announce_release".into(), arguments: pairs, input: None };
+            let pairs = arguments
+                .iter()
+                .map(|(name, value)| ((*name).into(), (*value).into()))
+                .collect();
+            let request = PromptRequest {
+                name: "announce_release".into(),
+                arguments: pairs,
+                input: None,
+            };
             let answer = self.provider.get_prompt(permit(), request).await;
             self.show(format_args!("> announce_release {arguments:?}"));
             self.show_answer(answer, |result: PromptResult| {
@@ -161,17 +231,30 @@ impl Session {
                 format!("{:?}\n{}", result.description, messages.concat())
             });
         }
-        let unknown = PromptRequest { name: "unknown".into(), ..PromptRequest::default() };
+        let unknown = PromptRequest {
+            name: "unknown".into(),
+            ..PromptRequest::default()
+        };
         let answer = self.provider.get_prompt(permit(), unknown).await;
         self.show_answer(answer, |_| "found".into());
     }
 
     async fn completions(&mut self) {
-        for (argument, prefix) in
-            [("version", ""), ("version", "0."), ("tone", "f"), ("tone", "fo"), ("other", "")]
-        {
-            let (prompt, argument, prefix) = ("announce_release".into(), argument.into(), prefix.into());
-            let query = ArgumentQuery { prompt, argument, prefix, filled: Vec::new() };
+        for (argument, prefix) in [
+            ("version", ""),
+            ("version", "0."),
+            ("tone", "f"),
+            ("tone", "fo"),
+            ("other", ""),
+        ] {
+            let (prompt, argument, prefix) =
+                ("announce_release".into(), argument.into(), prefix.into());
+            let query = ArgumentQuery {
+                prompt,
+                argument,
+                prefix,
+                filled: Vec::new(),
+            };
             match self.provider.complete_argument(permit(), query).await {
                 Ok(Completion { values, .. }) => self.show(format_args!("values {values:?}")),
                 Err(error) => self.show(error),
@@ -180,11 +263,23 @@ impl Session {
     }
 
     async fn searches(&mut self) {
-        for (text, limit) in [("RELEASE", 10), ("release", 1), ("for programs", 10), ("nowhere", 10)] {
-            let query = SearchQuery { text: text.into(), limit, ..SearchQuery::default() };
+        for (text, limit) in [
+            ("RELEASE", 10),
+            ("release", 1),
+            ("for programs", 10),
+            ("nowhere", 10),
+        ] {
+            let query = SearchQuery {
+                text: text.into(),
+                limit,
+                ..SearchQuery::default()
+            };
             self.show(format_args!("> search {text} {limit}"));
             for hit in self.provider.search(permit(), &query).await.unwrap().hits {
-                self.show(format_args!("{} {:?} {:?}", hit.entry.uri, hit.entry.title, hit.excerpt));
+                self.show(format_args!(
+                    "{} {:?} {:?}",
+                    hit.entry.uri, hit.entry.title, hit.excerpt
+                ));
             }
         }
     }
@@ -197,7 +292,10 @@ fn shown(block: &Block) -> String {
     match &block.value {
         BlockValue::Text(text) => format!("text {text}\n"),
         BlockValue::Embedded(resource) => match &resource.body {
-            Body::Text(text) => format!("embedded {} {:?} {text:?}\n", resource.uri, resource.mime_type),
+            Body::Text(text) => format!(
+                "embedded {} {:?} {text:?}\n",
+                resource.uri, resource.mime_type
+            ),
             Body::Blob(_) => "embedded blob\n".into(),
         },
         _ => "another block\n".into(),
@@ -303,7 +401,8 @@ fn expected() -> Expect {
 async fn check_example(language: &str) {
     let path = format!("../../target/languages/{language}/session/plugins/changelog.wasm");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    check(&std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))).await;
+    check(&std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+        .await;
 }
 
 macro_rules! examples {

@@ -58,7 +58,9 @@ fn warnings_are_problems_with_strict() {
     let strict = work_dir.larder("check --strict");
     assert_eq!(strict.code, Some(1), "{}", strict.stderr);
     assert!(
-        strict.stderr.contains("warning: files has neither resources nor templates"),
+        strict
+            .stderr
+            .contains("warning: files has neither resources nor templates"),
         "{}",
         strict.stderr
     );
@@ -69,20 +71,30 @@ fn report(guest: &str, configurations: &[&str]) -> String {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let memory = regex_lite::Regex::new(r"this machine \([^)]*\)").unwrap();
-    let default_port = regex_lite::Regex::new(r"(?m)^.*127\.0\.0\.1:787[89] is in use.*\n").unwrap();
+    let default_port =
+        regex_lite::Regex::new(r"(?m)^.*127\.0\.0\.1:787[89] is in use.*\n").unwrap();
     let mut all = String::new();
     let count = regex_lite::Regex::new(r"no problems found, but .*").unwrap();
     let mut work_dir = WorkDir::with_guests(guest).file("pin", "1234\n");
-    let folder = std::fs::canonicalize(work_dir.path(".")).unwrap().display().to_string();
+    let folder = std::fs::canonicalize(work_dir.path("."))
+        .unwrap()
+        .display()
+        .to_string();
     for configuration in configurations {
         work_dir = work_dir.file("larder.toml", &configuration.replace("ADDRESS", &address));
         let output = work_dir.larder("check");
-        let stderr = output.stderr.replace(&address, "ADDRESS").replace(&folder, "FOLDER");
+        let stderr = output
+            .stderr
+            .replace(&address, "ADDRESS")
+            .replace(&folder, "FOLDER");
         let stderr = memory.replace_all(&stderr, "this machine (…)");
         // Another test, or a server of this machine, may use the default ports.
         let stderr = default_port.replace_all(&stderr, "");
         let stderr = count.replace_all(&stderr, "no problems found");
-        all += &format!("{configuration}\n=> exit code {}\n{stderr}\n", output.code.unwrap());
+        all += &format!(
+            "{configuration}\n=> exit code {}\n{stderr}\n",
+            output.code.unwrap()
+        );
     }
     all
 }

@@ -50,7 +50,11 @@ impl Proxy {
                 });
             }
         });
-        Self { address, cuts, connection_count }
+        Self {
+            address,
+            cuts,
+            connection_count,
+        }
     }
 
     fn url(&self) -> String {
@@ -71,7 +75,10 @@ fn client_of_revision(revision: &str) -> ClientBuilder {
 }
 
 async fn touch(http: &HttpTestServer, uri: &str) {
-    assert_eq!(http.read(&format!("echo://touch/{uri}")).await.verdict(), "200 ok");
+    assert_eq!(
+        http.read(&format!("echo://touch/{uri}")).await.verdict(),
+        "200 ok"
+    );
 }
 
 async fn next(listening: &mut larder_client::ListeningClient) -> Option<ResourceChange> {
@@ -88,10 +95,16 @@ async fn use_every_request(client: &mut Client) {
     let blob = client.read("echo://blob").await.unwrap();
     assert_eq!(blob.contents[0].bytes().unwrap(), [0, 159, 146, 150]);
     let filled = [("lang".to_owned(), "en".to_owned())];
-    let values = client.complete("echo://say/{word}", "word", "hel", &filled).await.unwrap().values;
+    let values = client
+        .complete("echo://say/{word}", "word", "hel", &filled)
+        .await
+        .unwrap()
+        .values;
     assert_eq!(values, ["hello", "help", "lang=en"]);
     let gone = client.read("nobody:x").await.unwrap_err();
-    let ClientError::Rpc(error) = gone else { panic!("{gone}") };
+    let ClientError::Rpc(error) = gone else {
+        panic!("{gone}")
+    };
     assert_eq!(error.data, Some(json!({ "uri": "nobody:x" })));
 
     let mut reports: Vec<Progress> = Vec::new();
@@ -99,15 +112,35 @@ async fn use_every_request(client: &mut Client) {
         reports.push(progress);
         ControlFlow::Continue(())
     });
-    assert_eq!(reading.await.unwrap().contents[0].text.as_deref(), Some("done, cancelled: false"));
-    let steps: Vec<_> = reports.iter().map(|report| (report.progress, report.total)).collect();
-    assert_eq!(steps, [(1.0, Some(3.0)), (2.0, Some(3.0)), (3.0, Some(3.0))]);
+    assert_eq!(
+        reading.await.unwrap().contents[0].text.as_deref(),
+        Some("done, cancelled: false")
+    );
+    let steps: Vec<_> = reports
+        .iter()
+        .map(|report| (report.progress, report.total))
+        .collect();
+    assert_eq!(
+        steps,
+        [(1.0, Some(3.0)), (2.0, Some(3.0)), (3.0, Some(3.0))]
+    );
     assert_eq!(reports[0].message.as_deref(), Some("step 1"));
 
-    let cancelled = client.read_with_progress("echo://progress", |_| ControlFlow::Break(())).await;
-    assert!(matches!(cancelled, Err(ClientError::Cancelled)), "{cancelled:?}");
+    let cancelled = client
+        .read_with_progress("echo://progress", |_| ControlFlow::Break(()))
+        .await;
+    assert!(
+        matches!(cancelled, Err(ClientError::Cancelled)),
+        "{cancelled:?}"
+    );
     let after = client.read("echo://say/after").await.unwrap();
-    assert!(after.contents[0].text.as_deref().unwrap().contains("value: word=after"));
+    assert!(
+        after.contents[0]
+            .text
+            .as_deref()
+            .unwrap()
+            .contains("value: word=after")
+    );
 }
 
 #[tokio::test]
@@ -120,7 +153,11 @@ async fn supports_every_request_in_each_revision() {
         client.close().await;
     }
     // The client supports one older revision than the server.
-    let error = client_of_revision("2024-11-05").http(&http.url).await.unwrap_err().to_string();
+    let error = client_of_revision("2024-11-05")
+        .http(&http.url)
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("2025-11-25 and not 2024-11-05"), "{error}");
 }
 
@@ -130,16 +167,29 @@ async fn supports_every_request_over_stdio() {
     std::fs::copy(component_path("echo"), folder.path().join("echo.wasm")).unwrap();
     for revision in ["2026-07-28", "2025-11-25"] {
         let mut larder = tokio::process::Command::new(env!("CARGO_BIN_EXE_larder"));
-        larder.args(["serve", "--stdio", "--plugins"]).arg(folder.path());
-        larder.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).current_dir(folder.path());
-        larder.env("XDG_STATE_HOME", folder.path()).stderr(std::process::Stdio::null());
+        larder
+            .args(["serve", "--stdio", "--plugins"])
+            .arg(folder.path());
+        larder
+            .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .current_dir(folder.path());
+        larder
+            .env("XDG_STATE_HOME", folder.path())
+            .stderr(std::process::Stdio::null());
         let mut client = client_of_revision(revision).spawn(larder).await.unwrap();
         assert_eq!(client.revision(), revision);
         use_every_request(&mut client).await;
         client.close().await;
     }
-    let error = Client::spawn(tokio::process::Command::new("/no/such/program")).await.unwrap_err();
-    assert!(error.to_string().starts_with("cannot start /no/such/program: "), "{error}");
+    let error = Client::spawn(tokio::process::Command::new("/no/such/program"))
+        .await
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("cannot start /no/such/program: "),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -148,15 +198,32 @@ async fn listens_in_each_era() {
     http.run_reconciler();
     for revision in ["2026-07-28", "2025-11-25", "2025-06-18"] {
         let client = client_of_revision(revision).http(&http.url).await.unwrap();
-        let wanted = ListenTargets { uris: vec!["echo://hello".into(), "nobody:x".into()], list: false };
+        let wanted = ListenTargets {
+            uris: vec!["echo://hello".into(), "nobody:x".into()],
+            list: false,
+        };
         let mut listening = client.listen(&wanted).await.unwrap();
-        assert_eq!(listening.honoured(), &ListenTargets { uris: vec!["echo://hello".into()], list: false });
+        assert_eq!(
+            listening.honoured(),
+            &ListenTargets {
+                uris: vec!["echo://hello".into()],
+                list: false
+            }
+        );
         touch(&http, "echo://hello").await;
-        assert_eq!(next(&mut listening).await, Some(ResourceChange::Updated("echo://hello".into())));
+        assert_eq!(
+            next(&mut listening).await,
+            Some(ResourceChange::Updated("echo://hello".into()))
+        );
         touch(&http, "echo://hello").await;
         let mut changes = std::pin::pin!(listening.stream());
-        let again = tokio::time::timeout(Duration::from_secs(60), changes.next()).await.unwrap();
-        assert_eq!(again.unwrap().unwrap(), ResourceChange::Updated("echo://hello".into()));
+        let again = tokio::time::timeout(Duration::from_secs(60), changes.next())
+            .await
+            .unwrap();
+        assert_eq!(
+            again.unwrap().unwrap(),
+            ResourceChange::Updated("echo://hello".into())
+        );
     }
 }
 
@@ -165,17 +232,30 @@ async fn resumes_a_session_stream_after_a_broken_connection() {
     let mut http = HttpTestServer::start("echo").await;
     http.run_reconciler();
     let mut proxy = Proxy::to(&http).await;
-    let client = client_of_revision("2025-11-25").http(&proxy.url()).await.unwrap();
-    let wanted = ListenTargets { uris: vec!["echo://hello".into(), "echo://many".into()], list: true };
+    let client = client_of_revision("2025-11-25")
+        .http(&proxy.url())
+        .await
+        .unwrap();
+    let wanted = ListenTargets {
+        uris: vec!["echo://hello".into(), "echo://many".into()],
+        list: true,
+    };
     let mut listening = client.listen(&wanted).await.unwrap();
     touch(&http, "echo://hello").await;
-    assert_eq!(next(&mut listening).await, Some(ResourceChange::Updated("echo://hello".into())));
+    assert_eq!(
+        next(&mut listening).await,
+        Some(ResourceChange::Updated("echo://hello".into()))
+    );
     let before = proxy.connections();
     for uri in ["echo://many", "echo://hello"] {
         proxy.cut();
         touch(&http, uri).await;
         let change = Some(ResourceChange::Updated(uri.into()));
-        assert_eq!(next(&mut listening).await, change, "the change was not received exactly once");
+        assert_eq!(
+            next(&mut listening).await,
+            change,
+            "the change was not received exactly once"
+        );
     }
     assert!(proxy.connections() > before, "the client did not reconnect");
     listening.close().await;
@@ -184,8 +264,17 @@ async fn resumes_a_session_stream_after_a_broken_connection() {
 #[tokio::test]
 async fn a_stream_that_cannot_be_resumed_ends() {
     let http = HttpTestServer::start("echo").await;
-    let client = client_of_revision("2025-11-25").http(&http.url).await.unwrap();
-    let mut listening = client.listen(&ListenTargets { uris: vec![], list: true }).await.unwrap();
+    let client = client_of_revision("2025-11-25")
+        .http(&http.url)
+        .await
+        .unwrap();
+    let mut listening = client
+        .listen(&ListenTargets {
+            uris: vec![],
+            list: true,
+        })
+        .await
+        .unwrap();
     let drain = http.server.drain.clone();
     // The server tells the client to wait for more than ten seconds.
     tokio::time::pause();

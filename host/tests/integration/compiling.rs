@@ -29,7 +29,10 @@ struct TestCompiler {
 
 impl TestCompiler {
     fn new() -> Self {
-        Self { folder: TempDir::new().unwrap(), drain: Drain::new() }
+        Self {
+            folder: TempDir::new().unwrap(),
+            drain: Drain::new(),
+        }
     }
 
     fn cache(&self) -> PathBuf {
@@ -50,18 +53,27 @@ impl TestCompiler {
             let _ = std::os::unix::fs::symlink(from, self.folder.path().join(to));
         };
         link(Path::new(env!("CARGO_BIN_EXE_larder")), "larder");
-        link(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/compilers").join(name), name);
+        link(
+            &Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../tests/compilers")
+                .join(name),
+            name,
+        );
         self.folder.path().join(name)
     }
 
     fn runs(&self) -> usize {
-        std::fs::read_to_string(self.folder.path().join("runs")).map_or(0, |runs| runs.lines().count())
+        std::fs::read_to_string(self.folder.path().join("runs"))
+            .map_or(0, |runs| runs.lines().count())
     }
 
     /// The only entry of the cache.
     fn entry(&self) -> PathBuf {
-        let files = std::fs::read_dir(self.cache()).unwrap().map(|file| file.unwrap().path());
-        let mut entries = files.filter(|path| path.extension().is_some_and(|ending| ending == "cwasm"));
+        let files = std::fs::read_dir(self.cache())
+            .unwrap()
+            .map(|file| file.unwrap().path());
+        let mut entries =
+            files.filter(|path| path.extension().is_some_and(|ending| ending == "cwasm"));
         let entry = entries.next().expect("no entry");
         assert_eq!(entries.next(), None);
         entry
@@ -69,7 +81,9 @@ impl TestCompiler {
 
     /// Checks that failed compilations left nothing in the cache.
     fn assert_cache_is_empty(&self) {
-        let files = std::fs::read_dir(self.cache()).unwrap().map(|file| file.unwrap().file_name());
+        let files = std::fs::read_dir(self.cache())
+            .unwrap()
+            .map(|file| file.unwrap().file_name());
         assert_eq!(files.collect::<Vec<_>>(), ["key"]);
     }
 }
@@ -93,13 +107,28 @@ async fn compile_error(sandbox: &Sandbox) -> String {
 async fn loads_a_compiled_component_from_the_cache() {
     let test = TestCompiler::new();
     let first = test.sandbox(|config| config.program = test.compiler("counts"));
-    let compiled = first.compile(&TeamName::default_team(), echo()).await.unwrap();
-    assert!(first.compile(&TeamName::default_team(), echo()).await.is_ok() && test.runs() == 1);
+    let compiled = first
+        .compile(&TeamName::default_team(), echo())
+        .await
+        .unwrap();
+    assert!(
+        first
+            .compile(&TeamName::default_team(), echo())
+            .await
+            .is_ok()
+            && test.runs() == 1
+    );
     drop(first);
     // A sandbox that cannot compile anything.
     let second = test.sandbox(|config| config.program = "/nowhere/larder".into());
-    let again = second.compile(&TeamName::default_team(), echo()).await.unwrap();
-    assert_eq!((again.digest(), again.imports()), (compiled.digest(), compiled.imports()));
+    let again = second
+        .compile(&TeamName::default_team(), echo())
+        .await
+        .unwrap();
+    assert_eq!(
+        (again.digest(), again.imports()),
+        (compiled.digest(), compiled.imports())
+    );
     let other = std::fs::read(component_path("many")).unwrap().into();
     let why = second
         .compile(&TeamName::default_team(), other)
@@ -119,8 +148,15 @@ async fn code_in_use_is_never_more_than_the_cache_may_have() {
     let in_use = sandbox.compile(&team, echo()).await.unwrap();
     let many = Bytes::from(std::fs::read(component_path("many")).unwrap());
     let rejected = sandbox.compile(&team, many.clone()).await.err();
-    assert!(matches!(rejected, Some(Rejection::NoRoom(_))), "{rejected:?}");
-    assert_eq!(std::fs::metadata(test.entry()).unwrap().len(), size, "what is not used is removed");
+    assert!(
+        matches!(rejected, Some(Rejection::NoRoom(_))),
+        "{rejected:?}"
+    );
+    assert_eq!(
+        std::fs::metadata(test.entry()).unwrap().len(),
+        size,
+        "what is not used is removed"
+    );
     drop(in_use);
     assert!(sandbox.compile(&team, many).await.is_ok());
 }
@@ -141,12 +177,20 @@ async fn compiles_for_each_team_in_turn() {
     let sandbox = Arc::new(test.sandbox(|config| config.program = test.compiler("counts")));
     let team = |name: &str| TeamName::parse(name).unwrap();
     let compile = |team: TeamName, guest: &str| {
-        let (sandbox, bytes) = (sandbox.clone(), std::fs::read(component_path(guest)).unwrap());
-        test.drain.spawn(async move { sandbox.compile(&team, bytes.into()).await.is_ok() })
+        let (sandbox, bytes) = (
+            sandbox.clone(),
+            std::fs::read(component_path(guest)).unwrap(),
+        );
+        test.drain
+            .spawn(async move { sandbox.compile(&team, bytes.into()).await.is_ok() })
     };
-    let mut tasks: Vec<_> =
-        ["full", "dirs", "many", "net", "fresh"].map(|guest| compile(team("alpha"), guest)).into();
-    eventually_within(SLOW_WAIT, "the first one is compiled", async || test.runs() > 0).await;
+    let mut tasks: Vec<_> = ["full", "dirs", "many", "net", "fresh"]
+        .map(|guest| compile(team("alpha"), guest))
+        .into();
+    eventually_within(SLOW_WAIT, "the first one is compiled", async || {
+        test.runs() > 0
+    })
+    .await;
     tasks.push(compile(team("beta"), "echo"));
     let all = futures_util::future::join_all(tasks).await;
     assert!(all.into_iter().all(|ended| ended.unwrap() == Some(true)));
@@ -161,10 +205,18 @@ async fn compiles_for_each_team_in_turn() {
 async fn the_cache_is_separate_for_each_team() {
     let test = TestCompiler::new();
     let [alpha, beta] = ["alpha", "beta"].map(|name| TeamName::parse(name).unwrap());
-    let digest = test.sandbox(|_| {}).compile(&alpha, echo()).await.unwrap().digest();
+    let digest = test
+        .sandbox(|_| {})
+        .compile(&alpha, echo())
+        .await
+        .unwrap()
+        .digest();
     // This sandbox can only load components from the cache.
     let without = test.sandbox(|config| config.program = "/nowhere/larder".into());
-    assert_eq!(without.compile(&alpha, echo()).await.unwrap().digest(), digest);
+    assert_eq!(
+        without.compile(&alpha, echo()).await.unwrap().digest(),
+        digest
+    );
     assert!(without.compile(&beta, echo()).await.is_err());
 }
 
@@ -172,18 +224,31 @@ async fn the_cache_is_separate_for_each_team() {
 async fn a_damaged_entry_is_compiled_again() {
     let test = TestCompiler::new();
     let whole = test.sandbox(|_| {});
-    whole.compile(&TeamName::default_team(), echo()).await.unwrap();
+    whole
+        .compile(&TeamName::default_team(), echo())
+        .await
+        .unwrap();
     let intact = std::fs::read(test.entry()).unwrap();
     let damaged = [&intact[..intact.len() / 2], b"", b"\x7fELF".as_slice()];
     for code in damaged {
         // The file is replaced and not written to, because it is mapped into memory.
         std::fs::remove_file(test.entry()).unwrap();
-        let mut files = std::fs::read_dir(test.cache()).unwrap().map(|file| file.unwrap().path());
-        let seal = files.find(|path| path.extension().is_some_and(|ending| ending == "seal")).unwrap();
+        let mut files = std::fs::read_dir(test.cache())
+            .unwrap()
+            .map(|file| file.unwrap().path());
+        let seal = files
+            .find(|path| path.extension().is_some_and(|ending| ending == "seal"))
+            .unwrap();
         std::fs::write(seal.with_extension("cwasm"), code).unwrap();
         let broken = test.sandbox(|config| config.program = "/nowhere/larder".into());
-        assert!(compile_error(&broken).await.contains("cannot start"), "it was used");
-        whole.compile(&TeamName::default_team(), echo()).await.unwrap();
+        assert!(
+            compile_error(&broken).await.contains("cannot start"),
+            "it was used"
+        );
+        whole
+            .compile(&TeamName::default_team(), echo())
+            .await
+            .unwrap();
         assert_eq!(std::fs::read(test.entry()).unwrap(), intact);
     }
 }
@@ -193,9 +258,15 @@ async fn a_crash_of_the_compiler_is_a_rejection() {
     let test = TestCompiler::new();
     let dies = test.sandbox(|config| config.program = test.compiler("dies"));
     let why = compile_error(&dies).await;
-    assert!(why.contains("SIGSEGV") && why.contains("out of luck"), "{why}");
+    assert!(
+        why.contains("SIGSEGV") && why.contains("out of luck"),
+        "{why}"
+    );
     test.assert_cache_is_empty();
-    assert_eq!(compile_error(&test.sandbox(|_| {})).await, "it was compiled");
+    assert_eq!(
+        compile_error(&test.sandbox(|_| {})).await,
+        "it was compiled"
+    );
 }
 
 #[tokio::test]
@@ -214,7 +285,10 @@ async fn kills_a_compiler_that_hangs() {
         config.program = test.compiler("hangs");
         config.timeout = Duration::from_secs(1);
     });
-    assert_eq!(compile_error(&hangs).await, "compiling takes longer than 1s");
+    assert_eq!(
+        compile_error(&hangs).await,
+        "compiling takes longer than 1s"
+    );
     wait_for_exit(&pid(&test).await).await;
     test.assert_cache_is_empty();
 }
@@ -224,8 +298,12 @@ async fn kills_a_compiler_whose_result_is_no_longer_needed() {
     let test = TestCompiler::new();
     let hangs = Arc::new(test.sandbox(|config| config.program = test.compiler("hangs")));
     let waiting = hangs.clone();
-    let tasks =
-        test.drain.spawn(async move { waiting.compile(&TeamName::default_team(), echo()).await.is_ok() });
+    let tasks = test.drain.spawn(async move {
+        waiting
+            .compile(&TeamName::default_team(), echo())
+            .await
+            .is_ok()
+    });
     let pid = pid(&test).await;
     // The same happens if the server stops during a compilation.
     assert!(!test.drain.finish(Duration::from_millis(10)).await);
@@ -240,7 +318,10 @@ async fn cancelling_the_start_of_the_app_kills_the_compiler() {
     let plugins = test.folder.path().join("plugins");
     std::fs::create_dir(&plugins).unwrap();
     std::fs::copy(component_path("echo"), plugins.join("echo.wasm")).unwrap();
-    let given = Overrides { plugins: Some(plugins), ..Overrides::default() };
+    let given = Overrides {
+        plugins: Some(plugins),
+        ..Overrides::default()
+    };
     let mut config = larder::config::load(&given).unwrap();
     config.sandbox.compiler.program = test.compiler("hangs");
     config.sandbox.compiler.cache.location = CacheLocation::Configured(test.cache());
@@ -254,13 +335,22 @@ async fn cancelling_the_start_of_the_app_kills_the_compiler() {
 /// Waits until the compiler `hangs` runs, and returns its process id.
 async fn pid(test: &TestCompiler) -> String {
     let read = || std::fs::read_to_string(test.folder.path().join("pid")).unwrap_or_default();
-    eventually_within(SLOW_WAIT, "the compiler runs", async || read().ends_with('\n')).await;
+    eventually_within(SLOW_WAIT, "the compiler runs", async || {
+        read().ends_with('\n')
+    })
+    .await;
     read().trim().to_owned()
 }
 
 async fn wait_for_exit(pid: &str) {
-    let is_running =
-        || std::process::Command::new("kill").args(["-0", pid]).output().unwrap().status.success();
+    let is_running = || {
+        std::process::Command::new("kill")
+            .args(["-0", pid])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    };
     eventually_within(SLOW_WAIT, "the compiler has ended", async || !is_running()).await;
 }
 
@@ -269,11 +359,20 @@ async fn the_real_compiler_respects_its_limits() {
     let test = TestCompiler::new();
     let memory = test.sandbox(|config| config.memory = 16 << 20);
     let why = compile_error(&memory).await;
-    assert!(why.contains("the compiler process") || why.contains("cannot"), "{why}");
+    assert!(
+        why.contains("the compiler process") || why.contains("cannot"),
+        "{why}"
+    );
     let code = test.sandbox(|config| config.code = 4 << 10);
-    assert_eq!(compile_error(&code).await, "its code is larger than 4 KiB (`compiler.code`)");
+    assert_eq!(
+        compile_error(&code).await,
+        "its code is larger than 4 KiB (`compiler.code`)"
+    );
     let timeout = test.sandbox(|config| config.timeout = Duration::from_millis(1));
-    assert_eq!(compile_error(&timeout).await, "compiling takes longer than 1ms");
+    assert_eq!(
+        compile_error(&timeout).await,
+        "compiling takes longer than 1ms"
+    );
     test.assert_cache_is_empty();
 }
 
@@ -295,13 +394,23 @@ fn slow_to_compile() -> Bytes {
     // Each function computes x = popcnt(x * 5) a thousand times.
     let step = [0x20, 0, 0x41, 5, 0x6c, 0x69, 0x21, 0];
     let body = [[0].as_slice(), &step.repeat(1_000), &[0x20, 0, 0x0b]].concat();
-    let bodies = [[0xe8, 0x07].as_slice(), &with_length(&[], &body).repeat(1_000)].concat();
+    let bodies = [
+        [0xe8, 0x07].as_slice(),
+        &with_length(&[], &body).repeat(1_000),
+    ]
+    .concat();
     let types = [1, 0x60, 1, 0x7f, 1, 0x7f];
     let functions = [[0xe8, 0x07].as_slice(), &[0; 1_000]].concat();
-    let sections =
-        [with_length(&[1], &types), with_length(&[3], &functions), with_length(&[10], &bodies)].concat();
+    let sections = [
+        with_length(&[1], &types),
+        with_length(&[3], &functions),
+        with_length(&[10], &bodies),
+    ]
+    .concat();
     let module = [b"\0asm\x01\0\0\0".as_slice(), &sections].concat();
-    [b"\0asm\x0d\0\x01\0".as_slice(), &with_length(&[1], &module)].concat().into()
+    [b"\0asm\x0d\0\x01\0".as_slice(), &with_length(&[1], &module)]
+        .concat()
+        .into()
 }
 
 #[tokio::test]
@@ -314,7 +423,10 @@ async fn too_much_cpu_time_is_a_rejection() {
         .err()
         .map(|why| why.to_string())
         .unwrap_or_default();
-    assert!(why.contains("compiling takes more than 1s of CPU time"), "{why}");
+    assert!(
+        why.contains("compiling takes more than 1s of CPU time"),
+        "{why}"
+    );
     test.assert_cache_is_empty();
 }
 
@@ -324,7 +436,16 @@ async fn the_compiler_exits_when_its_parent_dies() {
     let bytes = slow_to_compile();
     let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_larder"))
         .args(["compile-component", "--size", &bytes.len().to_string()])
-        .args(["--memory", "4000000000", "--cpu", "600", "--code", "1000000000", "--timeout", "600"])
+        .args([
+            "--memory",
+            "4000000000",
+            "--cpu",
+            "600",
+            "--code",
+            "1000000000",
+            "--timeout",
+            "600",
+        ])
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .kill_on_drop(true)
@@ -336,7 +457,11 @@ async fn the_compiler_exits_when_its_parent_dies() {
     drop(stdin);
     let ended = tokio::time::timeout(Duration::from_secs(60), child.wait_with_output()).await;
     let ended = ended.expect("the compiler still runs").unwrap();
-    assert_eq!((ended.status.code(), ended.stdout.len()), (Some(1), 0), "the compiler finished its work");
+    assert_eq!(
+        (ended.status.code(), ended.stdout.len()),
+        (Some(1), 0),
+        "the compiler finished its work"
+    );
 }
 
 #[tokio::test]
@@ -344,8 +469,15 @@ async fn the_real_compiler_reports_invalid_components() {
     let test = TestCompiler::new();
     let sandbox = test.sandbox(|_| {});
     let whole = echo();
-    for broken in [whole.slice(..whole.len() / 2), Bytes::from_static(b"\0asm\x0d\0\x01\0\xff")] {
-        match sandbox.compile(&TeamName::default_team(), broken).await.err() {
+    for broken in [
+        whole.slice(..whole.len() / 2),
+        Bytes::from_static(b"\0asm\x0d\0\x01\0\xff"),
+    ] {
+        match sandbox
+            .compile(&TeamName::default_team(), broken)
+            .await
+            .err()
+        {
             Some(Rejection::Invalid(why)) => assert!(!why.is_empty()),
             other => panic!("{other:?}"),
         }
@@ -358,7 +490,10 @@ async fn compilers_do_not_inherit_the_environment() {
     let test = TestCompiler::new();
     let leaks = test.sandbox(|config| config.program = test.compiler("leaks"));
     let why = compile_error(&leaks).await;
-    assert!(why.contains("exit status: 3") && why.contains("RAYON_NUM_THREADS="), "{why}");
+    assert!(
+        why.contains("exit status: 3") && why.contains("RAYON_NUM_THREADS="),
+        "{why}"
+    );
     assert!(!why.contains("CARGO") && !why.contains("HOME="), "{why}");
 }
 
@@ -385,11 +520,20 @@ async fn refuses_a_cache_that_others_can_write() {
 #[tokio::test]
 async fn rejects_compiled_code_in_the_plugins_folder() {
     let test = TestCompiler::new();
-    test.sandbox(|_| {}).compile(&TeamName::default_team(), echo()).await.unwrap();
+    test.sandbox(|_| {})
+        .compile(&TeamName::default_team(), echo())
+        .await
+        .unwrap();
     let code = std::fs::read(test.entry()).unwrap();
-    let server = TestServer::builder("echo").file("code.wasm", &code).file("echo.cwasm", &code).start().await;
+    let server = TestServer::builder("echo")
+        .file("code.wasm", &code)
+        .file("echo.cwasm", &code)
+        .start()
+        .await;
     assert!(
-        server.rejection_reason("code.wasm").contains("precompiled machine code"),
+        server
+            .rejection_reason("code.wasm")
+            .contains("precompiled machine code"),
         "{}",
         server.rejection_reason("code.wasm")
     );

@@ -51,5 +51,8 @@ impl<'a> ClientFile<'a> {
 }
 
 fn connect(work_dir: &WorkDir, client: &str, file: &Path, options: &str) -> ProcessOutput {
-    work_dir.larder(&format!("connect {client} --file {} {options}", path_arg(file)))
+    work_dir.larder(&format!(
+        "connect {client} --file {} {options}",
+        path_arg(file)
+    ))
 }

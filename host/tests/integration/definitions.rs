@@ -24,7 +24,11 @@ fn granted(guest: &str) -> TestServerBuilder {
 }
 
 /// Grants a folder that counts the calls of tools.
-fn with_folder(builder: TestServerBuilder, guest: &str, folder: &std::path::Path) -> TestServerBuilder {
+fn with_folder(
+    builder: TestServerBuilder,
+    guest: &str,
+    folder: &std::path::Path,
+) -> TestServerBuilder {
     let dir = Dir {
         host: folder.to_owned(),
         guest: "/data".to_owned(),
@@ -35,12 +39,25 @@ fn with_folder(builder: TestServerBuilder, guest: &str, folder: &std::path::Path
 }
 
 async fn call(server: &HttpTestServer, name: &str, arguments: Value) -> HttpResponse {
-    server.modern("tools/call", json!({ "name": name, "arguments": arguments })).await
+    server
+        .modern(
+            "tools/call",
+            json!({ "name": name, "arguments": arguments }),
+        )
+        .await
 }
 
 /// The names in a list.
 async fn names(server: &HttpTestServer, kind: &str) -> Vec<String> {
-    let page = server.modern(&format!("{kind}/list"), json!({})).await.json();
-    let items = page["result"][kind].as_array().unwrap_or_else(|| panic!("{page}"));
-    items.iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect()
+    let page = server
+        .modern(&format!("{kind}/list"), json!({}))
+        .await
+        .json();
+    let items = page["result"][kind]
+        .as_array()
+        .unwrap_or_else(|| panic!("{page}"));
+    items
+        .iter()
+        .map(|item| item["name"].as_str().unwrap().to_owned())
+        .collect()
 }

@@ -25,7 +25,11 @@ fn project() -> WorkDir {
 fn start_dev(work_dir: &WorkDir, args: &str) -> (RunningProcess, String) {
     let mut dev = work_dir.start(&format!("dev project --listen 127.0.0.1:0 {args}"));
     let line = dev.wait_for_stderr("serves http://");
-    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
+    let url = line
+        .split_whitespace()
+        .find(|word| word.starts_with("http://"))
+        .unwrap()
+        .to_owned();
     (dev, url)
 }
 
@@ -41,16 +45,29 @@ fn a_save_replaces_the_program_without_a_build() {
     let (mut dev, url) = start_dev(&work_dir, "");
     dev.wait_for_stderr("`larder dev --once` builds the component that you deploy");
     dev.wait_for_stderr("building the development component of project");
-    assert!(dev.wait_for_stderr("built in ").contains("compile and test"));
+    assert!(
+        dev.wait_for_stderr("built in ")
+            .contains("compile and test")
+    );
     assert!(act(&work_dir, &url, "read", "/larder-dev/program/text").contains("one"));
-    for hidden in ["/larder-dev/notes/text", "/larder-dev/base/build.sh", "/larder-dev/.dev/output.wasm"] {
-        assert!(!act(&work_dir, &url, "read", hidden).contains("ok: "), "{hidden}");
+    for hidden in [
+        "/larder-dev/notes/text",
+        "/larder-dev/base/build.sh",
+        "/larder-dev/.dev/output.wasm",
+    ] {
+        assert!(
+            !act(&work_dir, &url, "read", hidden).contains("ok: "),
+            "{hidden}"
+        );
     }
     // The program is read-only.
     assert!(!act(&work_dir, &url, "write", "/larder-dev/program/text").contains("ok: "));
     let work_dir = work_dir.file("project/program/text", "two");
     let line = dev.wait_for_stderr("rebuilt in ");
-    assert!(line.contains("test ") && !line.contains("compile") && !line.contains("build "), "{line}");
+    assert!(
+        line.contains("test ") && !line.contains("compile") && !line.contains("build "),
+        "{line}"
+    );
     assert!(act(&work_dir, &url, "read", "/larder-dev/program/text").contains("two"));
     // A changed base builds the component again, and one that cannot be built is not served.
     let work_dir = work_dir.file("project/base/build.sh", "exit 3");
@@ -59,7 +76,9 @@ fn a_save_replaces_the_program_without_a_build() {
     assert!(act(&work_dir, &url, "read", "/larder-dev/program/text").contains("two"));
     let work_dir = work_dir.file("project/base/build.sh", "cp ../echo.wasm .dev/output.wasm");
     dev.wait_for_stderr("rebuilt in ");
-    work_dir.larder(&format!("read echo://hello --url {url}")).expect_success();
+    work_dir
+        .larder(&format!("read echo://hello --url {url}"))
+        .expect_success();
     dev.signal("INT");
     assert_eq!(dev.wait().code, Some(0));
 }
@@ -67,7 +86,9 @@ fn a_save_replaces_the_program_without_a_build() {
 #[test]
 fn the_program_is_added_to_the_grants_of_the_project() {
     let request_file = "project/project.toml";
-    let work_dir = project().file("docs/page", "a page").file(request_file, "dirs = ['../docs']\n");
+    let work_dir = project()
+        .file("docs/page", "a page")
+        .file(request_file, "dirs = ['../docs']\n");
     let (mut dev, url) = start_dev(&work_dir, "");
     dev.wait_for_stderr("built in ");
     assert!(act(&work_dir, &url, "read", "/docs/page").contains("a page"));
@@ -75,7 +96,10 @@ fn the_program_is_added_to_the_grants_of_the_project() {
     // An error in the file is reported with the line in it, and the last revision keeps serving.
     let work_dir = work_dir.file(request_file, "# a comment\ndirs = ['../gone']\n");
     let line = dev.wait_for_stderr("is rejected");
-    assert!(line.contains("line 2: dirs[0]: there is no folder"), "{line}");
+    assert!(
+        line.contains("line 2: dirs[0]: there is no folder"),
+        "{line}"
+    );
     assert!(act(&work_dir, &url, "read", "/docs/page").contains("a page"));
     assert!(act(&work_dir, &url, "read", "/larder-dev/program/text").contains("one"));
     std::fs::remove_file(work_dir.path(request_file)).unwrap();
@@ -97,7 +121,12 @@ fn a_team_with_bounds_loads_the_program_too() {
 #[test]
 fn what_is_deployed_is_never_the_development_component() {
     let work_dir = project().file("project/base/build.sh", "exit 3");
-    assert!(work_dir.larder("dev project --once").expect_success().contains("echo://"));
+    assert!(
+        work_dir
+            .larder("dev project --once")
+            .expect_success()
+            .contains("echo://")
+    );
     let mut dev = work_dir.start("dev project --plugins plugins");
     dev.wait_for_stderr("built in ");
     let bytes = |path: &str| std::fs::read(work_dir.path(path)).unwrap();
@@ -105,7 +134,9 @@ fn what_is_deployed_is_never_the_development_component() {
     drop(dev);
     let (mut dev, url) = start_dev(&work_dir, "--packed");
     dev.wait_for_stderr("built in ");
-    work_dir.larder(&format!("read echo://hello --url {url}")).expect_success();
+    work_dir
+        .larder(&format!("read echo://hello --url {url}"))
+        .expect_success();
 }
 
 #[test]

@@ -14,10 +14,24 @@ use crate::subscriptions::listen;
 async fn stop_with_streams(http: &HttpTestServer, count: usize) -> (Vec<String>, Vec<String>) {
     let (mut modern, mut legacy) = (Vec::new(), Vec::new());
     for _ in 0..count {
-        modern.push(listen(http, &json!({ "resourcesListChanged": true })).send().await.unwrap());
+        modern.push(
+            listen(http, &json!({ "resourcesListChanged": true }))
+                .send()
+                .await
+                .unwrap(),
+        );
         let session = http.session("2025-11-25").await;
-        let request = http.client.get(&http.url).header("accept", "text/event-stream");
-        legacy.push(request.header("mcp-session-id", session).send().await.unwrap());
+        let request = http
+            .client
+            .get(&http.url)
+            .header("accept", "text/event-stream");
+        legacy.push(
+            request
+                .header("mcp-session-id", session)
+                .send()
+                .await
+                .unwrap(),
+        );
     }
     assert!(http.server.drain.finish(Duration::from_secs(30)).await);
     let mut texts = [Vec::new(), Vec::new()];
@@ -32,18 +46,31 @@ async fn stop_with_streams(http: &HttpTestServer, count: usize) -> (Vec<String>,
 /// The last delay of each stream in milliseconds, which must be in this range.
 fn delays(streams: &[String], range: std::ops::Range<u32>) -> BTreeSet<u32> {
     let last = |text: &String| {
-        let delay = text.lines().filter_map(|line| line.strip_prefix("retry: ")).next_back();
-        delay.unwrap_or_else(|| panic!("no delay in {text}")).parse::<u32>().unwrap()
+        let delay = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("retry: "))
+            .next_back();
+        delay
+            .unwrap_or_else(|| panic!("no delay in {text}"))
+            .parse::<u32>()
+            .unwrap()
     };
     let delays: BTreeSet<_> = streams.iter().map(last).collect();
-    assert!(delays.iter().all(|delay| range.contains(delay)), "{delays:?}");
+    assert!(
+        delays.iter().all(|delay| range.contains(delay)),
+        "{delays:?}"
+    );
     delays
 }
 
 #[tokio::test]
 async fn each_event_stream_ends_with_another_delay() {
     for (has_replicas, legacy_range) in [(true, 1_000..3_000), (false, 3_000..4_000)] {
-        let config = larder_mcp::Config { sessions: 100, streams: 100, ..config() };
+        let config = larder_mcp::Config {
+            sessions: 100,
+            streams: 100,
+            ..config()
+        };
         let http = HttpTestServer::with_config(TestServer::builder("echo"), config).await;
         if has_replicas {
             http.endpoint.expect_replicas();
@@ -52,7 +79,10 @@ async fn each_event_stream_ends_with_another_delay() {
         for text in &modern {
             // The delay is a part of the last event, the result.
             let (before, last) = text.trim_end().rsplit_once("\n\n").unwrap();
-            assert!(last.starts_with("retry: ") && last.contains(r#""resultType":"complete""#), "{text}");
+            assert!(
+                last.starts_with("retry: ") && last.contains(r#""resultType":"complete""#),
+                "{text}"
+            );
             assert!(!before.contains("retry: "), "{text}");
         }
         // Twenty random numbers are not all the same few.
@@ -65,8 +95,15 @@ async fn each_event_stream_ends_with_another_delay() {
 async fn clients_of_older_versions_get_no_delay() {
     let http = HttpTestServer::from_builder(TestServer::builder("echo")).await;
     let session = http.session("2025-06-18").await;
-    let request = http.client.get(&http.url).header("accept", "text/event-stream");
-    let stream = request.header("mcp-session-id", session).send().await.unwrap();
+    let request = http
+        .client
+        .get(&http.url)
+        .header("accept", "text/event-stream");
+    let stream = request
+        .header("mcp-session-id", session)
+        .send()
+        .await
+        .unwrap();
     assert!(http.server.drain.finish(Duration::from_secs(30)).await);
     // Clients of this version would take the event for a message.
     assert!(!stream.text().await.unwrap().contains("retry"));
@@ -84,17 +121,20 @@ fn watch_reports_what_changed_during_a_restart() {
 
 fn check_watch_during_a_restart(protocol: &str) {
     // The server watches no files in a writable folder, so that it reports nothing that is in doubt after its start.
-    const FOLDER: &str = "[[provider.ledger.dirs]]\nhost = 'docs'\nguest = '/data'\naccess = 'write'\n";
+    const FOLDER: &str =
+        "[[provider.ledger.dirs]]\nhost = 'docs'\nguest = '/data'\naccess = 'write'\n";
     let work_dir = WorkDir::with_guests("ledger").file("larder.toml", FOLDER);
     std::fs::create_dir(work_dir.path("docs")).unwrap();
-    let write =
-        |name: &str, text: &str| std::fs::write(work_dir.path(&format!("docs/{name}")), text).unwrap();
+    let write = |name: &str, text: &str| {
+        std::fs::write(work_dir.path(&format!("docs/{name}")), text).unwrap()
+    };
     write("a", "first");
     write("b", "first");
     let (server, url) = work_dir.serve("--config larder.toml");
     let uris = "ledger:line/a ledger:line/b";
-    let mut watch =
-        work_dir.start(&format!("watch {uris} --count 2 --json --protocol {protocol} --url {url}"));
+    let mut watch = work_dir.start(&format!(
+        "watch {uris} --count 2 --json --protocol {protocol} --url {url}"
+    ));
     watch.wait_for_stderr("watching 2 resources");
     server.signal("TERM");
     server.wait().expect_exit(0);
@@ -118,6 +158,9 @@ fn watch_waits_as_long_as_the_server_says() {
     server.signal("TERM");
     let line = watch.wait_for_stderr("retry in");
     let delay = humantime::parse_duration(line.rsplit_once("retry in ").unwrap().1.trim()).unwrap();
-    assert!((Duration::from_secs(1)..Duration::from_secs(3)).contains(&delay), "{line}");
+    assert!(
+        (Duration::from_secs(1)..Duration::from_secs(3)).contains(&delay),
+        "{line}"
+    );
     server.wait().expect_exit(0);
 }

@@ -15,7 +15,10 @@ async fn both(http: &HttpTestServer, method: &str, params: &Value) -> [Value; 2]
         http.legacy(&session, method, params.clone()).await.json(),
     );
     [modern, legacy].map(|answer| {
-        let body = answer.get("result").or_else(|| answer.get("error")).unwrap();
+        let body = answer
+            .get("result")
+            .or_else(|| answer.get("error"))
+            .unwrap();
         let mut body = body.clone();
         let body = body.as_object_mut().unwrap();
         for envelope in ["resultType", "ttlMs", "cacheScope", "_meta"] {
@@ -42,8 +45,15 @@ async fn errors_by_kind_and_era() {
         "trap://7",
     ] {
         let [modern, legacy] = both(&http, "resources/read", &json!({ "uri": uri })).await;
-        assert_eq!((&modern["message"], &modern["data"]), (&legacy["message"], &legacy["data"]), "{uri}");
-        results += &format!("{} {} {uri} {}\n", modern["code"], legacy["code"], modern["data"]);
+        assert_eq!(
+            (&modern["message"], &modern["data"]),
+            (&legacy["message"], &legacy["data"]),
+            "{uri}"
+        );
+        results += &format!(
+            "{} {} {uri} {}\n",
+            modern["code"], legacy["code"], modern["data"]
+        );
     }
     expect![[r#"
         -32602 -32002 echo://error/not-found {"uri":"echo://error/not-found"}
@@ -88,9 +98,21 @@ async fn completes_several_variables_in_one_segment() {
         ("catalog", "", json!({})),
         ("schema_name", "", json!({ "catalog": "main" })),
         ("schema_name", "", json!({ "catalog": "archive" })),
-        ("table", "", json!({ "catalog": "main", "schema_name": "public" })),
-        ("table", "u", json!({ "catalog": "main", "schema_name": "public" })),
-        ("table", "u", json!({ "catalog": "main", "schema_name": "audit" })),
+        (
+            "table",
+            "",
+            json!({ "catalog": "main", "schema_name": "public" }),
+        ),
+        (
+            "table",
+            "u",
+            json!({ "catalog": "main", "schema_name": "public" }),
+        ),
+        (
+            "table",
+            "u",
+            json!({ "catalog": "main", "schema_name": "audit" }),
+        ),
     ] {
         let params = json!({
             "ref": { "type": "ref/resource", "uri": "schema://{catalog}.{schema_name}/{table}" },
@@ -99,7 +121,10 @@ async fn completes_several_variables_in_one_segment() {
         });
         let [modern, legacy] = both(&http, "completion/complete", &params).await;
         assert_eq!(modern, legacy);
-        results += &format!("{variable} {typed:?} {filled}: {}\n", modern["completion"]["values"]);
+        results += &format!(
+            "{variable} {typed:?} {filled}: {}\n",
+            modern["completion"]["values"]
+        );
     }
     expect![[r#"
         catalog "" {}: ["archive","main"]
@@ -117,8 +142,9 @@ async fn priorities_are_clamped_to_0_and_1() {
     let http = HttpTestServer::start("badmeta").await;
     for answer in both(&http, "resources/list", &json!({})).await {
         let entries = answer["resources"].as_array().unwrap().iter();
-        let priorities: Vec<_> =
-            entries.filter_map(|entry| entry["annotations"]["priority"].as_f64()).collect();
+        let priorities: Vec<_> = entries
+            .filter_map(|entry| entry["annotations"]["priority"].as_f64())
+            .collect();
         // 7 and infinity became 1, -1 became 0, and NaN was omitted.
         let mut sorted = priorities.clone();
         sorted.sort_by(f64::total_cmp);
@@ -128,7 +154,10 @@ async fn priorities_are_clamped_to_0_and_1() {
     let work_dir = WorkDir::with_guests("badmeta");
     let (mut process, _) = work_dir.serve("--plugins plugins");
     let line = process.wait_for_stderr("a priority of 7 became 1");
-    assert!(line.contains("WARN") && line.contains("provider=badmeta"), "{line}");
+    assert!(
+        line.contains("WARN") && line.contains("provider=badmeta"),
+        "{line}"
+    );
 }
 
 #[tokio::test]
@@ -141,21 +170,38 @@ async fn a_provider_serves_each_caller_its_own_resources() {
     for name in ["ann", "bob"] {
         let http = subject(name).await;
         for answer in both(&http, "resources/list", &json!({})).await {
-            let uris: Vec<_> =
-                answer["resources"].as_array().unwrap().iter().map(|entry| &entry["uri"]).collect();
+            let uris: Vec<_> = answer["resources"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|entry| &entry["uri"])
+                .collect();
             assert_eq!(
                 uris,
-                [&json!(format!("personal://{name}/b")), &json!(format!("personal://{name}/a"))]
+                [
+                    &json!(format!("personal://{name}/b")),
+                    &json!(format!("personal://{name}/a"))
+                ]
             );
         }
         let own = json!({ "uri": format!("personal://{name}/a") });
         for answer in both(&http, "resources/read", &own).await {
-            assert_eq!(answer["contents"][0]["text"], format!("a of personal://{name}/"));
+            assert_eq!(
+                answer["contents"][0]["text"],
+                format!("a of personal://{name}/")
+            );
         }
         let other = if name == "ann" { "bob" } else { "ann" };
-        let [modern, legacy] =
-            both(&http, "resources/read", &json!({ "uri": format!("personal://{other}/a") })).await;
-        assert_eq!((&modern["code"], &legacy["code"]), (&json!(-32602), &json!(-32002)));
+        let [modern, legacy] = both(
+            &http,
+            "resources/read",
+            &json!({ "uri": format!("personal://{other}/a") }),
+        )
+        .await;
+        assert_eq!(
+            (&modern["code"], &legacy["code"]),
+            (&json!(-32602), &json!(-32002))
+        );
     }
 }
 
@@ -163,21 +209,35 @@ async fn a_provider_serves_each_caller_its_own_resources() {
 async fn progress_is_sent_only_if_there_is_a_token() {
     let http = HttpTestServer::start("echo").await;
     let session = http.session("2025-11-25").await;
-    let plain = http.legacy(&session, "resources/read", json!({ "uri": "echo://progress" })).await;
+    let plain = http
+        .legacy(
+            &session,
+            "resources/read",
+            json!({ "uri": "echo://progress" }),
+        )
+        .await;
     assert_eq!(plain.headers["content-type"], "application/json");
     let quiet = json!({ "uri": "echo://hello", "_meta": { "progressToken": 5 } });
     for answer in [
         http.modern("resources/read", quiet.clone()).await,
         http.legacy(&session, "resources/read", quiet).await,
     ] {
-        assert_eq!(answer.headers["content-type"], "application/json", "there was no progress");
+        assert_eq!(
+            answer.headers["content-type"], "application/json",
+            "there was no progress"
+        );
     }
     let params = json!({ "uri": "echo://progress", "_meta": { "progressToken": 5 } });
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params }).to_string();
-    let streamed = http.post(&[JSON, ACCEPT, ("mcp-session-id", &session)], body).await;
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params })
+        .to_string();
+    let streamed = http
+        .post(&[JSON, ACCEPT, ("mcp-session-id", &session)], body)
+        .await;
     assert_eq!(streamed.headers["content-type"], "text/event-stream");
     // The id of an event contains the id of the session.
-    let body = regex_lite::Regex::new("id: [0-9a-f]+-").unwrap().replace_all(&streamed.body, "id: SESSION-");
+    let body = regex_lite::Regex::new("id: [0-9a-f]+-")
+        .unwrap()
+        .replace_all(&streamed.body, "id: SESSION-");
     expect![[r#"
         id: SESSION-1-0
         retry: 1000
@@ -209,7 +269,8 @@ async fn instructions_of_operator_and_providers_are_joined() {
     )
     .await;
     let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }).to_string();
+    let hello =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }).to_string();
     for response in [
         http.modern("server/discover", json!({})).await.json(),
         http.post(&[JSON, ACCEPT], hello).await.json(),
@@ -227,10 +288,12 @@ async fn instructions_of_operator_and_providers_are_joined() {
 
 #[tokio::test]
 async fn each_list_has_its_own_page_size() {
-    let http = HttpTestServer::from_builder(TestServer::builder("echo full").page_sizes(2, 1)).await;
-    for (method, items, size) in
-        [("resources/list", "resources", 2), ("resources/templates/list", "resourceTemplates", 1)]
-    {
+    let http =
+        HttpTestServer::from_builder(TestServer::builder("echo full").page_sizes(2, 1)).await;
+    for (method, items, size) in [
+        ("resources/list", "resources", 2),
+        ("resources/templates/list", "resourceTemplates", 1),
+    ] {
         for answer in both(&http, method, &json!({})).await {
             assert_eq!(answer[items].as_array().unwrap().len(), size, "{answer}");
             assert!(answer["nextCursor"].is_string(), "{answer}");

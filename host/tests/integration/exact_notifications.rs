@@ -19,7 +19,12 @@ async fn serve(folder: &Path, list_limit: u32) -> HttpTestServer {
     for name in ["a", "b", "marker"] {
         std::fs::write(folder.join(name), "0").unwrap();
     }
-    let dir = Dir { host: folder.into(), guest: "/data".into(), access: Access::Read, is_canonical: false };
+    let dir = Dir {
+        host: folder.into(),
+        guest: "/data".into(),
+        access: Access::Read,
+        is_canonical: false,
+    };
     let builder = TestServer::builder("files").provider("files", |grant, _| {
         grant.dirs.push(dir);
         grant.limits.catalog_entries = list_limit;
@@ -38,7 +43,10 @@ async fn subscribe(http: &HttpTestServer) -> Events {
     let uris = ["a", "b", "marker"].map(|name| format!("file:///data/{name}"));
     let mut events = Events::of(listen(http, &json!({ "resourceSubscriptions": uris }))).await;
     let accepted = events.next().await.unwrap();
-    assert_eq!(acknowledged(&accepted)["resourceSubscriptions"], json!(uris));
+    assert_eq!(
+        acknowledged(&accepted)["resourceSubscriptions"],
+        json!(uris)
+    );
     events
 }
 
@@ -74,7 +82,10 @@ async fn a_change_right_after_a_subscription_notifies_only_its_own_uri() {
             std::fs::write(folder.path().join("a"), "x".repeat(n + 2)).unwrap();
             let mut names = notified_until(&mut events, "a").await;
             names.extend(notified_before_marker(folder.path(), &mut events, n).await);
-            assert!(!names.contains(&"b".to_owned()), "{list_limit} {n}: {names:?}");
+            assert!(
+                !names.contains(&"b".to_owned()),
+                "{list_limit} {n}: {names:?}"
+            );
         }
     }
 }
@@ -82,7 +93,11 @@ async fn a_change_right_after_a_subscription_notifies_only_its_own_uri() {
 #[tokio::test]
 async fn a_change_during_a_subscription_is_not_missed() {
     // Most of the time, they wait for events.
-    tokio::join!(check_changes(0..10), check_changes(10..20), check_changes(20..30));
+    tokio::join!(
+        check_changes(0..10),
+        check_changes(10..20),
+        check_changes(20..30)
+    );
 }
 
 /// Changes a file after so many delays of 200 µs.

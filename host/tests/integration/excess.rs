@@ -13,13 +13,22 @@ async fn server() -> TestServer {
 /// What was omitted from the lists, for `larder status`.
 fn omitted(server: &TestServer) -> Vec<String> {
     let catalog = server.reader.snapshot();
-    let offer = catalog.offers().iter().find(|offer| offer.name().as_str() == "excess").unwrap().clone();
+    let offer = catalog
+        .offers()
+        .iter()
+        .find(|offer| offer.name().as_str() == "excess")
+        .unwrap()
+        .clone();
     offer.omitted.clone()
 }
 
 #[tokio::test]
 async fn bounds_the_metadata_of_a_content() {
-    let result = server().await.read("excess://metadata/200000").await.unwrap();
+    let result = server()
+        .await
+        .read("excess://metadata/200000")
+        .await
+        .unwrap();
     assert_eq!(result.contents[0].metadata.len(), 64);
     assert_eq!(result.version, None, "a version of 2,000 bytes");
 }
@@ -27,33 +36,77 @@ async fn bounds_the_metadata_of_a_content() {
 #[tokio::test]
 async fn bounds_the_number_of_contents() {
     let server = server().await;
-    let expected =
-        |count: u32| format!("error: `excess` failed: it returned {count} contents; the limit is 1000");
+    let expected = |count: u32| {
+        format!("error: `excess` failed: it returned {count} contents; the limit is 1000")
+    };
     for kind in ["contents", "others"] {
-        assert_eq!(server.text(&format!("excess://{kind}/20000")).await, expected(20_000));
-        assert_eq!(server.text(&format!("excess://{kind}/1001")).await, expected(1_001));
-        assert_eq!(server.read(&format!("excess://{kind}/1000")).await.unwrap().contents.len(), 1_000);
+        assert_eq!(
+            server.text(&format!("excess://{kind}/20000")).await,
+            expected(20_000)
+        );
+        assert_eq!(
+            server.text(&format!("excess://{kind}/1001")).await,
+            expected(1_001)
+        );
+        assert_eq!(
+            server
+                .read(&format!("excess://{kind}/1000"))
+                .await
+                .unwrap()
+                .contents
+                .len(),
+            1_000
+        );
     }
 }
 
 #[tokio::test]
 async fn bounds_the_variables_of_a_match() {
     let server = server().await;
-    let expected = "error: `excess` failed: it returned 1001 variables of a match; the limit is 1000";
+    let expected =
+        "error: `excess` failed: it returned 1001 variables of a match; the limit is 1000";
     assert_eq!(server.text("excess://match/a/b/c/1001").await, expected);
-    assert!(matches!(server.read("excess://match/a/b/c/1000").await, Err(Error::NotFound { .. })));
+    assert!(matches!(
+        server.read("excess://match/a/b/c/1000").await,
+        Err(Error::NotFound { .. })
+    ));
 }
 
 #[tokio::test]
 async fn bounds_the_fields_of_entries() {
     let server = server().await;
-    let page = server.gateway.list(&anonymous_call(), None, &Filter::default()).await.unwrap();
-    let entry = |uri: &str| page.items.iter().find(|entry| entry.uri.as_str() == uri).unwrap().clone();
+    let page = server
+        .gateway
+        .list(&anonymous_call(), None, &Filter::default())
+        .await
+        .unwrap();
+    let entry = |uri: &str| {
+        page.items
+            .iter()
+            .find(|entry| entry.uri.as_str() == uri)
+            .unwrap()
+            .clone()
+    };
     let texts = entry("excess://entry/texts");
-    let sizes = [Some(&texts.name), texts.title.as_ref(), texts.description.as_ref(), texts.version.as_ref()];
-    assert_eq!(sizes.map(|text| text.map(String::len)), [Some(1_024), Some(1_024), Some(16_384), None]);
+    let sizes = [
+        Some(&texts.name),
+        texts.title.as_ref(),
+        texts.description.as_ref(),
+        texts.version.as_ref(),
+    ];
+    assert_eq!(
+        sizes.map(|text| text.map(String::len)),
+        [Some(1_024), Some(1_024), Some(16_384), None]
+    );
     let details = &entry("excess://entry/lists").details;
-    assert_eq!((details.audience.len(), details.icons.len(), details.metadata.len()), (1, 16, 64));
+    assert_eq!(
+        (
+            details.audience.len(),
+            details.icons.len(),
+            details.metadata.len()
+        ),
+        (1, 16, 64)
+    );
     assert!(details.icons.iter().all(|icon| icon.sizes.len() == 16));
     for expected in [
         "the end of a name of more than 1 KiB",
@@ -63,21 +116,38 @@ async fn bounds_the_fields_of_entries() {
         "icons beyond the first 16 of an item",
         "metadata beyond the first 64 pairs of an item",
     ] {
-        assert!(omitted(&server).iter().any(|note| note == expected), "{expected}");
+        assert!(
+            omitted(&server).iter().any(|note| note == expected),
+            "{expected}"
+        );
     }
 }
 
 #[tokio::test]
 async fn bounds_the_description() {
-    let server = TestServer::builder("excess").setting("excess", "in", "describe").start().await;
+    let server = TestServer::builder("excess")
+        .setting("excess", "in", "describe")
+        .start()
+        .await;
     let catalog = server.reader.snapshot();
     let offer = &catalog.offers()[0];
-    let texts = [&offer.title, &offer.version, &offer.summary, &offer.instructions];
+    let texts = [
+        &offer.title,
+        &offer.version,
+        &offer.summary,
+        &offer.instructions,
+    ];
     let sizes = texts.map(|text| text.as_ref().map(String::len));
     assert_eq!(sizes, [Some(1_024), None, Some(16_384), Some(4_096)]);
     assert_eq!(offer.claims.len(), 1_000);
-    for expected in ["claims beyond the first 1000", "the end of its instructions of more than 4 KiB"] {
-        assert!(omitted(&server).iter().any(|note| note == expected), "{expected}");
+    for expected in [
+        "claims beyond the first 1000",
+        "the end of its instructions of more than 4 KiB",
+    ] {
+        assert!(
+            omitted(&server).iter().any(|note| note == expected),
+            "{expected}"
+        );
     }
 }
 

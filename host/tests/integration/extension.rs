@@ -14,7 +14,10 @@ use crate::subscriptions::Events;
 const GET: &str = "resources/get";
 
 pub(crate) fn extension_config() -> endpoint::Config {
-    endpoint::Config { extensions: [Extension::ResourcesGet].into(), ..config() }
+    endpoint::Config {
+        extensions: [Extension::ResourcesGet].into(),
+        ..config()
+    }
 }
 
 /// A URI that takes an hour to read, and a server whose limits allow that.
@@ -52,7 +55,8 @@ async fn has_no_effect_if_it_is_disabled() {
 
 #[tokio::test]
 async fn get_returns_the_resource_and_its_content() {
-    let http = HttpTestServer::with_config(TestServer::builder("full echo"), extension_config()).await;
+    let http =
+        HttpTestServer::with_config(TestServer::builder("full echo"), extension_config()).await;
     let session = http.session("2025-11-25").await;
     let mut responses = String::new();
     for params in [
@@ -68,7 +72,10 @@ async fn get_returns_the_resource_and_its_content() {
     ] {
         let answer = http.legacy(&session, GET, params.clone()).await;
         let answer = answer.json();
-        let result = answer.get("result").or_else(|| answer.get("error")).unwrap();
+        let result = answer
+            .get("result")
+            .or_else(|| answer.get("error"))
+            .unwrap();
         responses += &format!("{params}: {result}\n");
     }
     expect![[r#"
@@ -83,28 +90,47 @@ async fn get_returns_the_resource_and_its_content() {
         {}: {"code":-32602,"message":"`uri` is missing"}
     "#]].assert_eq(&responses);
     let modern = http.modern(GET, json!({ "uri": "full://one" })).await.body;
-    let modern = regex_lite::Regex::new(r#""ttlMs":\d+"#).unwrap().replace(&modern, r#""ttlMs":0"#);
+    let modern = regex_lite::Regex::new(r#""ttlMs":\d+"#)
+        .unwrap()
+        .replace(&modern, r#""ttlMs":0"#);
     expect![[r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","resource":{"uri":"full://one","kind":"file","name":"one","title":"One","description":"the first","version":"1","metadata":{"example.com/colour":{"name":"blue"}}},"contents":{"contentType":"text/plain","content":"one"},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"larder","version":"0.1.0","title":"Test"},"dev.larder/version":"1"}}}"#]].assert_eq(&modern);
-    assert_eq!(http.modern(GET, json!({ "uri": "nobody:x" })).await.verdict(), "200 -32602");
+    assert_eq!(
+        http.modern(GET, json!({ "uri": "nobody:x" }))
+            .await
+            .verdict(),
+        "200 -32602"
+    );
 }
 
 #[tokio::test]
 async fn updates_carry_the_resource_for_subscriptions_with_uris() {
-    let mut http = HttpTestServer::with_config(TestServer::builder("full echo"), extension_config()).await;
+    let mut http =
+        HttpTestServer::with_config(TestServer::builder("full echo"), extension_config()).await;
     http.run_reconciler();
     let session = http.session("2025-11-25").await;
-    let request = http.client.get(&http.url).header("accept", "text/event-stream");
+    let request = http
+        .client
+        .get(&http.url)
+        .header("accept", "text/event-stream");
     let mut events = Events::of(request.header("mcp-session-id", &session)).await;
-    let request = async |method: &str, params: Value| http.legacy(&session, method, params).await.verdict();
+    let request =
+        async |method: &str, params: Value| http.legacy(&session, method, params).await.verdict();
     let touch = async |uri: &str| {
         assert_eq!(
-            request("resources/read", json!({ "uri": format!("echo://touch/{uri}") })).await,
+            request(
+                "resources/read",
+                json!({ "uri": format!("echo://touch/{uri}") })
+            )
+            .await,
             "200 ok"
         );
     };
     let both = json!({ "uris": ["echo://hello", "echo://say/x"] });
     assert_eq!(request("resources/subscribe", both).await, "200 ok");
-    assert_eq!(request("resources/subscribe", json!({ "uri": "echo://blob" })).await, "200 ok");
+    assert_eq!(
+        request("resources/subscribe", json!({ "uri": "echo://blob" })).await,
+        "200 ok"
+    );
     touch("echo://hello").await;
     expect![[r#"{"jsonrpc":"2.0","method":"notifications/resources/content_changed","params":{"resource":{"name":"echo://hello","uri":"echo://hello"}}}"#]].assert_eq(&events.next().await.unwrap().to_string());
     touch("echo://blob").await;
@@ -113,10 +139,16 @@ async fn updates_carry_the_resource_for_subscriptions_with_uris() {
     ]]
     .assert_eq(&events.next().await.unwrap().to_string());
     // Of the two updates, the one of the unsubscribed URI is not sent.
-    assert_eq!(request("resources/unsubscribe", json!({ "uris": ["echo://hello"] })).await, "200 ok");
+    assert_eq!(
+        request("resources/unsubscribe", json!({ "uris": ["echo://hello"] })).await,
+        "200 ok"
+    );
     touch("echo://hello").await;
     touch("echo://say/x").await;
-    assert_eq!(events.next().await.unwrap()["params"]["resource"]["uri"], "echo://say/x");
+    assert_eq!(
+        events.next().await.unwrap()["params"]["resource"]["uri"],
+        "echo://say/x"
+    );
 }
 
 #[tokio::test]
@@ -127,18 +159,38 @@ async fn a_slow_provider_does_not_delay_other_updates() {
     let session = http.session("2025-11-25").await;
     let all = json!({ "uris": [slow, "echo://say/x"] });
     let touch = async |uri: &str| http.read(&format!("echo://touch/{uri}")).await;
-    assert_eq!(http.legacy(&session, "resources/subscribe", all).await.verdict(), "200 ok");
+    assert_eq!(
+        http.legacy(&session, "resources/subscribe", all)
+            .await
+            .verdict(),
+        "200 ok"
+    );
     let plain = json!({ "uri": "echo://hello" });
-    assert_eq!(http.legacy(&session, "resources/subscribe", plain).await.verdict(), "200 ok");
-    let request = http.client.get(&http.url).header("accept", "text/event-stream");
+    assert_eq!(
+        http.legacy(&session, "resources/subscribe", plain)
+            .await
+            .verdict(),
+        "200 ok"
+    );
+    let request = http
+        .client
+        .get(&http.url)
+        .header("accept", "text/event-stream");
     let mut events = Events::of(request.header("mcp-session-id", &session)).await;
-    http.read(&format!("fresh://everyone/0/0/touch/{slow}")).await;
+    http.read(&format!("fresh://everyone/0/0/touch/{slow}"))
+        .await;
     for _ in 0..2 {
         events.next_keep_alive().await;
         touch("echo://hello").await;
-        assert_eq!(events.next().await.unwrap()["params"]["uri"], "echo://hello");
+        assert_eq!(
+            events.next().await.unwrap()["params"]["uri"],
+            "echo://hello"
+        );
         touch("echo://say/x").await;
-        assert_eq!(events.next().await.unwrap()["params"]["resource"]["uri"], "echo://say/x");
+        assert_eq!(
+            events.next().await.unwrap()["params"]["resource"]["uri"],
+            "echo://say/x"
+        );
     }
 }
 
@@ -148,14 +200,32 @@ async fn a_slow_provider_does_not_delay_other_updates_over_stdio() {
     let mut stdio = StdioTestServer::with_config(plan, extension_config()).await;
     stdio.server.run_reconciler();
     stdio.request(initialize()).await;
-    stdio.request(legacy(json!(1), "resources/subscribe", json!({ "uris": [slow, "echo://say/x"] }))).await;
-    stdio.request(legacy(json!(2), "resources/subscribe", json!({ "uri": "echo://hello" }))).await;
-    stdio.server.text(&format!("fresh://everyone/0/0/touch/{slow}")).await;
+    stdio
+        .request(legacy(
+            json!(1),
+            "resources/subscribe",
+            json!({ "uris": [slow, "echo://say/x"] }),
+        ))
+        .await;
+    stdio
+        .request(legacy(
+            json!(2),
+            "resources/subscribe",
+            json!({ "uri": "echo://hello" }),
+        ))
+        .await;
+    stdio
+        .server
+        .text(&format!("fresh://everyone/0/0/touch/{slow}"))
+        .await;
     for _ in 0..2 {
         stdio.server.text("echo://touch/echo://hello").await;
         assert_eq!(stdio.next().await.unwrap()["params"]["uri"], "echo://hello");
         stdio.server.text("echo://touch/echo://say/x").await;
-        assert_eq!(stdio.next().await.unwrap()["params"]["resource"]["uri"], "echo://say/x");
+        assert_eq!(
+            stdio.next().await.unwrap()["params"]["resource"]["uri"],
+            "echo://say/x"
+        );
     }
 }
 
@@ -165,49 +235,96 @@ fn many(count: usize) -> impl Iterator<Item = String> {
 
 #[tokio::test]
 async fn subscribes_to_all_uris_or_none() {
-    let mut http = HttpTestServer::with_config(TestServer::builder("echo"), extension_config()).await;
+    let mut http =
+        HttpTestServer::with_config(TestServer::builder("echo"), extension_config()).await;
     http.run_reconciler();
     let session = http.session("2025-11-25").await;
-    let one = http.legacy(&session, "resources/subscribe", json!({ "uri": "echo://hello" })).await;
+    let one = http
+        .legacy(
+            &session,
+            "resources/subscribe",
+            json!({ "uri": "echo://hello" }),
+        )
+        .await;
     assert_eq!(one.verdict(), "200 ok");
     for (uris, verdict) in [
         (json!(["echo://hello", "nobody:x"]), "200 -32002"),
         (json!(["echo://hello", "no uri"]), "200 -32602"),
         (json!("echo://hello"), "200 -32602"),
         (
-            json!(["echo://hello"].into_iter().map(str::to_owned).chain(many(200)).collect::<Vec<_>>()),
+            json!(
+                ["echo://hello"]
+                    .into_iter()
+                    .map(str::to_owned)
+                    .chain(many(200))
+                    .collect::<Vec<_>>()
+            ),
             "200 -32603",
         ),
         (json!(many(1_025).collect::<Vec<_>>()), "200 -32602"),
         (json!([]), "200 ok"),
     ] {
-        let answer = http.legacy(&session, "resources/subscribe", json!({ "uris": uris })).await;
+        let answer = http
+            .legacy(&session, "resources/subscribe", json!({ "uris": uris }))
+            .await;
         assert_eq!(answer.verdict(), verdict, "{}", answer.body);
     }
     // The earlier subscription is unchanged, and the failed ones left none behind.
-    let request = http.client.get(&http.url).header("accept", "text/event-stream");
+    let request = http
+        .client
+        .get(&http.url)
+        .header("accept", "text/event-stream");
     let mut events = Events::of(request.header("mcp-session-id", &session)).await;
     let touch = json!({ "uri": "echo://touch/echo://hello" });
     http.legacy(&session, "resources/read", touch).await;
-    assert_eq!(events.next().await.unwrap()["method"], "notifications/resources/updated");
+    assert_eq!(
+        events.next().await.unwrap()["method"],
+        "notifications/resources/updated"
+    );
     let all: Vec<_> = many(99).collect();
-    let answer = http.legacy(&session, "resources/subscribe", json!({ "uris": all })).await;
+    let answer = http
+        .legacy(&session, "resources/subscribe", json!({ "uris": all }))
+        .await;
     assert_eq!(answer.verdict(), "200 ok", "{}", answer.body);
 }
 
 #[tokio::test]
 async fn works_over_stdio() {
-    let mut stdio = StdioTestServer::with_config(TestServer::builder("echo"), extension_config()).await;
+    let mut stdio =
+        StdioTestServer::with_config(TestServer::builder("echo"), extension_config()).await;
     stdio.server.run_reconciler();
     stdio.request(initialize()).await;
-    let got = stdio.request(legacy(json!(1), GET, json!({ "uri": "echo://blob" }))).await;
+    let got = stdio
+        .request(legacy(json!(1), GET, json!({ "uri": "echo://blob" })))
+        .await;
     assert_eq!(got["result"]["contents"]["blob"], "AJ+Slg==", "{got}");
-    let subscribed =
-        stdio.request(legacy(json!(2), "resources/subscribe", json!({ "uris": ["echo://hello"] }))).await;
-    assert_eq!(subscribed, json!({ "jsonrpc": "2.0", "id": 2, "result": {} }));
-    stdio.send(legacy(json!(3), "resources/read", json!({ "uri": "echo://touch/echo://hello" }))).await;
+    let subscribed = stdio
+        .request(legacy(
+            json!(2),
+            "resources/subscribe",
+            json!({ "uris": ["echo://hello"] }),
+        ))
+        .await;
+    assert_eq!(
+        subscribed,
+        json!({ "jsonrpc": "2.0", "id": 2, "result": {} })
+    );
+    stdio
+        .send(legacy(
+            json!(3),
+            "resources/read",
+            json!({ "uri": "echo://touch/echo://hello" }),
+        ))
+        .await;
     let (one, other) = (stdio.next().await.unwrap(), stdio.next().await.unwrap());
-    let notification = if one.get("method").is_some() { one } else { other };
-    assert_eq!(notification["method"], "notifications/resources/content_changed", "{notification}");
+    let notification = if one.get("method").is_some() {
+        one
+    } else {
+        other
+    };
+    assert_eq!(
+        notification["method"], "notifications/resources/content_changed",
+        "{notification}"
+    );
     assert_eq!(notification["params"]["resource"]["uri"], "echo://hello");
 }

@@ -21,7 +21,10 @@ fn second_sandbox() -> Sandbox {
 
 async fn has_recorded_digest(file: &Path) -> bool {
     second_sandbox()
-        .find_cached(&TeamName::default_team(), FileFingerprint::of(file).unwrap())
+        .find_cached(
+            &TeamName::default_team(),
+            FileFingerprint::of(file).unwrap(),
+        )
         .await
         .is_some()
 }
@@ -30,8 +33,13 @@ async fn has_recorded_digest(file: &Path) -> bool {
 async fn record_wrong_digest(file: &Path, bytes: Vec<u8>) {
     let (sandbox, hashed) = (second_sandbox(), HashedComponent::new(bytes.into()));
     let digest = hashed.digest();
-    sandbox.compile_hashed(&TeamName::default_team(), hashed).await.unwrap();
-    sandbox.record_digest(FileFingerprint::of(file).unwrap(), digest).await;
+    sandbox
+        .compile_hashed(&TeamName::default_team(), hashed)
+        .await
+        .unwrap();
+    sandbox
+        .record_digest(FileFingerprint::of(file).unwrap(), digest)
+        .await;
 }
 
 #[tokio::test]
@@ -60,18 +68,27 @@ async fn starts_with_the_recorded_digest_and_reads_the_file_later() {
     server.run_reconciler();
     server.wait_for_revision(2).await;
     let restarted = TestServerBuilder::restart(server).await.start().await;
-    assert_eq!(restarted.text(NOW).await, text(2), "the correct digest was recorded");
+    assert_eq!(
+        restarted.text(NOW).await,
+        text(2),
+        "the correct digest was recorded"
+    );
 }
 
 #[tokio::test]
 async fn applies_the_component_size_limit_to_recorded_digests() {
-    let builder =
-        TestServer::builder("echo").provider("echo", |grant, _| grant.limits.component_size = 1_000);
-    record_wrong_digest(&builder.folder().join("echo.wasm"), std::fs::read(component_path("echo")).unwrap())
-        .await;
+    let builder = TestServer::builder("echo")
+        .provider("echo", |grant, _| grant.limits.component_size = 1_000);
+    record_wrong_digest(
+        &builder.folder().join("echo.wasm"),
+        std::fs::read(component_path("echo")).unwrap(),
+    )
+    .await;
     let server = builder.start().await;
     assert!(
-        server.rejection_reason("echo.wasm").contains("limits.component_size"),
+        server
+            .rejection_reason("echo.wasm")
+            .contains("limits.component_size"),
         "{}",
         server.rejection_reason("echo.wasm")
     );
@@ -83,16 +100,23 @@ fn start_and_measure(providers: usize) -> Option<(u64, bool)> {
     let guests: Vec<String> = (0..providers).map(|n| format!("p{n}@echo")).collect();
     let work_dir = WorkDir::with_guests(&guests.join(" "));
     let (running, _) = work_dir.serve("");
-    Some((running.anonymous_memory()?, running.proc_status("THP_enabled")? == "1"))
+    Some((
+        running.anonymous_memory()?,
+        running.proc_status("THP_enabled")? == "1",
+    ))
 }
 
 #[test]
 fn each_provider_needs_little_memory() {
     // A system that does not report these values is skipped.
-    let (Some((few, _)), Some((many, huge_pages))) = (start_and_measure(1), start_and_measure(21)) else {
+    let (Some((few, _)), Some((many, huge_pages))) = (start_and_measure(1), start_and_measure(21))
+    else {
         return;
     };
     assert!(!huge_pages, "transparent huge pages would be mostly empty");
     let each = many.saturating_sub(few) / 20;
-    assert!(each < 640 << 10, "{each} bytes for each provider, {many} bytes in all");
+    assert!(
+        each < 640 << 10,
+        "{each} bytes for each provider, {many} bytes in all"
+    );
 }

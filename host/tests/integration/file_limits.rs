@@ -12,8 +12,12 @@ use crate::harness::{TestServer, TestServerBuilder};
 use crate::http_server::HttpTestServer;
 
 fn granting(folder: &TempDir) -> TestServerBuilder {
-    let dir =
-        Dir { host: folder.path().into(), guest: "/data".into(), access: Access::Read, is_canonical: false };
+    let dir = Dir {
+        host: folder.path().into(),
+        guest: "/data".into(),
+        access: Access::Read,
+        is_canonical: false,
+    };
     TestServer::builder("files").provider("files", |grant, _| grant.dirs.push(dir))
 }
 
@@ -26,15 +30,23 @@ async fn error_of(http: &HttpTestServer, uri: &str) -> String {
     assert_eq!((modern.status, legacy.status), (200, 200));
     let error = modern.json()["error"].clone();
     assert_eq!(error, legacy.json()["error"]);
-    let data = error.get("data").map(ToString::to_string).unwrap_or_default();
-    format!("{} {} {data}", error["code"], error["message"].as_str().unwrap())
+    let data = error
+        .get("data")
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    format!(
+        "{} {} {data}",
+        error["code"],
+        error["message"].as_str().unwrap()
+    )
 }
 
 #[tokio::test]
 async fn a_file_that_is_too_large_names_the_limit() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("large"), vec![b'x'; 2049]).unwrap();
-    let http = HttpTestServer::from_builder(granting(&folder).setting("files", "max_bytes", "2KiB")).await;
+    let http =
+        HttpTestServer::from_builder(granting(&folder).setting("files", "max_bytes", "2KiB")).await;
     assert_eq!(http.server.uris().await, ["file:///data/large"]);
     expect![[r#"-32602 the provider `files` refused the request: the file is larger than the limit of 2 KiB (setting `max_bytes`) "#]]
         .assert_eq(&error_of(&http, "file:///data/large").await);
@@ -55,11 +67,11 @@ async fn counts_files_whose_names_are_not_utf8() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("good"), "x").unwrap();
     std::fs::create_dir(folder.path().join("below")).unwrap();
-    let bad = |name: &[u8]| std::fs::write(folder.path().join(OsStr::from_bytes(name)), "x").unwrap();
+    let bad =
+        |name: &[u8]| std::fs::write(folder.path().join(OsStr::from_bytes(name)), "x").unwrap();
     bad(b"caf\xe9");
     let mut server = granting(&folder).start().await;
-    let one =
-        "omitted or changed in files: a file whose name is not UTF-8, which WASI does not support: rename it";
+    let one = "omitted or changed in files: a file whose name is not UTF-8, which WASI does not support: rename it";
     assert_eq!(server.first_pass.omitted, [one]);
 
     bad(b"below/\xff");
@@ -71,5 +83,8 @@ async fn counts_files_whose_names_are_not_utf8() {
     })
     .await;
     assert_eq!(server.uris().await, ["file:///data/good"]);
-    server.drain.finish(std::time::Duration::from_secs(10)).await;
+    server
+        .drain
+        .finish(std::time::Duration::from_secs(10))
+        .await;
 }

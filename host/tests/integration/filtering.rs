@@ -13,9 +13,17 @@ fn filtered(filter: &Value) -> Value {
 }
 
 fn items(result: &Value) -> Vec<String> {
-    let items = result["resources"].as_array().or_else(|| result["resourceTemplates"].as_array()).unwrap();
-    let name =
-        |item: &Value| item["uri"].as_str().or_else(|| item["uriTemplate"].as_str()).unwrap().to_owned();
+    let items = result["resources"]
+        .as_array()
+        .or_else(|| result["resourceTemplates"].as_array())
+        .unwrap();
+    let name = |item: &Value| {
+        item["uri"]
+            .as_str()
+            .or_else(|| item["uriTemplate"].as_str())
+            .unwrap()
+            .to_owned()
+    };
     items.iter().map(name).collect()
 }
 
@@ -37,7 +45,11 @@ async fn all_pages(http: &HttpTestServer, method: &str, filter: Value) -> Vec<Va
 }
 
 async fn found(http: &HttpTestServer, filter: Value) -> Vec<String> {
-    all_pages(http, LIST, filter).await.iter().flat_map(items).collect()
+    all_pages(http, LIST, filter)
+        .await
+        .iter()
+        .flat_map(items)
+        .collect()
 }
 
 /// The number of entries. Checks that none is listed twice.
@@ -67,7 +79,12 @@ async fn each_filter_field() {
         let legacy = http.legacy(&session, LIST, filtered(&filter)).await.json();
         assert_eq!(items(&legacy["result"]), full, "{filter}");
     }
-    assert_eq!(found(&http, json!({ "dev.larder/team": "default" })).await.len(), 5);
+    assert_eq!(
+        found(&http, json!({ "dev.larder/team": "default" }))
+            .await
+            .len(),
+        5
+    );
     for nothing in [
         json!({ "dev.larder/team": "other" }),
         json!({ "dev.larder/provider": "echo", "dev.larder/kind": "file" }),
@@ -81,31 +98,55 @@ async fn each_filter_field() {
 async fn filters_templates() {
     let http = HttpTestServer::start("shelf echo").await;
     let found = async |filter: Value| -> Vec<String> {
-        all_pages(&http, TEMPLATES, filter).await.iter().flat_map(items).collect()
+        all_pages(&http, TEMPLATES, filter)
+            .await
+            .iter()
+            .flat_map(items)
+            .collect()
     };
     assert_eq!(
         found(json!({ "dev.larder/provider": "shelf" })).await,
         ["shelf://book/{n}", "shelf://disc/{n}{?track}"]
     );
-    assert_eq!(found(json!({ "dev.larder/uriPrefix": "shelf://book/00" })).await, ["shelf://book/{n}"]);
-    assert_eq!(found(json!({ "dev.larder/text": "TRACK" })).await, ["shelf://disc/{n}{?track}"]);
+    assert_eq!(
+        found(json!({ "dev.larder/uriPrefix": "shelf://book/00" })).await,
+        ["shelf://book/{n}"]
+    );
+    assert_eq!(
+        found(json!({ "dev.larder/text": "TRACK" })).await,
+        ["shelf://disc/{n}{?track}"]
+    );
 }
 
 #[tokio::test]
 async fn rejects_an_unknown_filter_field() {
     let http = HttpTestServer::start("echo").await;
     for method in [LIST, TEMPLATES] {
-        let answer = http.modern(method, filtered(&json!({ "dev.larder/colour": "red" }))).await.json();
-        let (code, message) = (&answer["error"]["code"], answer["error"]["message"].as_str().unwrap());
+        let answer = http
+            .modern(method, filtered(&json!({ "dev.larder/colour": "red" })))
+            .await
+            .json();
+        let (code, message) = (
+            &answer["error"]["code"],
+            answer["error"]["message"].as_str().unwrap(),
+        );
         assert_eq!(code, -32602);
         assert!(
             message.contains("`dev.larder/colour`") && message.contains("`dev.larder/uriPrefix`"),
             "{message}"
         );
-        let answer = http.modern(method, filtered(&json!({ "dev.larder/kind": 1 }))).await;
-        assert!(answer.body.contains("`dev.larder/kind` must be a string"), "{}", answer.body);
+        let answer = http
+            .modern(method, filtered(&json!({ "dev.larder/kind": 1 })))
+            .await;
+        assert!(
+            answer.body.contains("`dev.larder/kind` must be a string"),
+            "{}",
+            answer.body
+        );
         // Fields of other vendors are ignored.
-        let others = http.modern(method, filtered(&json!({ "com.example/colour": "red" }))).await;
+        let others = http
+            .modern(method, filtered(&json!({ "com.example/colour": "red" })))
+            .await;
         assert_eq!(others.verdict(), "200 ok");
     }
 }
@@ -117,11 +158,19 @@ async fn a_cursor_contains_its_filter() {
     let first = http.modern(LIST, filtered(&filter)).await.json()["result"].clone();
     assert_eq!(items(&first).len(), 10);
     let from = |filter: Value| json!({ "cursor": first["nextCursor"], "_meta": filter });
-    let (alone, same) =
-        (http.modern(LIST, from(json!({}))).await.json(), http.modern(LIST, from(filter)).await.json());
+    let (alone, same) = (
+        http.modern(LIST, from(json!({}))).await.json(),
+        http.modern(LIST, from(filter)).await.json(),
+    );
     assert_eq!(items(&alone["result"]), items(&same["result"]));
-    assert!(items(&alone["result"]).iter().all(|uri| uri.starts_with("shelf://disc/")));
-    let other = http.modern(LIST, from(json!({ "dev.larder/mimeType": "text/*" }))).await;
+    assert!(
+        items(&alone["result"])
+            .iter()
+            .all(|uri| uri.starts_with("shelf://disc/"))
+    );
+    let other = http
+        .modern(LIST, from(json!({ "dev.larder/mimeType": "text/*" })))
+        .await;
     assert_eq!(other.verdict(), "200 -32602");
     assert!(other.body.contains("another filter"), "{}", other.body);
     let unfiltered = http.modern(LIST, json!({})).await.json()["result"]["nextCursor"].clone();
@@ -132,17 +181,33 @@ async fn a_cursor_contains_its_filter() {
 #[tokio::test]
 async fn beyond_the_stored_entries_the_provider_gets_filter_hints() {
     let http = HttpTestServer::from_builder(TestServer::builder("shelf").page_size(64)).await;
-    let pages =
-        all_pages(&http, LIST, json!({ "dev.larder/kind": "map", "dev.larder/uriPrefix": "shelf:" })).await;
-    let entries: Vec<_> =
-        pages.iter().flat_map(|page| page["resources"].as_array().unwrap().clone()).collect();
+    let pages = all_pages(
+        &http,
+        LIST,
+        json!({ "dev.larder/kind": "map", "dev.larder/uriPrefix": "shelf:" }),
+    )
+    .await;
+    let entries: Vec<_> = pages
+        .iter()
+        .flat_map(|page| page["resources"].as_array().unwrap().clone())
+        .collect();
     assert_eq!(entries.len(), 1_000);
     assert!(
-        entries.iter().all(|entry| entry["title"] == "filtered by hints"),
+        entries
+            .iter()
+            .all(|entry| entry["title"] == "filtered by hints"),
         "the provider did not get the hints"
     );
-    assert!(pages[..pages.len() - 1].iter().all(|page| items(page).len() == 64), "a page is not full");
-    assert_eq!(count(&http, json!({ "dev.larder/kind": "map" })).await, 1_000);
+    assert!(
+        pages[..pages.len() - 1]
+            .iter()
+            .all(|page| items(page).len() == 64),
+        "a page is not full"
+    );
+    assert_eq!(
+        count(&http, json!({ "dev.larder/kind": "map" })).await,
+        1_000
+    );
     assert_eq!(count(&http, json!({})).await, 3_000);
 }
 
@@ -150,17 +215,28 @@ async fn beyond_the_stored_entries_the_provider_gets_filter_hints() {
 async fn entries_of_a_provider_that_ignores_hints_are_filtered() {
     let http = HttpTestServer::start("many").await;
     // 999, 9990 to 9999 and 99900 to 99999.
-    assert_eq!(count(&http, json!({ "dev.larder/uriPrefix": "many://999" })).await, 111);
+    assert_eq!(
+        count(&http, json!({ "dev.larder/uriPrefix": "many://999" })).await,
+        111
+    );
 }
 
 #[tokio::test]
 async fn the_work_for_one_page_is_bounded() {
     let http = HttpTestServer::start("shelf").await;
     let pages = all_pages(&http, LIST, json!({ "dev.larder/text": "rare" })).await;
-    assert!(pages.len() > 1, "all of a long list was searched for one page");
+    assert!(
+        pages.len() > 1,
+        "all of a long list was searched for one page"
+    );
     assert_eq!(
         pages.iter().flat_map(items).collect::<Vec<_>>(),
-        ["shelf://disc/00007", "shelf://map/01007", "shelf://book/02007"].map(|uri| {
+        [
+            "shelf://disc/00007",
+            "shelf://map/01007",
+            "shelf://book/02007"
+        ]
+        .map(|uri| {
             // The kinds alternate: 7 is of the second kind, 1007 of the third, 2007 of the first.
             uri.to_owned()
         })
@@ -169,16 +245,33 @@ async fn the_work_for_one_page_is_bounded() {
 
 #[tokio::test]
 async fn long_descriptions_count_as_work() {
-    let http = HttpTestServer::from_builder(TestServer::builder("maze").setting("maze", "long", "600")).await;
+    let http =
+        HttpTestServer::from_builder(TestServer::builder("maze").setting("maze", "long", "600"))
+            .await;
     let pages = all_pages(&http, LIST, json!({ "dev.larder/text": "nowhere" })).await;
-    assert!(pages.len() > 1, "9 MB of descriptions were searched for one page");
+    assert!(
+        pages.len() > 1,
+        "9 MB of descriptions were searched for one page"
+    );
     assert!(pages.iter().all(|page| items(page).is_empty()));
 }
 
 #[tokio::test]
 async fn the_stored_entries_are_filtered_if_the_provider_fails_with_hints() {
-    let http =
-        HttpTestServer::from_builder(TestServer::builder("shelf").setting("shelf", "broken", "yes")).await;
-    assert_eq!(count(&http, json!({ "dev.larder/kind": "disc" })).await, 1_000);
-    assert_eq!(count(&http, json!({ "dev.larder/uriPrefix": "shelf://disc/0000" })).await, 3);
+    let http = HttpTestServer::from_builder(
+        TestServer::builder("shelf").setting("shelf", "broken", "yes"),
+    )
+    .await;
+    assert_eq!(
+        count(&http, json!({ "dev.larder/kind": "disc" })).await,
+        1_000
+    );
+    assert_eq!(
+        count(
+            &http,
+            json!({ "dev.larder/uriPrefix": "shelf://disc/0000" })
+        )
+        .await,
+        3
+    );
 }

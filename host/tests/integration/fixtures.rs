@@ -15,36 +15,59 @@ fn folder() -> PathBuf {
 
 /// The released versions of the contract. Each has a folder.
 fn versions() -> Vec<String> {
-    let items = std::fs::read_dir(folder()).unwrap().map(|item| item.unwrap());
+    let items = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|item| item.unwrap());
     let folders = items.filter(|item| item.file_type().unwrap().is_dir());
-    let mut versions: Vec<String> = folders.map(|item| item.file_name().into_string().unwrap()).collect();
+    let mut versions: Vec<String> = folders
+        .map(|item| item.file_name().into_string().unwrap())
+        .collect();
     versions.sort();
     versions
 }
 
 pub(crate) fn fixture(version: &str, language: &str) -> Vec<u8> {
     let path = folder().join(version).join(format!("{language}.wasm.zst"));
-    let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let file =
+        std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut component = Vec::new();
-    ruzstd::decoding::StreamingDecoder::new(file).unwrap().read_to_end(&mut component).unwrap();
+    ruzstd::decoding::StreamingDecoder::new(file)
+        .unwrap()
+        .read_to_end(&mut component)
+        .unwrap();
     component
 }
 
 async fn check(language: &str) {
     for version in versions() {
-        let server =
-            TestServer::builder("").file("changelog.wasm", &fixture(&version, language)).start().await;
-        let context = format!("{language} for {version}, {}", server.rejection_reason("changelog.wasm"));
-        let expected = ["0.1.0", "0.2.0", "Unreleased"].map(|name| format!("changelog://releases/{name}"));
+        let server = TestServer::builder("")
+            .file("changelog.wasm", &fixture(&version, language))
+            .start()
+            .await;
+        let context = format!(
+            "{language} for {version}, {}",
+            server.rejection_reason("changelog.wasm")
+        );
+        let expected =
+            ["0.1.0", "0.2.0", "Unreleased"].map(|name| format!("changelog://releases/{name}"));
         assert_eq!(server.uris().await, expected, "{context}");
         let text = server.text("changelog://releases/0.1.0").await;
-        assert!(text.starts_with("## [0.1.0] - 2026-05-12\n"), "{context}: {text}");
+        assert!(
+            text.starts_with("## [0.1.0] - 2026-05-12\n"),
+            "{context}: {text}"
+        );
         let json = server.text("changelog://releases/0.1.0/json").await;
         let json: serde_json::Value =
             serde_json::from_str(&json).unwrap_or_else(|_| panic!("{context}: {json}"));
-        assert_eq!(json["changes"][0]["items"][0], "The releases of a changelog, as resources.", "{context}");
+        assert_eq!(
+            json["changes"][0]["items"][0], "The releases of a changelog, as resources.",
+            "{context}"
+        );
         let missing = server.text("changelog://releases/7").await;
-        assert_eq!(missing, "error: no resource at `changelog://releases/7`", "{context}");
+        assert_eq!(
+            missing, "error: no resource at `changelog://releases/7`",
+            "{context}"
+        );
         let call = anonymous_call();
         let uri = parse_uri("changelog://releases/0.2.0");
         let result = server.gateway.read(&call, &uri, Some("c0713b0e")).await;
@@ -84,12 +107,21 @@ async fn rust() {
 #[test]
 fn there_is_a_fixture_for_each_version_and_language() {
     let world = std::fs::read_to_string(folder().join("../../../wit/world.wit")).unwrap();
-    let current = world.lines().next().and_then(|line| line.strip_prefix("package larder:provider@"));
+    let current = world
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("package larder:provider@"));
     let current = current.unwrap().trim_end_matches(';');
-    assert!(versions().iter().any(|version| version == current), "run `cargo xtask fixtures` for {current}");
+    assert!(
+        versions().iter().any(|version| version == current),
+        "run `cargo xtask fixtures` for {current}"
+    );
     for version in versions() {
         for language in LANGUAGES {
-            assert!(fixture(&version, language).starts_with(b"\0asm"), "{language} for {version}");
+            assert!(
+                fixture(&version, language).starts_with(b"\0asm"),
+                "{language} for {version}"
+            );
         }
     }
 }

@@ -41,7 +41,10 @@ struct Connection {
 impl Connection {
     async fn open(address: &str) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
-        Self { address: address.to_owned(), stream }
+        Self {
+            address: address.to_owned(),
+            stream,
+        }
     }
 
     /// Sends a request. Returns the status and the body.
@@ -55,8 +58,12 @@ impl Connection {
             }
             answer.extend(&part[..read]);
             let text = String::from_utf8_lossy(&answer);
-            let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let Some((head, body)) = text.split_once("\r\n\r\n") else {
+                continue;
+            };
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "));
             if length.is_none_or(|length| body.len() >= length.parse::<usize>().unwrap()) {
                 return Ok((head[9..12].parse().unwrap(), body.to_owned()));
             }
@@ -68,7 +75,10 @@ impl Connection {
     async fn check_open(mut self) -> Self {
         let began = Instant::now();
         while self.send(NOT_FOUND).await.map(|answer| answer.0).ok() != Some(404) {
-            assert!(began.elapsed() < TIMEOUT, "a connection below the limit is refused");
+            assert!(
+                began.elapsed() < TIMEOUT,
+                "a connection below the limit is refused"
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
             self = Self::open(&self.address).await;
         }
@@ -78,7 +88,8 @@ impl Connection {
 
 fn read_request(uri: &str) -> Vec<u8> {
     let params = json!({ "uri": uri, "_meta": meta() });
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params }).to_string();
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params })
+        .to_string();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n\
          mcp-protocol-version: 2026-07-28\r\nmcp-method: resources/read\r\nmcp-name: {uri}\r\n\
@@ -101,7 +112,8 @@ fn prepare(idle: u64, count: u64) -> WorkDir {
     for provider in (0..count).map(provider_name) {
         config += &format!("[provider.{provider}.settings]\nauthority = \"{provider}\"\n");
     }
-    let work_dir = WorkDir::with_guests(&format!("{}@sized", provider_name(0))).file("larder.toml", &config);
+    let work_dir =
+        WorkDir::with_guests(&format!("{}@sized", provider_name(0))).file("larder.toml", &config);
     let first = work_dir.path(&format!("plugins/{}.wasm", provider_name(0)));
     for provider in (1..count).map(provider_name) {
         std::fs::hard_link(&first, work_dir.path(&format!("plugins/{provider}.wasm"))).unwrap();
@@ -110,8 +122,16 @@ fn prepare(idle: u64, count: u64) -> WorkDir {
 }
 
 /// Uses every connection once, and reads from every provider.
-async fn use_everything(idle: Vec<Connection>, readers: Vec<Connection>, count: u64) -> [Vec<Connection>; 2] {
-    let idle = stream::iter(idle).map(Connection::check_open).buffer_unordered(64).collect().await;
+async fn use_everything(
+    idle: Vec<Connection>,
+    readers: Vec<Connection>,
+    count: u64,
+) -> [Vec<Connection>; 2] {
+    let idle = stream::iter(idle)
+        .map(Connection::check_open)
+        .buffer_unordered(64)
+        .collect()
+        .await;
     let readers = stream::iter(readers.into_iter().enumerate()).map(|(first, reader)| async move {
         let mut reader = reader.check_open().await;
         for provider in (first as u64..count).step_by(READERS).map(provider_name) {
@@ -139,7 +159,11 @@ async fn read_until_served(reader: &mut Connection, provider: &str) {
 /// Checks that all connections are in use, so that further ones are refused.
 async fn check_excess_is_refused(address: &str) {
     for _ in 0..EXCESS_CONNECTIONS {
-        let refused = Connection::open(address).await.send(NOT_FOUND).await.unwrap();
+        let refused = Connection::open(address)
+            .await
+            .send(NOT_FOUND)
+            .await
+            .unwrap();
         assert_eq!(refused.0, 503, "{}", refused.1);
     }
 }
@@ -156,10 +180,18 @@ async fn memory_at_full_capacity_is_bounded_and_does_not_grow() {
     let count = idle / 10;
     let work_dir = prepare(idle, count);
     let (server, url) = work_dir.serve("");
-    let address = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    let address = url
+        .strip_prefix("http://")
+        .unwrap()
+        .split('/')
+        .next()
+        .unwrap();
     let open = async |count: usize| {
         let open = (0..count).map(|_| Connection::open(address));
-        stream::iter(open).buffer_unordered(64).collect::<Vec<_>>().await
+        stream::iter(open)
+            .buffer_unordered(64)
+            .collect::<Vec<_>>()
+            .await
     };
     // Before the first measurement all providers are loaded and the slots of the guests are allocated.
     let [_, readers] = use_everything(vec![], open(READERS).await, count).await;
@@ -176,11 +208,17 @@ async fn memory_at_full_capacity_is_bounded_and_does_not_grow() {
     check_excess_is_refused(address).await;
     let second = anonymous_memory(&server, "after using everything again");
     assert_eq!(
-        (idle_connections.len() as u64, readers.len(), listeners.len() as u64),
+        (
+            idle_connections.len() as u64,
+            readers.len(),
+            listeners.len() as u64
+        ),
         (idle, READERS, count)
     );
 
-    let (Some(empty), Some(first), Some(second)) = (empty, first, second) else { return };
+    let (Some(empty), Some(first), Some(second)) = (empty, first, second) else {
+        return;
+    };
     // The guests and the cached responses may differ between the two measurements.
     let variable = CACHE_SIZE + GUESTS * (256 << 10);
     let limit = variable + idle * (32 << 10) + count * (64 << 10);
@@ -190,5 +228,8 @@ async fn memory_at_full_capacity_is_bounded_and_does_not_grow() {
         grown / (idle + count)
     );
     assert!(grown < limit, "{empty} -> {first} is more than {limit}");
-    assert!(second < first + variable, "{first} -> {second} is more than {variable}");
+    assert!(
+        second < first + variable,
+        "{first} -> {second} is more than {variable}"
+    );
 }

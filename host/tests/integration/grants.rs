@@ -26,7 +26,12 @@ async fn a_provider_gets_only_its_own_settings() {
 async fn stdin_and_the_environment_are_empty() {
     let server = TestServer::builder("stdin env").start().await;
     assert_eq!(server.text("stdin://all").await, "ok: \"\"");
-    let uri = server.uris().await.into_iter().find(|uri| uri.starts_with("env:")).unwrap();
+    let uri = server
+        .uris()
+        .await
+        .into_iter()
+        .find(|uri| uri.starts_with("env:"))
+        .unwrap();
     let all = server.text(&uri).await;
     assert!(!all.contains("PATH") && !all.contains("CARGO"), "{all}");
 
@@ -34,7 +39,10 @@ async fn stdin_and_the_environment_are_empty() {
         grant.env.insert("COLOUR".into(), "blue".into());
     });
     let all = granted.start().await.text(&uri).await;
-    assert!(all.contains("COLOUR") && all.contains("blue") && !all.contains("PATH"), "{all}");
+    assert!(
+        all.contains("COLOUR") && all.contains("blue") && !all.contains("PATH"),
+        "{all}"
+    );
 }
 
 /// A folder `inside` with a file and with links to a secret next to the folder.
@@ -52,7 +60,12 @@ fn folder() -> TempDir {
 async fn with_folder(root: &TempDir, access: Access) -> TestServer {
     let host = root.path().join("inside");
     let plan = TestServer::builder("dirs").provider("dirs", |grant, _| {
-        grant.dirs.push(Dir { host, guest: "/data".into(), access, is_canonical: false });
+        grant.dirs.push(Dir {
+            host,
+            guest: "/data".into(),
+            access,
+            is_canonical: false,
+        });
     });
     plan.start().await
 }
@@ -64,7 +77,12 @@ async fn attempt(server: &TestServer, action: &str) -> String {
 #[tokio::test]
 async fn no_folder_is_granted_by_default() {
     let server = TestServer::builder("dirs").start().await;
-    for action in ["read?path=%2Fetc%2Fpasswd", "list?path=%2F", "list?path=.", "write?path=%2Ftmp%2Fx"] {
+    for action in [
+        "read?path=%2Fetc%2Fpasswd",
+        "list?path=%2F",
+        "list?path=.",
+        "write?path=%2Ftmp%2Fx",
+    ] {
         let text = attempt(&server, action).await;
         assert!(text.starts_with("refused: "), "{action}: {text}");
     }
@@ -74,7 +92,10 @@ async fn no_folder_is_granted_by_default() {
 async fn a_folder_granted_for_reading_allows_nothing_else() {
     let root = folder();
     let server = with_folder(&root, Access::Read).await;
-    assert_eq!(attempt(&server, "read?path=%2Fdata%2Ffile").await, "ok: \"content\"");
+    assert_eq!(
+        attempt(&server, "read?path=%2Fdata%2Ffile").await,
+        "ok: \"content\""
+    );
     for action in [
         "read?path=%2Fdata%2F..%2Fsecret",
         "read?path=%2Fdata%2Flink",
@@ -91,9 +112,14 @@ async fn a_folder_granted_for_reading_allows_nothing_else() {
         let text = attempt(&server, action).await;
         assert!(text.starts_with("refused: "), "{action}: {text}");
     }
-    let remaining: Vec<_> = std::fs::read_dir(root.path().join("inside")).unwrap().collect();
+    let remaining: Vec<_> = std::fs::read_dir(root.path().join("inside"))
+        .unwrap()
+        .collect();
     assert_eq!(remaining.len(), 3, "{remaining:?}");
-    assert_eq!(std::fs::read_to_string(root.path().join("inside/file")).unwrap(), "content");
+    assert_eq!(
+        std::fs::read_to_string(root.path().join("inside/file")).unwrap(),
+        "content"
+    );
 }
 
 #[tokio::test]
@@ -112,7 +138,10 @@ async fn a_folder_granted_for_writing_cannot_be_left() {
         let text = attempt(&server, action).await;
         assert!(text.starts_with("refused: "), "{action}: {text}");
     }
-    assert_eq!(std::fs::read_to_string(root.path().join("secret")).unwrap(), "secret");
+    assert_eq!(
+        std::fs::read_to_string(root.path().join("secret")).unwrap(),
+        "secret"
+    );
 }
 
 /// The folders of two teams, `own` and `others`.
@@ -130,7 +159,12 @@ fn team_folders() -> (TempDir, PathBuf) {
 fn own_only(canonical: &std::path::Path) -> Bounds {
     let host = canonical.join("own");
     Bounds {
-        dirs: vec![Dir { host, guest: String::new(), access: Access::Write, is_canonical: true }],
+        dirs: vec![Dir {
+            host,
+            guest: String::new(),
+            access: Access::Write,
+            is_canonical: true,
+        }],
         ..Bounds::default()
     }
 }
@@ -144,14 +178,16 @@ fn replace_with_link(canonical: &std::path::Path) {
 async fn a_link_that_replaces_a_granted_folder_is_not_followed() {
     let (_root, canonical) = team_folders();
     let host = canonical.join("own/data");
-    let granted = TestServer::builder("dirs").ceiling(own_only(&canonical)).provider("dirs", |grant, _| {
-        grant.dirs.push(Dir {
-            host: host.clone(),
-            guest: "/data".into(),
-            access: Access::Read,
-            is_canonical: false,
+    let granted = TestServer::builder("dirs")
+        .ceiling(own_only(&canonical))
+        .provider("dirs", |grant, _| {
+            grant.dirs.push(Dir {
+                host: host.clone(),
+                guest: "/data".into(),
+                access: Access::Read,
+                is_canonical: false,
+            });
         });
-    });
     let request = format!("dirs = [{host:?}]");
     let requested = TestServer::builder("dirs")
         .file("dirs.toml", request.as_bytes())
@@ -160,7 +196,10 @@ async fn a_link_that_replaces_a_granted_folder_is_not_followed() {
     // grant.
     let servers = [granted.start().await, requested.start().await];
     for server in &servers {
-        assert_eq!(attempt(server, "read?path=%2Fdata%2Ffile").await, "ok: \"ours\"");
+        assert_eq!(
+            attempt(server, "read?path=%2Fdata%2Ffile").await,
+            "ok: \"ours\""
+        );
     }
     replace_with_link(&canonical);
     for server in &servers {
@@ -170,7 +209,10 @@ async fn a_link_that_replaces_a_granted_folder_is_not_followed() {
     std::fs::remove_file(canonical.join("own/data")).unwrap();
     std::fs::rename(canonical.join("own/old"), canonical.join("own/data")).unwrap();
     for server in &servers {
-        assert_eq!(attempt(server, "read?path=%2Fdata%2Ffile").await, "ok: \"ours\"");
+        assert_eq!(
+            attempt(server, "read?path=%2Fdata%2Ffile").await,
+            "ok: \"ours\""
+        );
     }
 }
 
@@ -179,21 +221,39 @@ async fn a_writer_cannot_replace_a_granted_subfolder_with_a_link() {
     let (_root, canonical) = team_folders();
     let dir = |host: &str, access| {
         let guest = format!("/{host}").replace("/own/", "/");
-        Dir { host: canonical.join(host), guest, access, is_canonical: false }
+        Dir {
+            host: canonical.join(host),
+            guest,
+            access,
+            is_canonical: false,
+        }
     };
-    let plan = TestServer::builder("dirs").ceiling(own_only(&canonical)).provider("dirs", |grant, _| {
-        grant.dirs.extend([dir("own", Access::Write), dir("own/data", Access::Read)]);
-    });
+    let plan = TestServer::builder("dirs")
+        .ceiling(own_only(&canonical))
+        .provider("dirs", |grant, _| {
+            grant
+                .dirs
+                .extend([dir("own", Access::Write), dir("own/data", Access::Read)]);
+        });
     let mut server = plan.start().await;
-    assert_eq!(attempt(&server, "read?path=%2Fdata%2Ffile").await, "ok: \"ours\"");
-    assert_eq!(attempt(&server, "swap?path=..%2Fothers%2Fdata&to=%2Fown%2Fdata").await, "ok: ()");
+    assert_eq!(
+        attempt(&server, "read?path=%2Fdata%2Ffile").await,
+        "ok: \"ours\""
+    );
+    assert_eq!(
+        attempt(&server, "swap?path=..%2Fothers%2Fdata&to=%2Fown%2Fdata").await,
+        "ok: ()"
+    );
     let text = attempt(&server, "read?path=%2Fdata%2Ffile").await;
     assert!(text.contains("a granted folder cannot be opened"), "{text}");
     // The next pass revokes the grant.
     server.reconciler().run_pass().await;
     let text = attempt(&server, "read?path=%2Fdata%2Ffile").await;
     assert!(text.starts_with("refused: "), "{text}");
-    assert_eq!(attempt(&server, "read?path=%2Fown%2Fdata.old%2Ffile").await, "ok: \"ours\"");
+    assert_eq!(
+        attempt(&server, "read?path=%2Fown%2Fdata.old%2Ffile").await,
+        "ok: \"ours\""
+    );
 }
 
 #[tokio::test]
@@ -201,23 +261,40 @@ async fn calls_that_block_in_a_folder_do_not_block_others() {
     let root = folder();
     let inside = root.path().join("inside");
     let _pipe = Pipe::at(inside.join("pipe"));
-    let dir =
-        || Dir { host: inside.clone(), guest: "/data".into(), access: Access::Read, is_canonical: false };
+    let dir = || Dir {
+        host: inside.clone(),
+        guest: "/data".into(),
+        access: Access::Read,
+        is_canonical: false,
+    };
     let plan = TestServer::builder("dirs").provider("dirs", |grant, _| {
         grant.dirs.push(dir());
         grant.limits.timeout = Duration::from_millis(100);
         grant.limits.concurrency = 64;
     });
-    let plan = plan.file("files.wasm", &std::fs::read(component_path("files")).unwrap());
-    let server = plan.provider("files", |grant, _| grant.dirs.push(dir())).start().await;
+    let plan = plan.file(
+        "files.wasm",
+        &std::fs::read(component_path("files")).unwrap(),
+    );
+    let server = plan
+        .provider("files", |grant, _| grant.dirs.push(dir()))
+        .start()
+        .await;
     // More calls than there are blocking threads: without a limit, each call would block one thread.
     let stuck = (0..700).map(|_| server.read("dirs://read?path=%2Fdata%2Fpipe"));
-    let answers: Vec<_> = futures_util::stream::iter(stuck).buffer_unordered(64).collect().await;
+    let answers: Vec<_> = futures_util::stream::iter(stuck)
+        .buffer_unordered(64)
+        .collect()
+        .await;
     assert!(answers.iter().all(Result::is_err));
     assert_eq!(server.text("file:///data/file").await, "content");
     // The server itself still has threads to scan folders with.
-    let blocking_task = tokio::time::timeout(Duration::from_secs(30), server.drain.spawn_blocking(|| ()));
-    blocking_task.await.expect("no thread is left for the server").unwrap();
+    let blocking_task =
+        tokio::time::timeout(Duration::from_secs(30), server.drain.spawn_blocking(|| ()));
+    blocking_task
+        .await
+        .expect("no thread is left for the server")
+        .unwrap();
 }
 
 /// A named pipe without a writer: opening it blocks. On drop, it gets a writer, so that all openers continue.
@@ -235,7 +312,11 @@ impl Drop for Pipe {
     fn drop(&mut self) {
         use rustix::fs::{Mode, OFlags, open};
         // It stays open, because another thread may be about to open the other end.
-        std::mem::forget(open(&self.0, OFlags::RDWR | OFlags::NONBLOCK, Mode::empty()));
+        std::mem::forget(open(
+            &self.0,
+            OFlags::RDWR | OFlags::NONBLOCK,
+            Mode::empty(),
+        ));
     }
 }
 
@@ -272,9 +353,12 @@ fn http_server() -> (u16, std::sync::Arc<std::sync::atomic::AtomicUsize>) {
                 ),
                 Some("/large") => {
                     let body = "x".repeat(100_000);
-                    format!("HTTP/1.1 200 OK\r\ncontent-length: 100000\r\nconnection: close\r\n\r\n{body}")
+                    format!(
+                        "HTTP/1.1 200 OK\r\ncontent-length: 100000\r\nconnection: close\r\n\r\n{body}"
+                    )
                 }
-                _ => "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello".to_owned(),
+                _ => "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello"
+                    .to_owned(),
             };
             let _ = stream.write_all(answer.as_bytes());
         }
@@ -305,12 +389,20 @@ async fn granted_hosts_are_reachable_with_both_interfaces() {
     let (port, count) = http_server();
     let server = with_hosts(vec![rule("127.0.0.1", port)]).await;
     for interface in ["http-client", "wasi-http"] {
-        let text = server.text(&format!("net://{interface}/http://127.0.0.1:{port}/")).await;
+        let text = server
+            .text(&format!("net://{interface}/http://127.0.0.1:{port}/"))
+            .await;
         assert_eq!(text, "ok: (200, \"hello\")", "{interface}");
         // The host does not follow redirects: the guest gets them.
-        let text = server.text(&format!("net://{interface}/http://127.0.0.1:{port}/redirect")).await;
+        let text = server
+            .text(&format!(
+                "net://{interface}/http://127.0.0.1:{port}/redirect"
+            ))
+            .await;
         assert_eq!(text, "ok: (302, \"moved\")", "{interface}");
-        let text = server.text(&format!("net://{interface}/http://127.0.0.1:{port}/large")).await;
+        let text = server
+            .text(&format!("net://{interface}/http://127.0.0.1:{port}/large"))
+            .await;
         assert!(text.starts_with("refused: "), "{interface}: {text}");
     }
     assert_eq!(count.load(std::sync::atomic::Ordering::SeqCst), 6);
@@ -339,21 +431,39 @@ async fn other_hosts_are_not_reachable() {
             assert!(text.starts_with("refused: "), "{uri}: {text}");
         }
         let method = nothing
-            .text(&format!("net://{interface}?url=http%3A%2F%2F127.0.0.1%3A{port}%2F&method=DELETE"))
+            .text(&format!(
+                "net://{interface}?url=http%3A%2F%2F127.0.0.1%3A{port}%2F&method=DELETE"
+            ))
             .await;
         assert!(method.starts_with("refused: "), "{method}");
     }
     assert_eq!(count.load(std::sync::atomic::Ordering::SeqCst), 0);
-    let text = by_name.text(&format!("net://http-client/http://localhost:{port}/")).await;
-    assert!(text.contains("an address inside this network") && text.contains("private = true"), "{text}");
+    let text = by_name
+        .text(&format!("net://http-client/http://localhost:{port}/"))
+        .await;
+    assert!(
+        text.contains("an address inside this network") && text.contains("private = true"),
+        "{text}"
+    );
 
     // `private` applies only to the port of its own rule.
-    let other = HostRule { private: true, ..rule("localhost", 9) };
+    let other = HostRule {
+        private: true,
+        ..rule("localhost", 9)
+    };
     let two_rules = with_hosts(vec![other, rule("localhost", port)]).await;
-    let text = two_rules.text(&format!("net://http-client/http://localhost:{port}/")).await;
+    let text = two_rules
+        .text(&format!("net://http-client/http://localhost:{port}/"))
+        .await;
     assert!(text.contains("an address inside this network"), "{text}");
 
-    let private = with_hosts(vec![HostRule { private: true, ..rule("localhost", port) }]).await;
-    let text = private.text(&format!("net://http-client/http://localhost:{port}/")).await;
+    let private = with_hosts(vec![HostRule {
+        private: true,
+        ..rule("localhost", port)
+    }])
+    .await;
+    let text = private
+        .text(&format!("net://http-client/http://localhost:{port}/"))
+        .await;
     assert_eq!(text, "ok: (200, \"hello\")");
 }

@@ -15,8 +15,14 @@ fn text(output: &ProcessOutput) -> String {
 fn check(output: &ProcessOutput, heading: &str, message: &str) {
     let shown = text(output);
     assert_eq!(output.code, Some(1), "{shown}");
-    let (_, after) = shown.split_once(heading).unwrap_or_else(|| panic!("no `{heading}` in {shown}"));
-    let lines: Vec<_> = after.lines().skip(1).take_while(|line| line.starts_with("  ")).collect();
+    let (_, after) = shown
+        .split_once(heading)
+        .unwrap_or_else(|| panic!("no `{heading}` in {shown}"));
+    let lines: Vec<_> = after
+        .lines()
+        .skip(1)
+        .take_while(|line| line.starts_with("  "))
+        .collect();
     assert!(lines.iter().any(|line| line.trim() == message), "{shown}");
 }
 
@@ -31,9 +37,16 @@ fn of_a_read_that_failed() {
     );
     assert!(!text(&output).contains("echo: stderr"), "{}", text(&output));
     // Nothing is shown for calls that did not fail, or that the provider answered with an error.
-    for read in ["read trap://1 --plugins plugins", "read echo://nothing --plugins plugins"] {
+    for read in [
+        "read trap://1 --plugins plugins",
+        "read echo://nothing --plugins plugins",
+    ] {
         let output = work_dir.larder(read);
-        assert!(!text(&output).contains("stderr of the guest"), "{}", text(&output));
+        assert!(
+            !text(&output).contains("stderr of the guest"),
+            "{}",
+            text(&output)
+        );
     }
 }
 
@@ -42,29 +55,56 @@ fn of_a_component_that_was_rejected() {
     let work_dir = WorkDir::with_guests("trap_start");
     let heading = "trap_start.wasm: stderr of the guest:";
     check(&work_dir.larder("check"), heading, MESSAGE);
-    check(&work_dir.larder("read x:y --plugins plugins"), heading, MESSAGE);
+    check(
+        &work_dir.larder("read x:y --plugins plugins"),
+        heading,
+        MESSAGE,
+    );
     for command in ["check", "inspect"] {
         let output = work_dir.larder(&format!("{command} plugins/trap_start.wasm"));
         check(&output, "stderr of the guest:", MESSAGE);
     }
-    let found = work_dir.larder("check plugins/trap_start.wasm --json").json();
+    let found = work_dir
+        .larder("check plugins/trap_start.wasm --json")
+        .json();
     let lines = found["checks"][0]["stderr"].as_array().unwrap();
     assert!(lines.iter().any(|line| line == MESSAGE), "{found}");
-    let found = work_dir.larder("inspect plugins/trap_start.wasm --json").json();
-    assert!(found["stderr"].as_array().unwrap().iter().any(|line| line == MESSAGE), "{found}");
+    let found = work_dir
+        .larder("inspect plugins/trap_start.wasm --json")
+        .json();
+    assert!(
+        found["stderr"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|line| line == MESSAGE),
+        "{found}"
+    );
 }
 
 #[test]
 fn of_the_first_read_in_a_check() {
     let work_dir = WorkDir::with_guests("moody");
     let output = work_dir.larder("check plugins/moody.wasm");
-    assert!(output.stdout.contains("FAILED  read      moody://listed: "), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("FAILED  read      moody://listed: "),
+        "{}",
+        output.stdout
+    );
     check(&output, "stderr of the guest:", "not today");
 }
 
 #[test]
 fn of_a_build_in_dev() {
     let work_dir = project("cp ../trap_start.wasm output");
-    std::fs::copy(crate::harness::component_path("trap_start"), work_dir.path("trap_start.wasm")).unwrap();
-    check(&work_dir.larder("dev project --once"), "project: stderr of the guest:", MESSAGE);
+    std::fs::copy(
+        crate::harness::component_path("trap_start"),
+        work_dir.path("trap_start.wasm"),
+    )
+    .unwrap();
+    check(
+        &work_dir.larder("dev project --once"),
+        "project: stderr of the guest:",
+        MESSAGE,
+    );
 }

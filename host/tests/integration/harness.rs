@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use larder_core::catalog::{self, Notifier, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::gateway::{self, CacheConfig, Error, Filter, Gateway, PageSize};
-use larder_core::reconcile::{self, Approvals, ProviderConfig, ReconcilePass, Reconciler, StartLimits};
+use larder_core::reconcile::{
+    self, Approvals, ProviderConfig, ReconcilePass, Reconciler, StartLimits,
+};
 use larder_core::replicas::{Single, TeamReplicas};
 use larder_core::source::{Folder, Source};
 use larder_key_value::{KeyValueStore, database_path};
@@ -36,7 +38,11 @@ pub(crate) async fn eventually(what: &str, condition: impl AsyncFnMut() -> bool)
 }
 
 /// Waits until `condition` holds, and fails after `limit`.
-pub(crate) async fn eventually_within(limit: Duration, what: &str, mut condition: impl AsyncFnMut() -> bool) {
+pub(crate) async fn eventually_within(
+    limit: Duration,
+    what: &str,
+    mut condition: impl AsyncFnMut() -> bool,
+) {
     let checks = async {
         while !condition().await {
             tokio::time::sleep(CHECK_INTERVAL).await;
@@ -47,18 +53,30 @@ pub(crate) async fn eventually_within(limit: Duration, what: &str, mut condition
 }
 
 /// Does the same as `eventually_within` for tests that have no async runtime.
-pub(crate) fn eventually_blocking(limit: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) fn eventually_blocking(
+    limit: Duration,
+    what: &str,
+    mut condition: impl FnMut() -> bool,
+) {
     let deadline = Instant::now() + limit;
     while !condition() {
-        assert!(Instant::now() < deadline, "timed out after {limit:?} waiting for: {what}");
+        assert!(
+            Instant::now() < deadline,
+            "timed out after {limit:?} waiting for: {what}"
+        );
         std::thread::sleep(CHECK_INTERVAL);
     }
 }
 
 /// Waits until a guest is running, that is, until a call is in flight.
 pub(crate) async fn call_in_flight(reader: &Reader) {
-    let has_guest =
-        async || reader.snapshot().offers().iter().any(|offer| offer.provider.metrics().memory() > 0);
+    let has_guest = async || {
+        reader
+            .snapshot()
+            .offers()
+            .iter()
+            .any(|offer| offer.provider.metrics().memory() > 0)
+    };
     eventually("a call is in flight", has_guest).await;
 }
 
@@ -119,34 +137,61 @@ pub(crate) struct TestServer {
 }
 
 fn same_page_size(size: u32) -> PageSize {
-    PageSize { resources: size, templates: size }
+    PageSize {
+        resources: size,
+        templates: size,
+    }
 }
 
 /// The sandbox configuration of these tests. The cache of compiled components is shared by all tests and
 /// runs.
 pub(crate) fn sandbox_config() -> sandbox::Config {
-    let location = sandbox::CacheLocation::Configured(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    let location =
+        sandbox::CacheLocation::Configured(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     let compiler = CompilerConfig {
         program: env!("CARGO_BIN_EXE_larder").into(),
-        cache: sandbox::CacheConfig { location, size: 1 << 30, age: Duration::from_secs(24 * 3600) },
+        cache: sandbox::CacheConfig {
+            location,
+            size: 1 << 30,
+            age: Duration::from_secs(24 * 3600),
+        },
         memory: 2 << 30,
         cpu_time: Duration::from_secs(120),
         timeout: Duration::from_secs(300),
         code: 512 << 20,
     };
-    sandbox::Config { slots: 16, memory: 8 << 30, log: 1 << 20, compiler }
+    sandbox::Config {
+        slots: 16,
+        memory: 8 << 30,
+        log: 1 << 20,
+        compiler,
+    }
 }
 
 /// Returns one gateway for the servers of several teams, built as `app` builds it.
 pub(crate) fn shared_gateway(servers: &[&TestServer], page_size: u32) -> Gateway {
-    let cache = CacheConfig { bytes: 16 << 20, entries: 1_000 };
+    let cache = CacheConfig {
+        bytes: 16 << 20,
+        entries: 1_000,
+    };
     let page_size = same_page_size(page_size);
-    let config =
-        gateway::Config { page_size, instructions: None, cache, private: true, shared_teams: vec![] };
-    let quotas =
-        servers.iter().filter_map(|server| Some((server.reader.team().clone(), server.quota_usage.clone()?)));
-    Gateway::new(config, servers.iter().map(|server| (server.reader.clone(), server.signals.clone())))
-        .with_quotas(quotas)
+    let config = gateway::Config {
+        page_size,
+        instructions: None,
+        cache,
+        private: true,
+        shared_teams: vec![],
+    };
+    let quotas = servers
+        .iter()
+        .filter_map(|server| Some((server.reader.team().clone(), server.quota_usage.clone()?)));
+    Gateway::new(
+        config,
+        servers
+            .iter()
+            .map(|server| (server.reader.clone(), server.signals.clone())),
+    )
+    .with_quotas(quotas)
 }
 
 /// Parses a URI of a test.
@@ -157,7 +202,12 @@ pub(crate) fn parse_uri(text: &str) -> Uri {
 /// A call by a caller of the default team who has no name.
 pub(crate) fn anonymous_call() -> Arc<Call> {
     let teams = Teams::default_team();
-    Arc::new(Call::from_caller(Caller { subject: None, issuer: None, teams, scopes: vec![] }))
+    Arc::new(Call::from_caller(Caller {
+        subject: None,
+        issuer: None,
+        teams,
+        scopes: vec![],
+    }))
 }
 
 impl TestServer {
@@ -167,7 +217,11 @@ impl TestServer {
         let folder = TempDir::new().unwrap();
         for guest in guests.split_whitespace() {
             let (name, guest) = guest.split_once('@').unwrap_or((guest, guest));
-            std::fs::copy(component_path(guest), folder.path().join(format!("{name}.wasm"))).unwrap();
+            std::fs::copy(
+                component_path(guest),
+                folder.path().join(format!("{name}.wasm")),
+            )
+            .unwrap();
         }
         let plugins = folder.path().to_owned();
         TestServerBuilder {
@@ -181,7 +235,10 @@ impl TestServer {
             providers: BTreeMap::new(),
             page_size: same_page_size(100),
             instructions: None,
-            cache: CacheConfig { bytes: 16 << 20, entries: 1_000 },
+            cache: CacheConfig {
+                bytes: 16 << 20,
+                entries: 1_000,
+            },
             memory: sandbox_config().memory,
             compiler: sandbox_config().compiler,
             quota: None,
@@ -195,12 +252,17 @@ impl TestServer {
 
     /// The reconciler, for tests that run its passes themselves.
     pub(crate) fn reconciler(&mut self) -> &mut Reconciler {
-        self.reconciler.as_mut().expect("the reconciler runs in a task")
+        self.reconciler
+            .as_mut()
+            .expect("the reconciler runs in a task")
     }
 
     /// Starts the task that watches the folder and handles the signals of providers.
     pub(crate) fn run_reconciler(&mut self) {
-        let reconciler = self.reconciler.take().expect("the reconciler runs in a task already");
+        let reconciler = self
+            .reconciler
+            .take()
+            .expect("the reconciler runs in a task already");
         self.drain.spawn(reconciler.run());
     }
 
@@ -209,9 +271,14 @@ impl TestServer {
         &self,
         config: change_detector::Config,
     ) -> tokio::sync::watch::Receiver<usize> {
-        let (reader, notifier, signals) = (self.reader.clone(), self.notifier.clone(), self.signals.clone());
+        let (reader, notifier, signals) = (
+            self.reader.clone(),
+            self.notifier.clone(),
+            self.signals.clone(),
+        );
         let (replicas, drain) = (self.replicas.clone(), self.drain.clone());
-        let change_detector = ChangeDetector::new(config, reader, notifier, signals, replicas, drain);
+        let change_detector =
+            ChangeDetector::new(config, reader, notifier, signals, replicas, drain);
         let change_detector = change_detector.with_health(self.health.clone());
         let known_count = change_detector.known_count();
         self.drain.spawn(change_detector.run());
@@ -222,7 +289,10 @@ impl TestServer {
     pub(crate) async fn read(&self, uri: &str) -> Result<ReadResult, Error> {
         // Longer than every limit in these tests, so that a server that does not answer fails the test.
         let (call, uri) = (anonymous_call(), parse_uri(uri));
-        let result = tokio::time::timeout(Duration::from_secs(60), self.gateway.read(&call, &uri, None));
+        let result = tokio::time::timeout(
+            Duration::from_secs(60),
+            self.gateway.read(&call, &uri, None),
+        );
         result.await.expect("no answer within a minute")
     }
 
@@ -243,10 +313,16 @@ impl TestServer {
         let mut cursor: Option<String> = None;
         loop {
             let call = anonymous_call();
-            let page = self.gateway.list(&call, cursor.as_deref(), &Filter::default()).await.unwrap();
+            let page = self
+                .gateway
+                .list(&call, cursor.as_deref(), &Filter::default())
+                .await
+                .unwrap();
             uris.extend(page.items.iter().map(|entry| entry.uri.to_string()));
             match page.next {
-                Some(next) => assert_ne!(cursor.replace(next), cursor, "the cursor does not change"),
+                Some(next) => {
+                    assert_ne!(cursor.replace(next), cursor, "the cursor does not change")
+                }
                 None => return uris,
             }
         }
@@ -255,7 +331,13 @@ impl TestServer {
     /// Why this file was rejected.
     pub(crate) fn rejection_reason(&self, file: &str) -> String {
         let catalog = self.reader.snapshot();
-        let rejected = catalog.rejected().iter().find(|rejected| rejected.origin == file);
-        rejected.map_or_else(|| format!("{file} was not rejected"), |rejected| rejected.reason.clone())
+        let rejected = catalog
+            .rejected()
+            .iter()
+            .find(|rejected| rejected.origin == file);
+        rejected.map_or_else(
+            || format!("{file} was not rejected"),
+            |rejected| rejected.reason.clone(),
+        )
     }
 }

@@ -30,7 +30,11 @@ impl HttpResponse {
     pub(crate) fn verdict(&self) -> String {
         let json: Value = serde_json::from_str(&self.body).unwrap_or_default();
         let code = json["error"]["code"].as_i64().map(|code| code.to_string());
-        let other = if json.get("result").is_some() { "ok" } else { "-" };
+        let other = if json.get("result").is_some() {
+            "ok"
+        } else {
+            "-"
+        };
         format!("{} {}", self.status, code.as_deref().unwrap_or(other))
     }
 }
@@ -63,7 +67,12 @@ pub(crate) fn config() -> endpoint::Config {
         request_log: endpoint::RequestLogMode::Errors,
         trusted_proxies: Default::default(),
         auth: auth::Config::default(),
-        caller: Caller { subject: None, issuer: None, teams: Teams::default_team(), scopes: vec![] },
+        caller: Caller {
+            subject: None,
+            issuer: None,
+            teams: Teams::default_team(),
+            scopes: vec![],
+        },
         title: Some("Test".into()),
         extensions: [].into(),
     }
@@ -98,19 +107,39 @@ impl HttpTestServer {
 
     /// Adds an endpoint to a server.
     pub(crate) async fn serve(server: TestServer, config: endpoint::Config) -> Self {
-        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .unwrap();
         let address = listener.local_addr().unwrap();
-        let config = endpoint::Config { listen: address.into(), ..config };
-        let authenticator =
-            Authenticator::new(config.auth.clone(), config.caller.clone(), server.drain.clone());
-        let (gateway, drain, metrics) =
-            (server.gateway.clone(), server.drain.clone(), server.metrics.clone());
+        let config = endpoint::Config {
+            listen: address.into(),
+            ..config
+        };
+        let authenticator = Authenticator::new(
+            config.auth.clone(),
+            config.caller.clone(),
+            server.drain.clone(),
+        );
+        let (gateway, drain, metrics) = (
+            server.gateway.clone(),
+            server.drain.clone(),
+            server.metrics.clone(),
+        );
         let telemetry = (metrics, Telemetry::default());
         let endpoint = Endpoint::new(config, authenticator.clone(), gateway, drain, telemetry);
         let serving = endpoint.clone();
-        server.drain.spawn(async move { serving.serve_http(listener).await });
+        server
+            .drain
+            .spawn(async move { serving.serve_http(listener).await });
         let client = http_client();
-        Self { server, endpoint, url: format!("http://{address}/mcp"), address, client, authenticator }
+        Self {
+            server,
+            endpoint,
+            url: format!("http://{address}/mcp"),
+            address,
+            client,
+            authenticator,
+        }
     }
 
     /// Starts the task that handles the signals of providers.
@@ -131,9 +160,17 @@ impl HttpTestServer {
     }
 
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> HttpResponse {
-        let response = request.timeout(Duration::from_secs(60)).send().await.unwrap();
+        let response = request
+            .timeout(Duration::from_secs(60))
+            .send()
+            .await
+            .unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        HttpResponse { status, headers, body: response.text().await.unwrap() }
+        HttpResponse {
+            status,
+            headers,
+            body: response.text().await.unwrap(),
+        }
     }
 
     /// Sends a modern request with the required metadata and headers.
@@ -141,13 +178,19 @@ impl HttpTestServer {
         params["_meta"] = match params.get("_meta") {
             Some(more) => {
                 let mut all = meta();
-                all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                all.as_object_mut()
+                    .unwrap()
+                    .extend(more.as_object().unwrap().clone());
                 all
             }
             None => meta(),
         };
-        let name = ["uri", "name"].into_iter().find_map(|key| params[key].as_str()).map(ToOwned::to_owned);
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+        let name = ["uri", "name"]
+            .into_iter()
+            .find_map(|key| params[key].as_str())
+            .map(ToOwned::to_owned);
+        let body =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
         let mut headers = vec![JSON, ACCEPT, MODERN, ("mcp-method", method)];
         headers.extend(name.as_deref().map(|name| ("mcp-name", name)));
         self.post(&headers, body).await
@@ -165,14 +208,24 @@ impl HttpTestServer {
         });
         let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
         let response = self.post(&[JSON, ACCEPT], body.to_string()).await;
-        assert_eq!(response.json()["result"]["protocolVersion"], version, "{}", response.body);
-        response.headers["mcp-session-id"].to_str().unwrap().to_owned()
+        assert_eq!(
+            response.json()["result"]["protocolVersion"],
+            version,
+            "{}",
+            response.body
+        );
+        response.headers["mcp-session-id"]
+            .to_str()
+            .unwrap()
+            .to_owned()
     }
 
     /// Sends a request in a legacy session.
     pub(crate) async fn legacy(&self, session: &str, method: &str, params: Value) -> HttpResponse {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
-        self.post(&[JSON, ACCEPT, ("mcp-session-id", session)], body).await
+        let body =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+        self.post(&[JSON, ACCEPT, ("mcp-session-id", session)], body)
+            .await
     }
 }
 
@@ -186,8 +239,16 @@ impl ServerEvent {
     /// Takes the first event, if the text contains all of it.
     pub(crate) fn take(text: &mut String) -> Option<Self> {
         let (event, rest) = text.split_once("\n\n")?;
-        let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-        let event = Self { id: field("id: "), data: field("data: ").unwrap_or_default() };
+        let field = |name: &str| {
+            event
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::to_owned)
+        };
+        let event = Self {
+            id: field("id: "),
+            data: field("data: ").unwrap_or_default(),
+        };
         *text = rest.to_owned();
         Some(event)
     }

@@ -41,7 +41,11 @@ async fn load(guest: &str, change: impl FnOnce(&mut Grant)) -> Loaded {
     let (sender, signals) = signal_channel();
     let name = (ProviderName::parse(guest).unwrap(), team);
     let provider = Provider::new(name, compiled, Arc::new(grant), sandbox, sender, None);
-    Loaded { provider, signals, _drain: drain }
+    Loaded {
+        provider,
+        signals,
+        _drain: drain,
+    }
 }
 
 async fn interactive() -> Loaded {
@@ -61,18 +65,33 @@ fn permit() -> Permit {
 }
 
 fn tool_call(name: &str, arguments: &str) -> ToolCall {
-    ToolCall { name: ToolName::parse(name).unwrap(), arguments: arguments.to_owned(), input: None }
+    ToolCall {
+        name: ToolName::parse(name).unwrap(),
+        arguments: arguments.to_owned(),
+        input: None,
+    }
 }
 
 impl Loaded {
-    async fn call_tool(&self, name: &str, arguments: &str) -> Result<Answer<ToolResult>, CallError> {
-        self.provider.call_tool(permit(), tool_call(name, arguments), None).await
+    async fn call_tool(
+        &self,
+        name: &str,
+        arguments: &str,
+    ) -> Result<Answer<ToolResult>, CallError> {
+        self.provider
+            .call_tool(permit(), tool_call(name, arguments), None)
+            .await
     }
 
     /// Calls a tool that returns one text.
     async fn tool_text(&self, permit: Permit, call: ToolCall) -> String {
         match self.provider.call_tool(permit, call, None).await {
-            Ok(Answer::Complete(result)) => result.content.iter().map(shown).collect::<Vec<_>>().join("\n"),
+            Ok(Answer::Complete(result)) => result
+                .content
+                .iter()
+                .map(shown)
+                .collect::<Vec<_>>()
+                .join("\n"),
             Ok(Answer::InputRequired(_)) => "input required".into(),
             Err(error) => format!("error: {error}"),
         }
@@ -83,9 +102,15 @@ impl Loaded {
         name: &str,
         arguments: &[(&str, &str)],
     ) -> Result<Answer<PromptResult>, CallError> {
-        let arguments =
-            arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let request = PromptRequest { name: name.to_owned(), arguments, input: None };
+        let arguments = arguments
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let request = PromptRequest {
+            name: name.to_owned(),
+            arguments,
+            input: None,
+        };
         self.provider.get_prompt(permit(), request).await
     }
 }
@@ -98,13 +123,21 @@ fn shown(block: &Block) -> String {
         BlockValue::Audio(media) => format!("audio {} {:?}", media.mime_type, media.data),
         BlockValue::Link(entry) => format!("link {}", entry.uri),
         BlockValue::Embedded(resource) => match &resource.body {
-            Body::Text(text) => format!("embedded {} {:?} {text}", resource.uri, resource.mime_type),
+            Body::Text(text) => {
+                format!("embedded {} {:?} {text}", resource.uri, resource.mime_type)
+            }
             Body::Blob(_) => "embedded blob".into(),
         },
     };
-    let annotations = block.annotations.as_ref().map(|it| format!(" {:?} {:?}", it.audience, it.priority));
-    let metadata: String =
-        block.metadata.iter().map(|(key, value)| format!(" {key}={}", value.get())).collect();
+    let annotations = block
+        .annotations
+        .as_ref()
+        .map(|it| format!(" {:?} {:?}", it.audience, it.priority));
+    let metadata: String = block
+        .metadata
+        .iter()
+        .map(|(key, value)| format!(" {key}={}", value.get()))
+        .collect();
     value + &annotations.unwrap_or_default() + &metadata
 }
 
@@ -113,7 +146,11 @@ fn page<T>(page: Result<ListPage<T>, CallError>, name: impl Fn(&T) -> String) ->
     match page {
         Ok(page) => {
             let names: Vec<_> = page.items.iter().map(name).collect();
-            let omitted: String = page.omitted.iter().map(|why| format!("omitted: {why}\n")).collect();
+            let omitted: String = page
+                .omitted
+                .iter()
+                .map(|why| format!("omitted: {why}\n"))
+                .collect();
             format!("{} next {:?}\n{omitted}", names.join(" "), page.next)
         }
         Err(error) => format!("error: {error}"),
@@ -132,13 +169,29 @@ async fn finds_the_interfaces_of_a_component() {
             provider.supports_versions(),
         ]
     };
-    assert_eq!(supports(&interactive().await), [true, true, true, true, false]);
+    assert_eq!(
+        supports(&interactive().await),
+        [true, true, true, true, false]
+    );
     let echo = load("echo", |_| {}).await;
     assert_eq!(supports(&echo), [false; 5]);
-    let failed = |interface: &str| CallError::Failed(format!("it does not implement `{interface}`"));
-    assert_eq!(echo.call_tool("x", "{}").await.unwrap_err(), failed("tool-provider"));
-    assert_eq!(echo.prompt("x", &[]).await.unwrap_err(), failed("prompt-provider"));
-    let search = echo.provider.search(permit(), &SearchQuery::default()).await;
+    let failed =
+        |interface: &str| CallError::Failed(format!("it does not implement `{interface}`"));
+    assert_eq!(
+        echo.call_tool("x", "{}").await.unwrap_err(),
+        failed("tool-provider")
+    );
+    assert_eq!(
+        echo.prompt("x", &[]).await.unwrap_err(),
+        failed("prompt-provider")
+    );
+    let search = echo
+        .provider
+        .search(permit(), &SearchQuery::default())
+        .await;
     assert_eq!(search.unwrap_err(), failed("search-provider"));
-    assert_eq!(echo.provider.declared_settings(permit()).await.unwrap_err(), failed("settings-provider"));
+    assert_eq!(
+        echo.provider.declared_settings(permit()).await.unwrap_err(),
+        failed("settings-provider")
+    );
 }

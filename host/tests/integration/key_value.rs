@@ -15,7 +15,10 @@ use larder_model::resource::{Body, Call, Caller};
 
 use crate::harness::{TestServer, TestServerBuilder, anonymous_call, parse_uri};
 
-const BOTH: KeyValueGrant = KeyValueGrant { shared: true, caller: true };
+const BOTH: KeyValueGrant = KeyValueGrant {
+    shared: true,
+    caller: true,
+};
 
 /// A server with the guest, which has this grant and changes.
 fn with(grant: KeyValueGrant, change: impl FnOnce(&mut Grant)) -> TestServerBuilder {
@@ -56,8 +59,15 @@ async fn read_uri(server: &TestServer, call: &Arc<Call>, uri: &str) -> String {
 async fn check(server: &TestServer, uris: &[(&str, &str)], expected: Expect) {
     let mut lines = Vec::new();
     for (subject, what) in uris {
-        let call = if subject.is_empty() { anonymous_call() } else { call_by(subject) };
-        lines.push(format!("{subject} {what}: {}", read(server, &call, what).await));
+        let call = if subject.is_empty() {
+            anonymous_call()
+        } else {
+            call_by(subject)
+        };
+        lines.push(format!(
+            "{subject} {what}: {}",
+            read(server, &call, what).await
+        ));
     }
     expected.assert_eq(&lines.join("\n"));
 }
@@ -107,17 +117,33 @@ async fn each_caller_has_a_bucket_and_all_share_one() {
     )
     .await;
     // The same subject of another issuer is somebody else; other scopes are the same person.
-    let of_issuer = Arc::new(Call::from_caller(caller(Some("https://id.example"), Some("bob"))));
+    let of_issuer = Arc::new(Call::from_caller(caller(
+        Some("https://id.example"),
+        Some("bob"),
+    )));
     assert_eq!(read(&server, &of_issuer, "get/caller/a").await, "ok: None");
-    let scoped = Caller { scopes: vec!["all".into()], ..caller(None, Some("bob")) };
+    let scoped = Caller {
+        scopes: vec!["all".into()],
+        ..caller(None, Some("bob"))
+    };
     let scoped = Arc::new(Call::from_caller(scoped));
-    assert_eq!(read(&server, &scoped, "get/caller/a").await, "ok: Some(\"2\")");
+    assert_eq!(
+        read(&server, &scoped, "get/caller/a").await,
+        "ok: Some(\"2\")"
+    );
 }
 
 #[tokio::test]
 async fn only_what_is_granted_can_be_used() {
-    let shared = KeyValueGrant { shared: true, caller: false };
-    let uris = [("ann", "set/shared/a/1"), ("ann", "set/caller/a/1"), ("ann", "keys/caller")];
+    let shared = KeyValueGrant {
+        shared: true,
+        caller: false,
+    };
+    let uris = [
+        ("ann", "set/shared/a/1"),
+        ("ann", "set/caller/a/1"),
+        ("ann", "keys/caller"),
+    ];
     let server = with(shared, |_| {}).start().await;
     check(
         &server,
@@ -131,7 +157,13 @@ async fn only_what_is_granted_can_be_used() {
     let server = TestServer::builder("keeps").start().await;
     check(&server, &uris[..1], expect![[r#"ann set/shared/a/1: refused: Failure::NotGranted("it needs the grant `key_value = [\"shared\"]`")"#]]).await;
     // The ceiling of the team is above the grant.
-    let bounds = Bounds { key_value: KeyValueGrant { shared: false, caller: true }, ..Bounds::default() };
+    let bounds = Bounds {
+        key_value: KeyValueGrant {
+            shared: false,
+            caller: true,
+        },
+        ..Bounds::default()
+    };
     let server = with(BOTH, |_| {}).ceiling(bounds).start().await;
     check(
         &server,
@@ -148,8 +180,11 @@ async fn a_component_can_request_buckets() {
     let request = TestServer::builder("keeps").file("keeps.toml", b"key_value = ['caller']");
     let server = request.start().await;
     let catalog = server.reader.snapshot();
-    let pending: Vec<_> =
-        catalog.pending_approvals().iter().flat_map(|pending| pending.lines.clone()).collect();
+    let pending: Vec<_> = catalog
+        .pending_approvals()
+        .iter()
+        .flat_map(|pending| pending.lines.clone())
+        .collect();
     assert_eq!(pending, ["key-value caller"]);
     let request = TestServer::builder("keeps").file("keeps.toml", b"key_value = ['caller']");
     let server = request.approve("keeps", ApprovalMode::Always).start().await;
@@ -167,7 +202,12 @@ async fn a_component_can_request_buckets() {
 async fn what_is_stored_is_limited() {
     let server = with(BOTH, |grant| {
         let limits = &mut grant.limits.key_value;
-        (limits.bucket_keys, limits.bucket_bytes, limits.bytes, limits.callers) = (3, 600, 1_000, 2);
+        (
+            limits.bucket_keys,
+            limits.bucket_bytes,
+            limits.bytes,
+            limits.callers,
+        ) = (3, 600, 1_000, 2);
     });
     let server = server.start().await;
     check(
@@ -274,7 +314,12 @@ async fn answers_with_values_of_a_caller_are_not_shared() {
     // Concurrent reads of the same URI share a call only if the answer may be shared.
     let server = with(BOTH, |_| {}).cache(0, 0).start().await;
     for subject in ["ann", "bob"] {
-        read(&server, &call_by(subject), &format!("set/caller/a/{subject}")).await;
+        read(
+            &server,
+            &call_by(subject),
+            &format!("set/caller/a/{subject}"),
+        )
+        .await;
     }
     for _ in 0..20 {
         let (ann, bob) = (call_by("ann"), call_by("bob"));
@@ -290,7 +335,9 @@ async fn answers_with_values_of_a_caller_are_not_shared() {
 
 #[tokio::test]
 async fn what_a_reused_guest_remembers_is_not_shared() {
-    let server = with(BOTH, |grant| grant.guests = GuestLifetime::Reused).start().await;
+    let server = with(BOTH, |grant| grant.guests = GuestLifetime::Reused)
+        .start()
+        .await;
     for (subject, value) in [("ann", "1"), ("bob", "2")] {
         read(&server, &call_by(subject), &format!("set/caller/a/{value}")).await;
     }
@@ -318,34 +365,60 @@ async fn what_a_reused_guest_remembers_is_not_shared() {
 async fn teams_and_providers_have_separate_values() {
     let grant = |grant: &mut Grant, _: &mut i32| grant.key_value = BOTH;
     let builder = TestServer::builder("keeps other@keeps").setting("other", "scheme", "other");
-    let server = builder.provider("keeps", grant).provider("other", grant).start().await;
+    let server = builder
+        .provider("keeps", grant)
+        .provider("other", grant)
+        .start()
+        .await;
     let ann = call_by("ann");
     for bucket in ["shared", "caller"] {
         read(&server, &ann, &format!("set/{bucket}/a/1")).await;
-        assert_eq!(read_uri(&server, &ann, &format!("other://get/{bucket}/a")).await, "ok: None");
+        assert_eq!(
+            read_uri(&server, &ann, &format!("other://get/{bucket}/a")).await,
+            "ok: None"
+        );
     }
-    let keys: Vec<_> =
-        server.key_value.usage().into_iter().map(|(name, usage)| (name.to_string(), usage.keys)).collect();
+    let keys: Vec<_> = server
+        .key_value
+        .usage()
+        .into_iter()
+        .map(|(name, usage)| (name.to_string(), usage.keys))
+        .collect();
     assert_eq!(keys, [("keeps".to_owned(), 2)]);
     // A team has a file of its own, also in the same folders.
     let wiki = TeamName::parse("wiki").unwrap();
     let state = server.folder.path().join(".state");
     let of_team = |team| larder_key_value::database_path(&state, &server.plugins, team);
     assert!(of_team(server.reader.team()).is_file() && !of_team(&wiki).exists());
-    let other = TestServer::builder("keeps").team("wiki").provider("keeps", grant).start().await;
+    let other = TestServer::builder("keeps")
+        .team("wiki")
+        .provider("keeps", grant)
+        .start()
+        .await;
     let teams = Teams::of([wiki]).unwrap();
-    let ann = Arc::new(Call::from_caller(Caller { teams, ..caller(None, Some("ann")) }));
+    let ann = Arc::new(Call::from_caller(Caller {
+        teams,
+        ..caller(None, Some("ann"))
+    }));
     assert_eq!(read(&other, &ann, "get/shared/a").await, "ok: None");
 }
 
 #[tokio::test]
 async fn concurrent_calls_do_not_overwrite_each_other() {
-    let server = with(BOTH, |grant| grant.limits.timeout = Duration::from_secs(60)).start().await;
+    let server = with(BOTH, |grant| grant.limits.timeout = Duration::from_secs(60))
+        .start()
+        .await;
     let calls = (0..16).map(|n| {
         let (server, call) = (&server, call_by(&format!("user {n}")));
         async move { read(server, &call, "increment/shared/n").await }
     });
     let answers = join_all(calls).await;
-    assert!(answers.iter().all(|answer| answer.starts_with("ok: ")), "{answers:?}");
-    assert_eq!(read(&server, &call_by("ann"), "get/shared/n").await, "ok: Some(\"16\")");
+    assert!(
+        answers.iter().all(|answer| answer.starts_with("ok: ")),
+        "{answers:?}"
+    );
+    assert_eq!(
+        read(&server, &call_by("ann"), "get/shared/n").await,
+        "ok: Some(\"16\")"
+    );
 }

@@ -17,14 +17,24 @@ async fn check(guests: &str, method: &str, params: serde_json::Value, expected: 
 async fn negotiates_each_version() {
     let http = HttpTestServer::start("echo").await;
     let mut results = String::new();
-    for version in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2026-07-28", "1.0"] {
+    for version in [
+        "2025-11-25",
+        "2025-06-18",
+        "2025-03-26",
+        "2024-11-05",
+        "2026-07-28",
+        "1.0",
+    ] {
         let params = json!({
             "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
         });
         let body = json!({ "jsonrpc": "2.0", "id": "i", "method": "initialize", "params": params });
         let answer = http.post(&[JSON, ACCEPT], body.to_string()).await;
-        results +=
-            &format!("{version}: {} {}\n", answer.verdict(), answer.json()["result"]["protocolVersion"]);
+        results += &format!(
+            "{version}: {} {}\n",
+            answer.verdict(),
+            answer.json()["result"]["protocolVersion"]
+        );
     }
     expect![[r#"
         2025-11-25: 200 ok "2025-11-25"
@@ -47,7 +57,10 @@ async fn initialize() {
     let answer = http.post(&[JSON, ACCEPT], body.to_string()).await;
     expect![[r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true},"prompts":{"listChanged":true},"completions":{},"logging":{}},"serverInfo":{"name":"larder","version":"0.1.0","title":"Test"},"instructions":"Echo: Read echo://hello to see who you are."}}"#]].assert_eq(&answer.body);
     let id = answer.headers["mcp-session-id"].to_str().unwrap();
-    assert!(id.len() >= 20 && id.bytes().all(|byte| (0x21..=0x7e).contains(&byte)), "{id}");
+    assert!(
+        id.len() >= 20 && id.bytes().all(|byte| (0x21..=0x7e).contains(&byte)),
+        "{id}"
+    );
 }
 
 #[tokio::test]
@@ -72,7 +85,13 @@ async fn reports_a_missing_resource() {
 
 #[tokio::test]
 async fn ping() {
-    check("nothing", "ping", json!({}), expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{}}"#]]).await;
+    check(
+        "nothing",
+        "ping",
+        json!({}),
+        expect![[r#"200 {"jsonrpc":"2.0","id":1,"result":{}}"#]],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -119,7 +138,9 @@ async fn rejects_unknown_methods_and_invalid_parameters() {
     ] {
         results += &format!(
             "{method} {params}: {}\n",
-            http.legacy(&session, method, params.clone()).await.verdict()
+            http.legacy(&session, method, params.clone())
+                .await
+                .verdict()
         );
     }
     expect![[r#"
@@ -140,12 +161,26 @@ async fn rejects_unknown_methods_and_invalid_parameters() {
 async fn deletes_a_session() {
     let http = HttpTestServer::start("echo").await;
     let session = http.session("2025-11-25").await;
-    assert_eq!(http.legacy(&session, "ping", json!({})).await.verdict(), "200 ok");
-    let delete = http.client.delete(&http.url).header("mcp-session-id", &session);
+    assert_eq!(
+        http.legacy(&session, "ping", json!({})).await.verdict(),
+        "200 ok"
+    );
+    let delete = http
+        .client
+        .delete(&http.url)
+        .header("mcp-session-id", &session);
     assert!((200..300).contains(&http.send(delete).await.status));
     assert_eq!(http.legacy(&session, "ping", json!({})).await.status, 404);
-    assert_eq!(http.legacy("never-was", "tools/list", json!({})).await.status, 404);
-    let delete = http.client.delete(&http.url).header("mcp-session-id", &session);
+    assert_eq!(
+        http.legacy("never-was", "tools/list", json!({}))
+            .await
+            .status,
+        404
+    );
+    let delete = http
+        .client
+        .delete(&http.url)
+        .header("mcp-session-id", &session);
     assert_eq!(http.send(delete).await.status, 404);
 }
 
@@ -171,10 +206,20 @@ async fn accepts_batches_only_in_2025_03_26() {
     ])
     .to_string();
     let old = http.session("2025-03-26").await;
-    let answer = http.post(&[JSON, ACCEPT, ("mcp-session-id", &old)], batch.clone()).await;
-    let ids: Vec<_> = answer.json().as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
+    let answer = http
+        .post(&[JSON, ACCEPT, ("mcp-session-id", &old)], batch.clone())
+        .await;
+    let ids: Vec<_> = answer
+        .json()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["id"].clone())
+        .collect();
     assert_eq!(ids, [json!(1), json!("two"), json!(3)]);
     let new = http.session("2025-11-25").await;
-    let answer = http.post(&[JSON, ACCEPT, ("mcp-session-id", &new)], batch).await;
+    let answer = http
+        .post(&[JSON, ACCEPT, ("mcp-session-id", &new)], batch)
+        .await;
     assert_eq!(answer.verdict(), "400 -32600");
 }

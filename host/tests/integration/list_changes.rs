@@ -21,7 +21,10 @@ struct RotaFolders {
 
 impl RotaFolders {
     fn new(names: &str) -> Self {
-        let folders = Self { names: TempDir::new().unwrap(), log: TempDir::new().unwrap() };
+        let folders = Self {
+            names: TempDir::new().unwrap(),
+            log: TempDir::new().unwrap(),
+        };
         folders.write("names", names);
         folders
     }
@@ -38,29 +41,41 @@ impl RotaFolders {
             is_canonical: false,
         };
         builder.provider("rota", |grant, _| {
-            grant.dirs.push(dir(self.names.path(), "/rota", Access::Read));
+            grant
+                .dirs
+                .push(dir(self.names.path(), "/rota", Access::Read));
             grant.dirs.push(dir(self.log.path(), "/log", Access::Write));
         })
     }
 
     /// How often the guest was called for the first page of its list.
     fn list_calls(&self) -> usize {
-        std::fs::read_to_string(self.log.path().join("asked")).unwrap_or_default().lines().count()
+        std::fs::read_to_string(self.log.path().join("asked"))
+            .unwrap_or_default()
+            .lines()
+            .count()
     }
 
     async fn wait_for_list_calls_above(&self, count: usize) {
-        eventually_within(SLOW_WAIT, "the guest lists again", async || self.list_calls() > count).await;
+        eventually_within(SLOW_WAIT, "the guest lists again", async || {
+            self.list_calls() > count
+        })
+        .await;
     }
 }
 
 fn watch_list(server: &TestServer) -> Watch {
-    let watch = server.gateway.watch(anonymous_call().caller.as_ref().unwrap());
+    let watch = server
+        .gateway
+        .watch(anonymous_call().caller.as_ref().unwrap());
     watch.watch_list(true);
     watch
 }
 
 async fn expect_list_change(watch: &Watch) {
-    let changes = tokio::time::timeout(SLOW_WAIT, watch.next()).await.expect("no list change in time");
+    let changes = tokio::time::timeout(SLOW_WAIT, watch.next())
+        .await
+        .expect("no list change in time");
     assert_eq!(changes, [Change::List]);
 }
 
@@ -73,7 +88,9 @@ async fn expect_no_pending_change(watch: &Watch) {
 /// `limits.catalog_entries`.
 fn partly_visible_lists() -> [(RotaFolders, TestServerBuilder); 2] {
     let (first, second) = (RotaFolders::new("a\n"), RotaFolders::new("a\nb\nc\n"));
-    let personal = first.grant_to(TestServer::builder("rota")).setting("rota", "personal", "yes");
+    let personal = first
+        .grant_to(TestServer::builder("rota"))
+        .setting("rota", "personal", "yes");
     let long = second
         .grant_to(TestServer::builder("rota"))
         .provider("rota", |grant, _| grant.limits.catalog_entries = 1);
@@ -151,7 +168,10 @@ async fn lists_a_provider_again_that_joins_a_watched_folder() {
         access: Access::Read,
         is_canonical: false,
     };
-    let mut server = builder.provider("files", |grant, _| grant.dirs.push(dir)).start().await;
+    let mut server = builder
+        .provider("files", |grant, _| grant.dirs.push(dir))
+        .start()
+        .await;
     server.start_change_detector(signals_only());
     let watch = watch_list(&server);
     server.run_reconciler();

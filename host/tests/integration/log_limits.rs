@@ -48,30 +48,62 @@ fn stop(server: RunningProcess) -> ProcessOutput {
 
 /// The sum of this field in all lines with this text.
 fn sum(stderr: &str, text: &str, field: &str) -> u64 {
-    let values = stderr.lines().filter(|line| line.contains(text)).filter_map(|line| line.split_once(field));
+    let values = stderr
+        .lines()
+        .filter(|line| line.contains(text))
+        .filter_map(|line| line.split_once(field));
     values
-        .map(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse::<u64>().unwrap())
+        .map(|(_, rest)| {
+            rest.split(|c: char| !c.is_ascii_digit())
+                .next()
+                .unwrap()
+                .parse::<u64>()
+                .unwrap()
+        })
         .sum()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_provider_has_a_limit_per_second() {
-    for (format, uri) in [("text", "lines"), ("text", "controls"), ("json", "controls")] {
+    for (format, uri) in [
+        ("text", "lines"),
+        ("text", "controls"),
+        ("json", "controls"),
+    ] {
         let config = format!("[server.log]\nformat = \"{format}\"\n");
         let work_dir = WorkDir::with_guests("flood").file("larder.toml", &config);
         let mut server = work_dir.start("serve --listen 127.0.0.1:0 --config larder.toml");
         let line = server.wait_for_stderr("/mcp");
-        let url =
-            line.split(['"', ' ']).find(|word| word.starts_with("http://127")).unwrap().trim().to_owned();
-        let uris: Vec<_> = (0..24).map(|n| format!("flood://{uri}/{}", 1_000 + n)).collect();
+        let url = line
+            .split(['"', ' '])
+            .find(|word| word.starts_with("http://127"))
+            .unwrap()
+            .trim()
+            .to_owned();
+        let uris: Vec<_> = (0..24)
+            .map(|n| format!("flood://{uri}/{}", 1_000 + n))
+            .collect();
         let bound = read_all(&url, uris, PROVIDER_LIMIT).await;
         let stderr = stop(server).stderr;
-        assert!(stderr.len() > PROVIDER_LIMIT / 2, "it logs something: {stderr}");
-        assert!(stderr.len() < bound, "{format} {uri}: {} bytes of {bound}", stderr.len());
-        let reports = stderr.lines().filter(|line| line.contains("log lines suppressed")).count();
+        assert!(
+            stderr.len() > PROVIDER_LIMIT / 2,
+            "it logs something: {stderr}"
+        );
+        assert!(
+            stderr.len() < bound,
+            "{format} {uri}: {} bytes of {bound}",
+            stderr.len()
+        );
+        let reports = stderr
+            .lines()
+            .filter(|line| line.contains("log lines suppressed"))
+            .count();
         assert!((2..10).contains(&reports), "{reports} reports");
         if format == "text" {
-            let logged = stderr.lines().filter(|line| line.contains("provider log")).count() as u64;
+            let logged = stderr
+                .lines()
+                .filter(|line| line.contains("provider log"))
+                .count() as u64;
             let suppressed =
                 sum(&stderr, "log lines suppressed", "lines=") + sum(&stderr, "repeated", "times=");
             let written: u64 = (0..24).map(|n| 3 * (1_000 + n)).sum();
@@ -86,7 +118,9 @@ async fn the_process_has_a_limit_and_a_reserve_for_its_own_warnings() {
     let config = "limits.log = \"1MiB\"\n[server.log]\nbytes_per_second = \"64KiB\"\n";
     let work_dir = WorkDir::with_guests("flood").file("larder.toml", config);
     let (mut server, url) = work_dir.serve("--config larder.toml");
-    let uris: Vec<_> = (0..12).map(|n| format!("flood://lines/{}", 3_000 + n)).collect();
+    let uris: Vec<_> = (0..12)
+        .map(|n| format!("flood://lines/{}", 3_000 + n))
+        .collect();
     let changed = config.replace("64KiB", "65KiB");
     let reload = std::thread::spawn(move || {
         server.wait_for_stderr("provider log");
@@ -109,11 +143,20 @@ async fn a_uri_that_always_fails_is_logged_once_and_then_summarized() {
     let (server, url) = work_dir.serve("");
     read_all(&url, vec!["trap://7".into(); 400], 0).await;
     let stderr = stop(server).stderr;
-    let lines: Vec<_> = stderr.lines().filter(|line| line.contains("failed")).collect();
+    let lines: Vec<_> = stderr
+        .lines()
+        .filter(|line| line.contains("failed"))
+        .collect();
     assert!(lines.len() < 6, "{lines:#?}");
-    assert!(lines[0].contains("the seventh resource traps"), "the first line has all details: {lines:?}");
+    assert!(
+        lines[0].contains("the seventh resource traps"),
+        "the first line has all details: {lines:?}"
+    );
     let last = lines.last().unwrap();
-    assert!(last.contains("repeated: the provider failed") && last.contains("trap://7"), "{last}");
+    assert!(
+        last.contains("repeated: the provider failed") && last.contains("trap://7"),
+        "{last}"
+    );
     assert!(stderr.len() < 2 * HOST_LINES, "{} bytes", stderr.len());
 }
 
@@ -123,10 +166,17 @@ async fn thousands_of_collisions_and_rejections_are_summarized() {
     let guests: Vec<_> = names.iter().map(|name| format!("{name}@million")).collect();
     let settings = |name| format!("[provider.{name}]\nsettings = {{ count = \"1000\" }}\n");
     let config = "[admin]\nlisten = \"127.0.0.1:0\"\n".to_owned();
-    let config = names.iter().map(settings).fold(config, |config, section| config + &section);
+    let config = names
+        .iter()
+        .map(settings)
+        .fold(config, |config, section| config + &section);
     let work_dir = WorkDir::with_guests(&guests.join(" ")).file("larder.toml", &config);
     for n in 0..1_000 {
-        std::fs::write(work_dir.path(&format!("plugins/unrelated-{n}.wasm")), "unrelated").unwrap();
+        std::fs::write(
+            work_dir.path(&format!("plugins/unrelated-{n}.wasm")),
+            "unrelated",
+        )
+        .unwrap();
     }
     let (admin, _) = AdminClient::open(&work_dir);
     let status = admin.get("/status").await.1;
@@ -138,7 +188,11 @@ async fn thousands_of_collisions_and_rejections_are_summarized() {
     assert!(status.contains("\"more_rejected\":900"), "{status}");
     // A later pass reports what is new.
     for n in 1_000..2_000 {
-        std::fs::write(work_dir.path(&format!("plugins/unrelated-{n}.wasm")), "unrelated").unwrap();
+        std::fs::write(
+            work_dir.path(&format!("plugins/unrelated-{n}.wasm")),
+            "unrelated",
+        )
+        .unwrap();
     }
     let AdminClient { mut process, .. } = admin;
     process.wait_for_stderr("more rejected");
@@ -150,8 +204,22 @@ async fn thousands_of_collisions_and_rejections_are_summarized() {
 async fn reports_of_foreign_uris_are_summarized() {
     let work_dir = WorkDir::with_guests("flood");
     let (server, url) = work_dir.serve("");
-    read_all(&url, (0..12).map(|n| format!("flood://foreign/{}", 500 + n)).collect(), 0).await;
+    read_all(
+        &url,
+        (0..12)
+            .map(|n| format!("flood://foreign/{}", 500 + n))
+            .collect(),
+        0,
+    )
+    .await;
     let stderr = stop(server).stderr;
-    assert!(stderr.contains("ignored an update") && stderr.contains("sends signals too often"), "{stderr}");
-    assert!(stderr.len() < HOST_LINES, "{} bytes: {stderr}", stderr.len());
+    assert!(
+        stderr.contains("ignored an update") && stderr.contains("sends signals too often"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.len() < HOST_LINES,
+        "{} bytes: {stderr}",
+        stderr.len()
+    );
 }

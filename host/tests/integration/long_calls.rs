@@ -16,7 +16,9 @@ use crate::process::WorkDir;
 
 /// The metrics of a provider.
 fn provider_metrics(server: &TestServer, name: &str) -> std::sync::Arc<ProviderMetrics> {
-    server.metrics.provider(server.reader.team(), &ProviderName::parse(name).unwrap())
+    server
+        .metrics
+        .provider(server.reader.team(), &ProviderName::parse(name).unwrap())
 }
 
 fn moved_calls(server: &TestServer, name: &str) -> u64 {
@@ -50,7 +52,8 @@ async fn a_call_is_moved_after_a_tick_and_fails_as_before() {
     let server = builder.start().await;
     let metrics = provider_metrics(&server, "spin");
     let before = metrics.moved_calls.get();
-    let expected = "error: the provider `spin` failed: it exceeded its CPU time of 100ms (`limits.cpu_time`)";
+    let expected =
+        "error: the provider `spin` failed: it exceeded its CPU time of 100ms (`limits.cpu_time`)";
     assert_eq!(server.text("spin://forever").await, expected);
     assert_eq!(metrics.moved_calls.get(), before + 1);
     assert!(metrics.cpu_seconds() >= limit.as_secs_f64());
@@ -64,10 +67,10 @@ async fn a_call_is_moved_after_a_tick_and_fails_as_before() {
 
 #[tokio::test]
 async fn a_moved_call_keeps_its_memory_limit() {
-    let builder = TestServer::builder("eat").provider("eat", |grant, _| grant.limits.memory = 16 << 20);
+    let builder =
+        TestServer::builder("eat").provider("eat", |grant, _| grant.limits.memory = 16 << 20);
     let server = builder.start().await;
-    let expected =
-        "error: the provider `eat` failed: it needs more than its 16 MiB of memory (`limits.memory`)";
+    let expected = "error: the provider `eat` failed: it needs more than its 16 MiB of memory (`limits.memory`)";
     assert_eq!(server.text("eat://everything").await, expected);
     assert!(moved_calls(&server, "eat") > 0);
 }
@@ -75,7 +78,8 @@ async fn a_moved_call_keeps_its_memory_limit() {
 /// A server with a guest that computes until its call ends.
 async fn spinning() -> TestServer {
     let builder = TestServer::builder("spin").provider("spin", |grant, _| {
-        (grant.limits.cpu_time, grant.limits.timeout) = (Duration::from_secs(600), Duration::from_secs(600));
+        (grant.limits.cpu_time, grant.limits.timeout) =
+            (Duration::from_secs(600), Duration::from_secs(600));
         grant.limits.concurrency = 1;
     });
     builder.start().await
@@ -104,16 +108,25 @@ async fn shutdown_ends_moved_calls() {
     let server = std::sync::Arc::new(spinning().await);
     let metrics = provider_metrics(&server, "spin");
     let (reader, before) = (server.clone(), metrics.moved_calls.get());
-    server.drain.spawn(async move { reader.read("spin://forever").await });
-    eventually("the call is moved", async || metrics.moved_calls.get() > before).await;
+    server
+        .drain
+        .spawn(async move { reader.read("spin://forever").await });
+    eventually("the call is moved", async || {
+        metrics.moved_calls.get() > before
+    })
+    .await;
     assert!(!server.drain.finish(Duration::from_millis(50)).await);
-    assert_eq!(metrics.guests.get(), 0, "shutdown did not wait for the guest");
+    assert_eq!(
+        metrics.guests.get(),
+        0,
+        "shutdown did not wait for the guest"
+    );
 }
 
 #[tokio::test]
 async fn a_moved_guest_is_reused() {
-    let builder =
-        TestServer::builder("touch").provider("touch", |grant, _| grant.guests = GuestLifetime::Reused);
+    let builder = TestServer::builder("touch")
+        .provider("touch", |grant, _| grant.guests = GuestLifetime::Reused);
     let server = builder.start().await;
     assert_eq!(server.text("touch://pages/8").await, "8");
     let metrics = provider_metrics(&server, "touch");
@@ -131,21 +144,27 @@ async fn a_moved_guest_is_reused() {
 #[cfg(target_os = "linux")]
 fn has_thread(admin: &AdminClient, name: &str) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", admin.process.id())).unwrap();
-    let names =
-        tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default());
+    let names = tasks
+        .map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default());
     names.into_iter().any(|found| found.starts_with(name))
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_large_response_is_written_on_a_thread_of_lower_priority() {
-    let work_dir = WorkDir::with_guests("sized").file("larder.toml", "[admin]\nlisten = \"127.0.0.1:0\"\n");
+    let work_dir =
+        WorkDir::with_guests("sized").file("larder.toml", "[admin]\nlisten = \"127.0.0.1:0\"\n");
     let (admin, url) = AdminClient::open(&work_dir);
     let mut client = Client::builder().http(&url).await.unwrap();
-    for (kind, bytes, is_low) in
-        [("text", 100_000, false), ("text", 5_000_000, true), ("blob", 5_000_000, true)]
-    {
-        let reading = client.read(&format!("sized://sized/{kind}/{bytes}")).await.unwrap();
+    for (kind, bytes, is_low) in [
+        ("text", 100_000, false),
+        ("text", 5_000_000, true),
+        ("blob", 5_000_000, true),
+    ] {
+        let reading = client
+            .read(&format!("sized://sized/{kind}/{bytes}"))
+            .await
+            .unwrap();
         assert_eq!(reading.contents.len(), 1);
         assert_eq!(has_thread(&admin, "larder-low"), is_low, "{kind} {bytes}");
     }

@@ -24,20 +24,53 @@ async fn bodies_that_are_not_a_request() {
         ("null", "null"),
         ("an empty batch", "[]"),
         ("no method", r#"{"jsonrpc":"2.0","id":1}"#),
-        ("another version of JSON-RPC", r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#),
+        (
+            "another version of JSON-RPC",
+            r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+        ),
         ("no version of JSON-RPC", r#"{"id":1,"method":"ping"}"#),
-        ("method is a number", r#"{"jsonrpc":"2.0","id":1,"method":1}"#),
-        ("id is null", r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#),
-        ("id is true", r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#),
-        ("id is an object", r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#),
-        ("id is a fraction", r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#),
-        ("two ids", r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#),
-        ("two methods", r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"initialize"}"#),
-        ("params is a text", r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":"x"}"#),
+        (
+            "method is a number",
+            r#"{"jsonrpc":"2.0","id":1,"method":1}"#,
+        ),
+        (
+            "id is null",
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+        ),
+        (
+            "id is true",
+            r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#,
+        ),
+        (
+            "id is an object",
+            r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+        ),
+        (
+            "id is a fraction",
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+        ),
+        (
+            "two ids",
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+        ),
+        (
+            "two methods",
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"initialize"}"#,
+        ),
+        (
+            "params is a text",
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":"x"}"#,
+        ),
         ("10,000 deep", &deep),
-        ("trailing text", r#"{"jsonrpc":"2.0","id":1,"method":"ping"} x"#),
+        (
+            "trailing text",
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"} x"#,
+        ),
     ] {
-        results += &format!("{case}: {}\n", http.post(&[JSON, ACCEPT], body.to_owned()).await.verdict());
+        results += &format!(
+            "{case}: {}\n",
+            http.post(&[JSON, ACCEPT], body.to_owned()).await.verdict()
+        );
     }
     expect![[r#"
         nothing: 400 -32700
@@ -75,7 +108,13 @@ async fn a_duplicate_uri_is_rejected() {
         meta()
     );
     for name in ["echo://hello", "echo://blob"] {
-        let headers = [JSON, ACCEPT, MODERN, ("mcp-method", "resources/read"), ("mcp-name", name)];
+        let headers = [
+            JSON,
+            ACCEPT,
+            MODERN,
+            ("mcp-method", "resources/read"),
+            ("mcp-name", name),
+        ];
         let answer = http.post(&headers, body.clone()).await;
         assert!(!answer.verdict().ends_with("ok"), "{}", answer.body);
     }
@@ -88,8 +127,13 @@ async fn a_body_larger_than_the_limit_is_rejected() {
     let piece = bytes::Bytes::from(vec![b' '; 1 << 20]);
     let pieces = (0..100).map(move |_| Ok::<_, std::io::Error>(piece.clone()));
     let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces));
-    let request =
-        http.client.post(&http.url).header("content-type", "application/json").body(body).send().await;
+    let request = http
+        .client
+        .post(&http.url)
+        .header("content-type", "application/json")
+        .body(body)
+        .send()
+        .await;
     if let Ok(response) = request {
         assert_eq!(response.status().as_u16(), 413);
     }
@@ -104,21 +148,44 @@ async fn rejects_wrong_headers_and_http_methods() {
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
     let mut results = String::new();
     for (case, headers) in [
-        ("another content type", vec![("content-type", "text/plain"), ACCEPT]),
-        ("an unsupported Accept header", vec![JSON, ("accept", "image/png")]),
-        ("an evil host", vec![JSON, ACCEPT, ("host", "evil.example.com")]),
-        ("an evil origin", vec![JSON, ACCEPT, ("origin", "http://evil.example.com")]),
+        (
+            "another content type",
+            vec![("content-type", "text/plain"), ACCEPT],
+        ),
+        (
+            "an unsupported Accept header",
+            vec![JSON, ("accept", "image/png")],
+        ),
+        (
+            "an evil host",
+            vec![JSON, ACCEPT, ("host", "evil.example.com")],
+        ),
+        (
+            "an evil origin",
+            vec![JSON, ACCEPT, ("origin", "http://evil.example.com")],
+        ),
         ("the origin null", vec![JSON, ACCEPT, ("origin", "null")]),
     ] {
-        results += &format!("{case}: {}\n", http.post(&headers, ping.clone()).await.status);
+        results += &format!(
+            "{case}: {}\n",
+            http.post(&headers, ping.clone()).await.status
+        );
     }
-    let discover =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": { "_meta": meta() } });
+    let discover = json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": { "_meta": meta() } });
     let headers = [JSON, ACCEPT, MODERN, ("mcp-method", "server/discover")];
     for (case, more) in [
-        ("our own origin", ("origin", format!("http://{}", http.address))),
-        ("a granted origin", ("origin", "https://app.example.com".to_owned())),
-        ("localhost as host", ("host", format!("localhost:{}", http.address.port()))),
+        (
+            "our own origin",
+            ("origin", format!("http://{}", http.address)),
+        ),
+        (
+            "a granted origin",
+            ("origin", "https://app.example.com".to_owned()),
+        ),
+        (
+            "localhost as host",
+            ("host", format!("localhost:{}", http.address.port())),
+        ),
         ("accept everything", ("accept", "*/*".to_owned())),
     ] {
         let headers: Vec<_> = headers
@@ -127,17 +194,34 @@ async fn rejects_wrong_headers_and_http_methods() {
             .filter(|(key, _)| *key != more.0)
             .chain([(more.0, more.1.as_str())])
             .collect();
-        results += &format!("{case}: {}\n", http.post(&headers, discover.to_string()).await.verdict());
+        results += &format!(
+            "{case}: {}\n",
+            http.post(&headers, discover.to_string()).await.verdict()
+        );
     }
     for (case, request) in [
         ("PUT", http.client.put(&http.url)),
-        ("GET without a session", http.client.get(&http.url).header("accept", "text/event-stream")),
+        (
+            "GET without a session",
+            http.client
+                .get(&http.url)
+                .header("accept", "text/event-stream"),
+        ),
         (
             "GET, modern",
-            http.client.get(&http.url).header(MODERN.0, MODERN.1).header("accept", "text/event-stream"),
+            http.client
+                .get(&http.url)
+                .header(MODERN.0, MODERN.1)
+                .header("accept", "text/event-stream"),
         ),
-        ("DELETE, modern", http.client.delete(&http.url).header(MODERN.0, MODERN.1)),
-        ("another path", http.client.post(http.url.replace("/mcp", "/"))),
+        (
+            "DELETE, modern",
+            http.client.delete(&http.url).header(MODERN.0, MODERN.1),
+        ),
+        (
+            "another path",
+            http.client.post(http.url.replace("/mcp", "/")),
+        ),
     ] {
         results += &format!("{case}: {}\n", http.send(request).await.status);
     }
@@ -166,10 +250,17 @@ async fn raw(http: &HttpTestServer, bytes: &[u8]) -> String {
     stream.write_all(bytes).await.unwrap();
     let _ = stream.shutdown().await;
     let mut answer = Vec::new();
-    let read =
-        tokio::time::timeout(std::time::Duration::from_secs(30), stream.read_to_end(&mut answer)).await;
+    let read = tokio::time::timeout(
+        std::time::Duration::from_secs(30),
+        stream.read_to_end(&mut answer),
+    )
+    .await;
     read.expect("the server does not close the connection").ok();
-    String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
+    String::from_utf8_lossy(&answer)
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[tokio::test]
@@ -194,7 +285,12 @@ async fn rejects_incomplete_requests_and_binary_data() {
         "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\ncontent-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\ncontent-length: {}\r\nmcp-method: ",
         body.len()
     );
-    let bytes = [head.as_bytes(), b"resources/list\xe9\r\n\r\n", body.as_bytes()].concat();
+    let bytes = [
+        head.as_bytes(),
+        b"resources/list\xe9\r\n\r\n",
+        body.as_bytes(),
+    ]
+    .concat();
     assert_eq!(raw(&http, &bytes).await, "HTTP/1.1 400 Bad Request");
     assert_eq!(http.read("echo://blob").await.verdict(), "200 ok");
 }

@@ -26,12 +26,24 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The number of connections of a test: the value of this variable, or `default`, but at most `share` of the
 /// file descriptors of a process. It also raises the soft limit of this process and of those it starts later.
-#[expect(clippy::disallowed_methods, reason = "the ban is about the product's configuration")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the ban is about the product's configuration"
+)]
 pub(crate) fn connection_count(variable: &str, default: u64, share: f64) -> u64 {
     let requested = std::env::var(variable).map_or(default, |count| count.parse().unwrap());
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
-    let possible = maximum.map_or(u64::MAX, |most| (most.saturating_sub(OTHERS) as f64 * share) as u64);
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: maximum,
+            maximum,
+        },
+    )
+    .unwrap();
+    let possible = maximum.map_or(u64::MAX, |most| {
+        (most.saturating_sub(OTHERS) as f64 * share) as u64
+    });
     if requested > possible {
         println!(
             "{variable}={requested} needs more descriptors than this system allows (`ulimit -Hn`): {possible} instead"
@@ -60,8 +72,13 @@ impl Listener {
         );
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
-        let mut listener = Self { stream, text: String::new() };
-        listener.wait_for("notifications/subscriptions/acknowledged").await;
+        let mut listener = Self {
+            stream,
+            text: String::new(),
+        };
+        listener
+            .wait_for("notifications/subscriptions/acknowledged")
+            .await;
         assert!(listener.text.contains(uri), "{}", listener.text);
         listener
     }
@@ -80,7 +97,9 @@ impl Listener {
 }
 
 async fn join_all<T: 'static>(tasks: JoinSet<T>) -> Vec<T> {
-    tokio::time::timeout(TIMEOUT, tasks.join_all()).await.expect("not all listeners in time")
+    tokio::time::timeout(TIMEOUT, tasks.join_all())
+        .await
+        .expect("not all listeners in time")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -94,7 +113,13 @@ async fn one_change_reaches_every_listener() {
     std::fs::create_dir(work_dir.path("docs")).unwrap();
     std::fs::write(work_dir.path("docs/a.txt"), "one").unwrap();
     let (server, url) = work_dir.serve("");
-    let address: Arc<str> = url.strip_prefix("http://").unwrap().split('/').next().unwrap().into();
+    let address: Arc<str> = url
+        .strip_prefix("http://")
+        .unwrap()
+        .split('/')
+        .next()
+        .unwrap()
+        .into();
     // The first listener causes what all share: the provider's answer and the watch of its folder.
     let first = Listener::connect(&address, URI).await;
     let before = server.memory();
@@ -114,7 +139,10 @@ async fn one_change_reaches_every_listener() {
     if let (Some(before), Some(after)) = (before, after) {
         let each = after.saturating_sub(before) / count;
         println!("{count} listeners, {before} -> {after} bytes in memory, {each} for each");
-        assert!(count < LISTENERS || each < 64 << 10, "a listener costs {each} bytes");
+        assert!(
+            count < LISTENERS || each < 64 << 10,
+            "a listener costs {each} bytes"
+        );
     }
 
     std::fs::write(work_dir.path("docs/a.txt"), "another text").unwrap();

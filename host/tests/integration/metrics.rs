@@ -8,7 +8,9 @@ use larder_model::policy::Quota;
 use larder_runtime::metrics::{Outcome, TextFormat};
 use regex_lite::Regex;
 
-use crate::harness::{SLOW_WAIT, TestServer, anonymous_call, component_path, eventually_within, parse_uri};
+use crate::harness::{
+    SLOW_WAIT, TestServer, anonymous_call, component_path, eventually_within, parse_uri,
+};
 use crate::http_server::{ACCEPT, HttpTestServer, JSON};
 
 /// Parses the text format of Prometheus strictly, or OpenMetrics if the text has its end marker. Returns each
@@ -18,7 +20,10 @@ pub(crate) fn parse_samples(text: &str) -> Vec<(String, f64)> {
         Some(families) => (families, true),
         None => (text, false),
     };
-    assert!(families.starts_with("# HELP ") && families.ends_with('\n'), "{families}");
+    assert!(
+        families.starts_with("# HELP ") && families.ends_with('\n'),
+        "{families}"
+    );
     let (mut names, mut keys, mut samples) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     for family in families.split("# HELP ").skip(1) {
         let (name, kind, lines) = parse_family(family);
@@ -29,12 +34,25 @@ pub(crate) fn parse_samples(text: &str) -> Vec<(String, f64)> {
             _ => panic!("unknown type: {family}"),
         };
         let has_total = name.ends_with("_total");
-        assert_eq!(has_total, kind == "counter" && !is_open_metrics, "the name of the family: {family}");
-        let own: BTreeSet<_> = suffixes.iter().chain(&[""]).map(|suffix| format!("{name}{suffix}")).collect();
-        assert!(own.into_iter().all(|own| names.insert(own)), "a name is in two families: {family}");
+        assert_eq!(
+            has_total,
+            kind == "counter" && !is_open_metrics,
+            "the name of the family: {family}"
+        );
+        let own: BTreeSet<_> = suffixes
+            .iter()
+            .chain(&[""])
+            .map(|suffix| format!("{name}{suffix}"))
+            .collect();
+        assert!(
+            own.into_iter().all(|own| names.insert(own)),
+            "a name is in two families: {family}"
+        );
         for line in lines {
             let (key, sample_name, value) = parse_sample(line);
-            let suffix = sample_name.strip_prefix(name).unwrap_or_else(|| panic!("{line} in {name}"));
+            let suffix = sample_name
+                .strip_prefix(name)
+                .unwrap_or_else(|| panic!("{line} in {name}"));
             assert!(suffixes.contains(&suffix), "{line} in a {kind}");
             assert!(keys.insert(key.clone()), "duplicate: {line}");
             samples.push((key, value));
@@ -46,27 +64,51 @@ pub(crate) fn parse_samples(text: &str) -> Vec<(String, f64)> {
 /// Splits a family, without its first `# HELP `, into its name, type and samples.
 fn parse_family(family: &str) -> (&str, &str, impl Iterator<Item = &str>) {
     let mut lines = family.split_terminator('\n');
-    let (name, help) = lines.next().and_then(|line| line.split_once(' ')).expect("a name and a text");
+    let (name, help) = lines
+        .next()
+        .and_then(|line| line.split_once(' '))
+        .expect("a name and a text");
     assert!(help.ends_with('.') && !help.ends_with(".."), "{help}");
-    assert!(Regex::new(r"^[a-z_:][a-z0-9_:]*$").unwrap().is_match(name), "{name}");
-    let kind =
-        lines.next().and_then(|line| line.strip_prefix("# TYPE ")?.strip_prefix(name)?.strip_prefix(' '));
-    (name, kind.unwrap_or_else(|| panic!("no type after the help text: {family}")), lines)
+    assert!(
+        Regex::new(r"^[a-z_:][a-z0-9_:]*$").unwrap().is_match(name),
+        "{name}"
+    );
+    let kind = lines.next().and_then(|line| {
+        line.strip_prefix("# TYPE ")?
+            .strip_prefix(name)?
+            .strip_prefix(' ')
+    });
+    (
+        name,
+        kind.unwrap_or_else(|| panic!("no type after the help text: {family}")),
+        lines,
+    )
 }
 
 /// Splits a sample into its key (the name with labels), its name, and its value.
 fn parse_sample(line: &str) -> (String, &str, f64) {
     static SAMPLE: LazyLock<Regex> = LazyLock::new(|| {
         let label = r#"[a-z_]+="(?:[^"\\\n]|\\[\\"n])*""#;
-        Regex::new(&format!(r"^(([a-z_:][a-z0-9_:]*)(?:\{{{label}(?:,{label})*\}})?) (\S+)$")).unwrap()
+        Regex::new(&format!(
+            r"^(([a-z_:][a-z0-9_:]*)(?:\{{{label}(?:,{label})*\}})?) (\S+)$"
+        ))
+        .unwrap()
     });
-    let found = SAMPLE.captures(line).unwrap_or_else(|| panic!("not a sample: {line:?}"));
-    (found[1].to_owned(), found.get(2).unwrap().as_str(), found[3].parse().unwrap())
+    let found = SAMPLE
+        .captures(line)
+        .unwrap_or_else(|| panic!("not a sample: {line:?}"));
+    (
+        found[1].to_owned(),
+        found.get(2).unwrap().as_str(),
+        found[3].parse().unwrap(),
+    )
 }
 
 pub(crate) fn sample_value(samples: &[(String, f64)], key: &str) -> f64 {
     let found = samples.iter().find(|(other, _)| other == key);
-    found.unwrap_or_else(|| panic!("no {key} among {samples:#?}")).1
+    found
+        .unwrap_or_else(|| panic!("no {key} among {samples:#?}"))
+        .1
 }
 
 fn samples(server: &TestServer) -> Vec<(String, f64)> {
@@ -76,7 +118,9 @@ fn samples(server: &TestServer) -> Vec<(String, f64)> {
 }
 
 fn call_count(server: &TestServer, provider: &str, outcome: &str) -> f64 {
-    let key = format!(r#"larder_calls_total{{team="default",provider="{provider}",outcome="{outcome}"}}"#);
+    let key = format!(
+        r#"larder_calls_total{{team="default",provider="{provider}",outcome="{outcome}"}}"#
+    );
     sample_value(&samples(server), &key)
 }
 
@@ -93,7 +137,9 @@ async fn counts_every_outcome_of_a_call() {
     for guest in ["spin", "sleep", "eat", "recurse", "huge"] {
         builder = builder.provider(guest, |grant, _| tighten(grant));
     }
-    builder = builder.provider("sleep", |grant, _| grant.limits.timeout = Duration::from_secs(2));
+    builder = builder.provider("sleep", |grant, _| {
+        grant.limits.timeout = Duration::from_secs(2)
+    });
     let server = builder.start().await;
     let mut covered = vec![];
     for (provider, uri, outcome) in [
@@ -113,31 +159,55 @@ async fn counts_every_outcome_of_a_call() {
         ("exit", "exit://7", "exit"),
     ] {
         let uri = match provider {
-            "recurse" => server.uris().await.into_iter().find(|uri| uri.starts_with("recurse:")).unwrap(),
+            "recurse" => server
+                .uris()
+                .await
+                .into_iter()
+                .find(|uri| uri.starts_with("recurse:"))
+                .unwrap(),
             _ => uri.to_owned(),
         };
         let before = call_count(&server, provider, outcome);
         // Only a client that sends its version can get `not-modified`.
         let version = (outcome == "not-modified").then_some("7");
-        let _ = server.gateway.read(&anonymous_call(), &parse_uri(&uri), version).await;
-        assert_eq!(call_count(&server, provider, outcome), before + 1.0, "{uri} should be {outcome}");
+        let _ = server
+            .gateway
+            .read(&anonymous_call(), &parse_uri(&uri), version)
+            .await;
+        assert_eq!(
+            call_count(&server, provider, outcome),
+            before + 1.0,
+            "{uri} should be {outcome}"
+        );
         covered.push(outcome);
     }
     // A client that disconnects.
-    let abandoned = tokio::time::timeout(Duration::from_millis(50), server.read("sleep://hour")).await;
+    let abandoned =
+        tokio::time::timeout(Duration::from_millis(50), server.read("sleep://hour")).await;
     assert!(abandoned.is_err());
     assert_eq!(call_count(&server, "sleep", "cancelled"), 1.0);
     covered.push("cancelled");
     // The other outcomes need concurrent calls (see below), repeated faults, or a guest that cannot be loaded.
-    let others: Vec<_> =
-        Outcome::ALL.iter().map(|o| o.label()).filter(|word| !covered.contains(word)).collect();
+    let others: Vec<_> = Outcome::ALL
+        .iter()
+        .map(|o| o.label())
+        .filter(|word| !covered.contains(word))
+        .collect();
     assert_eq!(others, ["busy", "circuit-open", "table", "contract"]);
     let samples = samples(&server);
     let of_provider = |family: &str, provider: &str| {
-        sample_value(&samples, &format!(r#"{family}{{team="default",provider="{provider}"}}"#))
+        sample_value(
+            &samples,
+            &format!(r#"{family}{{team="default",provider="{provider}"}}"#),
+        )
     };
     let cpu = |provider: &str| of_provider("larder_guest_cpu_seconds_total", provider);
-    assert!(cpu("spin") > cpu("sleep"), "{} {}", cpu("spin"), cpu("sleep"));
+    assert!(
+        cpu("spin") > cpu("sleep"),
+        "{} {}",
+        cpu("spin"),
+        cpu("sleep")
+    );
     assert!(of_provider("larder_guest_memory_largest_bytes", "eat") > f64::from(8 << 20));
     assert!(of_provider("larder_guest_memory_largest_bytes", "eat") <= f64::from(16 << 20));
     let key = |name: &str| format!(r#"{name}{{team="default",provider="echo"}}"#);
@@ -147,9 +217,17 @@ async fn counts_every_outcome_of_a_call() {
         sample_value(&samples, &key("larder_queue_seconds_count"))
     );
     for gauge in ["larder_guests", "larder_guest_memory_bytes"] {
-        assert_eq!(of_provider(gauge, "echo"), 0.0, "{gauge}: no guest outlives its call");
+        assert_eq!(
+            of_provider(gauge, "echo"),
+            0.0,
+            "{gauge}: no guest outlives its call"
+        );
     }
-    let last = server.reader.snapshot().offers()[0].provider.metrics().last_error().unwrap();
+    let last = server.reader.snapshot().offers()[0]
+        .provider
+        .metrics()
+        .last_error()
+        .unwrap();
     assert_eq!(
         (last.outcome, last.operation),
         (Outcome::Memory, "read"),
@@ -163,26 +241,47 @@ async fn a_call_without_a_permit_in_time_is_busy() {
         (grant.limits.concurrency, grant.limits.queue_timeout) = (1, Duration::from_millis(10));
     });
     let server = server.start().await;
-    let (one, other) = tokio::join!(server.text("sleep://ms/1000"), server.text("sleep://ms/1001"));
+    let (one, other) = tokio::join!(
+        server.text("sleep://ms/1000"),
+        server.text("sleep://ms/1001")
+    );
     let mut responses = [one, other];
     responses.sort();
-    assert!(responses[0].contains("busy") && responses[1] == "slept", "{responses:?}");
+    assert!(
+        responses[0].contains("busy") && responses[1] == "slept",
+        "{responses:?}"
+    );
     assert_eq!(call_count(&server, "sleep", "busy"), 1.0);
-    let last = server.reader.snapshot().offers()[0].provider.metrics().last_error();
+    let last = server.reader.snapshot().offers()[0]
+        .provider
+        .metrics()
+        .last_error();
     assert_eq!(last, None, "a busy provider has not failed");
 }
 
 #[tokio::test]
 async fn all_waiting_of_a_call_is_measured_together() {
-    let server = TestServer::builder("sleep").quota(Quota { calls: 1, ..Quota::default() });
+    let server = TestServer::builder("sleep").quota(Quota {
+        calls: 1,
+        ..Quota::default()
+    });
     let server = server
-        .provider("sleep", |grant, _| grant.limits.queue_timeout = Duration::from_secs(60))
+        .provider("sleep", |grant, _| {
+            grant.limits.queue_timeout = Duration::from_secs(60)
+        })
         .start()
         .await;
-    let waited =
-        || sample_value(&samples(&server), r#"larder_queue_seconds_sum{team="default",provider="sleep"}"#);
+    let waited = || {
+        sample_value(
+            &samples(&server),
+            r#"larder_queue_seconds_sum{team="default",provider="sleep"}"#,
+        )
+    };
     let before = waited();
-    tokio::join!(server.text("sleep://ms/1000"), server.text("sleep://ms/1001"));
+    tokio::join!(
+        server.text("sleep://ms/1000"),
+        server.text("sleep://ms/1001")
+    );
     // The provider allows both calls at once, but its team only one.
     assert!(waited() - before > 0.5, "{} {before}", waited());
 }
@@ -192,12 +291,18 @@ async fn counts_unknown_methods_as_other() {
     let http = HttpTestServer::start("echo").await;
     http.modern("no/such", serde_json::json!({})).await;
     let session = http.session("2025-03-26").await;
-    http.legacy(&session, "no/such", serde_json::json!({})).await;
-    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"no/such"},{"jsonrpc":"2.0","id":2,"method":"ping"}]"#;
-    http.post(&[JSON, ACCEPT, ("mcp-session-id", &session)], batch).await;
+    http.legacy(&session, "no/such", serde_json::json!({}))
+        .await;
+    let batch =
+        r#"[{"jsonrpc":"2.0","id":1,"method":"no/such"},{"jsonrpc":"2.0","id":2,"method":"ping"}]"#;
+    http.post(&[JSON, ACCEPT, ("mcp-session-id", &session)], batch)
+        .await;
     let samples = samples(&http.server);
     let others = |era: &str| {
-        sample_value(&samples, &format!(r#"larder_requests_total{{method="other",era="{era}"}}"#))
+        sample_value(
+            &samples,
+            &format!(r#"larder_requests_total{{method="other",era="{era}"}}"#),
+        )
     };
     assert_eq!((others("modern"), others("legacy")), (1.0, 2.0));
 }
@@ -209,7 +314,9 @@ async fn counts_cache_hits_and_misses() {
         server.text("fresh://everyone/3600000/0/a").await;
     }
     let reads = |result: &str| {
-        let key = format!(r#"larder_cache_reads_total{{team="default",provider="fresh",result="{result}"}}"#);
+        let key = format!(
+            r#"larder_cache_reads_total{{team="default",provider="fresh",result="{result}"}}"#
+        );
         sample_value(&samples(&server), &key)
     };
     assert_eq!((reads("hit"), reads("miss")), (2.0, 1.0));
@@ -222,10 +329,14 @@ async fn removed_providers_leave_no_metrics() {
     for batch in 0..5 {
         let path = |n: usize| server.plugins.join(format!("p{batch}-{n}.wasm"));
         let files: Vec<_> = (0..20).map(path).collect();
-        files.iter().for_each(|file| _ = std::fs::copy(component_path("nothing"), file).unwrap());
+        files
+            .iter()
+            .for_each(|file| _ = std::fs::copy(component_path("nothing"), file).unwrap());
         assert_eq!(server.reconciler().run_pass().await.loaded.len(), 20);
         assert!(samples(&server).len() > before.len() + 20 * 30);
-        files.iter().for_each(|file| std::fs::remove_file(file).unwrap());
+        files
+            .iter()
+            .for_each(|file| std::fs::remove_file(file).unwrap());
         eventually_within(SLOW_WAIT, "the providers are removed", async || {
             server.reconciler().run_pass().await;
             server.reader.snapshot().offers().len() == 1

@@ -7,11 +7,15 @@ use crate::harness::TestServer;
 use crate::http_server::{ACCEPT, HttpTestServer, JSON, MODERN, meta};
 
 async fn check(guests: &str, method: &str, params: serde_json::Value, expected: Expect) {
-    let answer = HttpTestServer::start(guests).await.modern(method, params).await;
+    let answer = HttpTestServer::start(guests)
+        .await
+        .modern(method, params)
+        .await;
     assert_eq!(answer.headers["content-type"], "application/json");
     // A list with a TTL of one minute has slightly less than that left.
-    let body =
-        regex_lite::Regex::new(r#""ttlMs":59\d{3}"#).unwrap().replace(&answer.body, r#""ttlMs":60000"#);
+    let body = regex_lite::Regex::new(r#""ttlMs":59\d{3}"#)
+        .unwrap()
+        .replace(&answer.body, r#""ttlMs":60000"#);
     expected.assert_eq(&format!("{} {body}", answer.status));
 }
 
@@ -24,7 +28,11 @@ async fn discover() {
 async fn advertises_resources_even_without_providers() {
     // A provider may be added later, and a client that once saw no `resources` capability would never list
     // them.
-    let answer = HttpTestServer::start("").await.modern("server/discover", json!({})).await.json();
+    let answer = HttpTestServer::start("")
+        .await
+        .modern("server/discover", json!({}))
+        .await
+        .json();
     assert_eq!(
         answer["result"]["capabilities"]["resources"],
         json!({ "subscribe": true, "listChanged": true })
@@ -91,7 +99,13 @@ async fn reports_each_kind_of_error() {
     ] {
         let answer = http.read(uri).await;
         let error = &answer.json()["error"];
-        results += &format!("{} {} {} {}\n", answer.verdict(), uri, error["message"], error["data"]);
+        results += &format!(
+            "{} {} {} {}\n",
+            answer.verdict(),
+            uri,
+            error["message"],
+            error["data"]
+        );
     }
     expect![[r#"
         200 -32602 echo://error/not-found "Resource not found" {"uri":"echo://error/not-found"}
@@ -107,15 +121,23 @@ async fn reports_each_kind_of_error() {
 #[tokio::test]
 async fn request_metadata_reaches_the_provider() {
     let http = HttpTestServer::start("echo").await;
-    let params = json!({ "uri": "echo://hello", "_meta": { "com.example/trace": { "a": [1, 2] } } });
+    let params =
+        json!({ "uri": "echo://hello", "_meta": { "com.example/trace": { "a": [1, 2] } } });
     let answer = http.modern("resources/read", params).await.json();
-    let text = answer["result"]["contents"][0]["text"].as_str().unwrap().to_owned();
-    assert!(text.contains("metadata: com.example/trace={\"a\":[1,2]}"), "{text}");
+    let text = answer["result"]["contents"][0]["text"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        text.contains("metadata: com.example/trace={\"a\":[1,2]}"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
 async fn pages_to_the_end_of_the_list() {
-    let http = HttpTestServer::from_builder(TestServer::builder("echo full trap_nth").page_size(4)).await;
+    let http =
+        HttpTestServer::from_builder(TestServer::builder("echo full trap_nth").page_size(4)).await;
     let mut uris = Vec::new();
     let mut params = json!({});
     loop {
@@ -123,14 +145,19 @@ async fn pages_to_the_end_of_the_list() {
         let result = &answer["result"];
         let page = result["resources"].as_array().unwrap();
         assert!(page.len() <= 4);
-        uris.extend(page.iter().map(|entry| entry["uri"].as_str().unwrap().to_owned()));
+        uris.extend(
+            page.iter()
+                .map(|entry| entry["uri"].as_str().unwrap().to_owned()),
+        );
         match result.get("nextCursor") {
             Some(next) => params = json!({ "cursor": next }),
             None => break,
         }
     }
     assert_eq!(uris.len(), 15, "{uris:?}");
-    let answer = http.modern("resources/list", json!({ "cursor": "nonsense" })).await;
+    let answer = http
+        .modern("resources/list", json!({ "cursor": "nonsense" }))
+        .await;
     assert_eq!(answer.verdict(), "200 -32602");
 }
 
@@ -151,7 +178,8 @@ async fn validates_each_part_of_a_request() {
     .to_string();
     let method = |name: &'static str| ("mcp-method", name);
     let call = |name: &str| {
-        json!({ "jsonrpc": "2.0", "id": 1, "method": name, "params": { "_meta": meta() } }).to_string()
+        json!({ "jsonrpc": "2.0", "id": 1, "method": name, "params": { "_meta": meta() } })
+            .to_string()
     };
     let version = |version: &str| {
         list(json!({
@@ -161,7 +189,11 @@ async fn validates_each_part_of_a_request() {
     };
     let common = [JSON, ACCEPT];
     let cases: Vec<Case<'_>> = vec![
-        ("a valid request", vec![MODERN, method("resources/list")], list(meta())),
+        (
+            "a valid request",
+            vec![MODERN, method("resources/list")],
+            list(meta()),
+        ),
         (
             "no capabilities",
             vec![MODERN, method("resources/list")],
@@ -176,7 +208,10 @@ async fn validates_each_part_of_a_request() {
         ),
         (
             "header and claim differ",
-            vec![("mcp-protocol-version", "2025-11-25"), method("resources/list")],
+            vec![
+                ("mcp-protocol-version", "2025-11-25"),
+                method("resources/list"),
+            ],
             list(meta()),
         ),
         (
@@ -184,29 +219,65 @@ async fn validates_each_part_of_a_request() {
             vec![("mcp-protocol-version", "v999"), method("resources/list")],
             version("v999"),
         ),
-        ("no version header", vec![method("resources/list")], list(meta())),
+        (
+            "no version header",
+            vec![method("resources/list")],
+            list(meta()),
+        ),
         ("no method header", vec![MODERN], list(meta())),
-        ("another method header", vec![MODERN, method("resources/read")], list(meta())),
-        ("no name header", vec![MODERN, method("resources/read")], read.clone()),
+        (
+            "another method header",
+            vec![MODERN, method("resources/read")],
+            list(meta()),
+        ),
+        (
+            "no name header",
+            vec![MODERN, method("resources/read")],
+            read.clone(),
+        ),
         (
             "another name header",
-            vec![MODERN, method("resources/read"), ("mcp-name", "echo://other")],
+            vec![
+                MODERN,
+                method("resources/read"),
+                ("mcp-name", "echo://other"),
+            ],
             read.clone(),
         ),
         (
             "a name in base64",
-            vec![MODERN, method("resources/read"), ("mcp-name", "=?base64?ZWNobzovL2hlbGxv?=")],
+            vec![
+                MODERN,
+                method("resources/read"),
+                ("mcp-name", "=?base64?ZWNobzovL2hlbGxv?="),
+            ],
             read.clone(),
         ),
         (
             "a name in bad base64",
-            vec![MODERN, method("resources/read"), ("mcp-name", "=?base64?*?=")],
+            vec![
+                MODERN,
+                method("resources/read"),
+                ("mcp-name", "=?base64?*?="),
+            ],
             read.clone(),
         ),
-        ("initialize", vec![MODERN, method("initialize")], call("initialize")),
+        (
+            "initialize",
+            vec![MODERN, method("initialize")],
+            call("initialize"),
+        ),
         ("ping", vec![MODERN, method("ping")], call("ping")),
-        ("tools/list", vec![MODERN, method("tools/list")], call("tools/list")),
-        ("resources/subscribe", vec![MODERN, method("resources/subscribe")], call("resources/subscribe")),
+        (
+            "tools/list",
+            vec![MODERN, method("tools/list")],
+            call("tools/list"),
+        ),
+        (
+            "resources/subscribe",
+            vec![MODERN, method("resources/subscribe")],
+            call("resources/subscribe"),
+        ),
         (
             "no claim, modern header",
             vec![MODERN],
@@ -224,11 +295,23 @@ async fn validates_each_part_of_a_request() {
         ),
         (
             "a session is ignored",
-            vec![MODERN, method("resources/list"), ("mcp-session-id", "stolen")],
+            vec![
+                MODERN,
+                method("resources/list"),
+                ("mcp-session-id", "stolen"),
+            ],
             list(meta()),
         ),
-        ("a read without uri", vec![MODERN, method("resources/read")], call("resources/read")),
-        ("a batch", vec![MODERN, method("resources/list")], format!("[{}]", list(meta()))),
+        (
+            "a read without uri",
+            vec![MODERN, method("resources/read")],
+            call("resources/read"),
+        ),
+        (
+            "a batch",
+            vec![MODERN, method("resources/list")],
+            format!("[{}]", list(meta())),
+        ),
     ];
     let mut results = String::new();
     for (name, headers, body) in cases {

@@ -23,11 +23,24 @@ fn check_rejected(component: &[u8]) {
     let work_dir = WorkDir::with_guests("echo");
     std::fs::write(work_dir.path("plugins/bad.wasm"), component).unwrap();
     let inspected = work_dir.larder("inspect plugins/bad.wasm");
-    assert!(inspected.code.is_some(), "{}{}", inspected.stdout, inspected.stderr);
+    assert!(
+        inspected.code.is_some(),
+        "{}{}",
+        inspected.stdout,
+        inspected.stderr
+    );
     let checked = work_dir.larder("check");
-    assert_eq!(checked.code, Some(1), "{}{}", checked.stdout, checked.stderr);
+    assert_eq!(
+        checked.code,
+        Some(1),
+        "{}{}",
+        checked.stdout,
+        checked.stderr
+    );
     let (server, url) = work_dir.serve("");
-    work_dir.larder(&format!("read echo://hello --url {url}")).expect_success();
+    work_dir
+        .larder(&format!("read echo://hello --url {url}"))
+        .expect_success();
     drop(server);
 }
 
@@ -40,7 +53,13 @@ fn types_of_components_in_each_other_are_rejected() {
 
 #[test]
 fn components_in_each_other_are_rejected() {
-    let nest = |inner: Vec<u8>, _| [HEADER, &section(ComponentSectionId::Component as u8, &inner)].concat();
+    let nest = |inner: Vec<u8>, _| {
+        [
+            HEADER,
+            &section(ComponentSectionId::Component as u8, &inner),
+        ]
+        .concat()
+    };
     check_rejected(&(0..5_000).fold(HEADER.to_vec(), nest));
 }
 
@@ -55,7 +74,9 @@ fn with_function_names(binary: &[u8], name: &str) -> Vec<u8> {
         rest = next;
         match id {
             // A module of a component.
-            1 if binary.starts_with(HEADER) => out.extend(section(id, &with_function_names(content, name))),
+            1 if binary.starts_with(HEADER) => {
+                out.extend(section(id, &with_function_names(content, name)))
+            }
             // The names that it has.
             0 if content.starts_with(b"\x04name") => {}
             _ => out.extend(section(id, content)),
@@ -74,7 +95,10 @@ fn with_function_names(binary: &[u8], name: &str) -> Vec<u8> {
 /// A name in the format of C++: a type with eight arguments, each of which is a type with eight arguments, and so on.
 fn expanding_name() -> String {
     let arguments = |argument: &str| format!("I{}E", argument.repeat(8));
-    let types = ["S0_", "S1_", "S2_", "S3_", "S4_", "S5_", "S6_", "S7_", "S8_", "S9_"].map(arguments);
+    let types = [
+        "S0_", "S1_", "S2_", "S3_", "S4_", "S5_", "S6_", "S7_", "S8_", "S9_",
+    ]
+    .map(arguments);
     format!("_Z1f1p{}S_{}", arguments("i"), types.join("S_"))
 }
 
@@ -87,16 +111,33 @@ fn the_name_of_a_function_cannot_fill_the_memory() {
     let larder = work_dir.command(&[], "");
     let mut limited = Command::new("sh");
     let serve = "ulimit -d 2000000; exec \"$0\" serve --listen 127.0.0.1:0";
-    limited.args(["-c", serve]).arg(larder.get_program()).current_dir(work_dir.path("")).env_clear();
-    limited.envs(larder.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    limited
+        .args(["-c", serve])
+        .arg(larder.get_program())
+        .current_dir(work_dir.path(""))
+        .env_clear();
+    limited.envs(
+        larder
+            .get_envs()
+            .filter_map(|(key, value)| Some((key, value?))),
+    );
     limited.stdin(std::process::Stdio::piped());
-    limited.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    limited
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
     let mut server = WorkDir::spawn(limited);
     let line = server.wait_for_stderr("serves http://");
-    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
-    let trapped = work_dir.larder(&format!("read trap://7 --url {url}")).expect_exit(1);
+    let url = line
+        .split_whitespace()
+        .find(|word| word.starts_with("http://"))
+        .unwrap();
+    let trapped = work_dir
+        .larder(&format!("read trap://7 --url {url}"))
+        .expect_exit(1);
     assert!(trapped.contains("it trapped"), "{trapped}");
-    work_dir.larder(&format!("read trap://8 --url {url}")).expect_success();
+    work_dir
+        .larder(&format!("read trap://8 --url {url}"))
+        .expect_success();
     let fault = server.wait_for_stderr("_Z1f1p");
     assert!(fault.len() < 16 << 10, "{} bytes", fault.len());
 }
@@ -112,15 +153,25 @@ async fn deep_json_of_clients_is_refused() {
     for depth in [126, 100_000] {
         let deep = lists(depth);
         let meta = meta().to_string();
-        let meta_with = format!("{},\"example.com/x\":{deep}}}", meta.strip_suffix('}').unwrap());
+        let meta_with = format!(
+            "{},\"example.com/x\":{deep}}}",
+            meta.strip_suffix('}').unwrap()
+        );
         for params in [
             format!(r#"{{"name":"x","arguments":{{"x":{deep}}},"_meta":{meta}}}"#),
             format!(r#"{{"name":"x","arguments":{deep},"_meta":{meta}}}"#),
             format!(r#"{{"name":"x","other":{deep},"_meta":{meta}}}"#),
             format!(r#"{{"name":"x","_meta":{meta_with}}}"#),
         ] {
-            let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
-            let headers = [JSON, ACCEPT, MODERN, ("mcp-method", "tools/call"), ("mcp-name", "x")];
+            let body =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+            let headers = [
+                JSON,
+                ACCEPT,
+                MODERN,
+                ("mcp-method", "tools/call"),
+                ("mcp-name", "x"),
+            ];
             let response = http.post(&headers, body).await;
             assert!(response.body.contains("deep"), "{depth}: {}", response.body);
         }
@@ -130,9 +181,18 @@ async fn deep_json_of_clients_is_refused() {
         let params = format!(r#"{{"{member}":{deep}}}"#);
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#);
         let response = http.post(&[JSON, ACCEPT], body).await;
-        assert!(response.body.contains("deep"), "{member}: {}", response.body);
+        assert!(
+            response.body.contains("deep"),
+            "{member}: {}",
+            response.body
+        );
     }
-    assert_eq!(http.modern("tools/list", serde_json::json!({})).await.status, 200);
+    assert_eq!(
+        http.modern("tools/list", serde_json::json!({}))
+            .await
+            .status,
+        200
+    );
 }
 
 #[tokio::test]
@@ -141,11 +201,20 @@ async fn deep_json_on_the_admin_address_is_refused() {
     let config = format!("[admin]\nlisten = \"127.0.0.1:0\"\ntoken = \"sha256:{token}\"\n");
     let (admin, _) = AdminClient::open(&WorkDir::with_guests("echo").file("larder.toml", &config));
     let deep = lists(30_000);
-    for body in [deep.clone(), format!(r#"{{"uri":{deep}}}"#), format!(r#"{{"uri":"x:y","caller":{deep}}}"#)]
-    {
-        let request = http_client().post(format!("http://{}/api/read", admin.address())).body(body);
+    for body in [
+        deep.clone(),
+        format!(r#"{{"uri":{deep}}}"#),
+        format!(r#"{{"uri":"x:y","caller":{deep}}}"#),
+    ] {
+        let request = http_client()
+            .post(format!("http://{}/api/read", admin.address()))
+            .body(body);
         let request = request.header("authorization", "Bearer secret");
-        let response = request.header("content-type", "application/json").send().await.unwrap();
+        let response = request
+            .header("content-type", "application/json")
+            .send()
+            .await
+            .unwrap();
         assert_eq!(response.status(), 400);
     }
     assert_eq!(admin.get("/livez").await.0, 200);
@@ -154,16 +223,30 @@ async fn deep_json_on_the_admin_address_is_refused() {
 #[test]
 fn deep_toml_is_refused() {
     let key = vec!["x"; 79].join(".");
-    let tables = format!("{}x = 1{}\n", format!("{key} = {{").repeat(78), "}".repeat(78));
-    for deep in [format!("settings.{tables}"), format!("settings.x = {}\n", "[".repeat(60_000))] {
+    let tables = format!(
+        "{}x = 1{}\n",
+        format!("{key} = {{").repeat(78),
+        "}".repeat(78)
+    );
+    for deep in [
+        format!("settings.{tables}"),
+        format!("settings.x = {}\n", "[".repeat(60_000)),
+    ] {
         let work_dir = WorkDir::with_guests("echo").file("plugins/echo.toml", &deep);
         let checked = work_dir.larder("check");
         let output = format!("{}{}", checked.stdout, checked.stderr);
         assert!(output.contains("nested more than"), "{output}");
         let (server, _) = work_dir.serve("");
         drop(server);
-        let refused = WorkDir::with_guests("echo").file("larder.toml", &deep).larder("check");
-        assert!(refused.code.is_some_and(|code| code > 0), "{}{}", refused.stdout, refused.stderr);
+        let refused = WorkDir::with_guests("echo")
+            .file("larder.toml", &deep)
+            .larder("check");
+        assert!(
+            refused.code.is_some_and(|code| code > 0),
+            "{}{}",
+            refused.stdout,
+            refused.stderr
+        );
         check_edits(&deep);
     }
 }
@@ -176,7 +259,13 @@ fn deep_files_of_clients_are_not_edited() {
         let text = format!("{{\n  \"other\": {}\n}}\n", lists(depth));
         std::fs::write(&file, &text).unwrap();
         let connected = work_dir.larder("connect cursor --file mcp.json --write");
-        assert_eq!(connected.code, Some(expected), "{depth}: {}{}", connected.stdout, connected.stderr);
+        assert_eq!(
+            connected.code,
+            Some(expected),
+            "{depth}: {}{}",
+            connected.stdout,
+            connected.stderr
+        );
         let is_unchanged = std::fs::read_to_string(&file).unwrap() == text;
         assert_eq!(is_unchanged, expected != 0, "{depth}");
     }
@@ -192,6 +281,11 @@ fn check_edits(deep: &str) {
     let codex = locked.path("config.toml");
     std::fs::write(&codex, deep).unwrap();
     let connected = locked.larder("connect codex --file config.toml --write");
-    assert!(connected.code.is_some_and(|code| code > 0), "{}{}", connected.stdout, connected.stderr);
+    assert!(
+        connected.code.is_some_and(|code| code > 0),
+        "{}{}",
+        connected.stdout,
+        connected.stderr
+    );
     assert_eq!(std::fs::read_to_string(&codex).unwrap(), deep);
 }

@@ -27,8 +27,11 @@ fn config(issuer: &str, collector: &str, listen: &str) -> String {
 
 /// Runs the check on another thread: the issuer runs on this one.
 async fn check(config: String, args: &'static str) -> ProcessOutput {
-    let run =
-        move || WorkDir::with_guests("echo").file("larder.toml", &config).larder(&format!("check {args}"));
+    let run = move || {
+        WorkDir::with_guests("echo")
+            .file("larder.toml", &config)
+            .larder(&format!("check {args}"))
+    };
     Drain::new().spawn_blocking(run).await.unwrap()
 }
 
@@ -36,12 +39,32 @@ async fn check(config: String, args: &'static str) -> ProcessOutput {
 async fn tests_the_issuer_the_collector_and_the_addresses() {
     let drain = Drain::new();
     let issuer = Issuer::start(&drain, json!([Pair::ed25519().public("one")])).await;
-    let config = config(&issuer.url, &collector(&drain, StatusCode::OK).await, "127.0.0.1:0");
+    let config = config(
+        &issuer.url,
+        &collector(&drain, StatusCode::OK).await,
+        "127.0.0.1:0",
+    );
     let output = check(config, "--online --strict").await;
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    assert!(output.stderr.contains(&format!("issuer {}: ok: 1 key", issuer.url)), "{}", output.stderr);
-    assert!(output.stderr.contains("telemetry.otlp: ok"), "{}", output.stderr);
-    assert!(output.stderr.contains("server.listen 127.0.0.1:0: ok: free"), "{}", output.stderr);
+    assert!(
+        output
+            .stderr
+            .contains(&format!("issuer {}: ok: 1 key", issuer.url)),
+        "{}",
+        output.stderr
+    );
+    assert!(
+        output.stderr.contains("telemetry.otlp: ok"),
+        "{}",
+        output.stderr
+    );
+    assert!(
+        output
+            .stderr
+            .contains("server.listen 127.0.0.1:0: ok: free"),
+        "{}",
+        output.stderr
+    );
     assert_eq!(issuer.key_requests(), 1);
 }
 
@@ -52,7 +75,11 @@ async fn says_what_fails_and_what_to_do() {
     issuer.rotate(None);
     let used = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = used.local_addr().unwrap().to_string();
-    let config = config(&issuer.url, &collector(&drain, StatusCode::UNAUTHORIZED).await, &address);
+    let config = config(
+        &issuer.url,
+        &collector(&drain, StatusCode::UNAUTHORIZED).await,
+        &address,
+    );
     let output = check(config.clone(), "--online").await;
     assert_eq!(output.code, Some(1), "{}", output.stderr);
     for text in [
@@ -63,10 +90,19 @@ async fn says_what_fails_and_what_to_do() {
         assert!(output.stderr.contains(text), "no {text}: {}", output.stderr);
     }
     let json: Value = check(config.clone(), "--online --json").await.json();
-    let outcomes: Vec<_> = json["online"].as_array().unwrap().iter().map(|check| &check["outcome"]).collect();
+    let outcomes: Vec<_> = json["online"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| &check["outcome"])
+        .collect();
     assert_eq!(outcomes, ["failed", "failed", "warning", "ok"]);
     // Without the option, nothing is fetched.
     let offline = check(config, "").await;
-    assert!(!offline.stderr.contains("issuer http"), "{}", offline.stderr);
+    assert!(
+        !offline.stderr.contains("issuer http"),
+        "{}",
+        offline.stderr
+    );
     assert_eq!(issuer.key_requests(), 2);
 }

@@ -18,7 +18,8 @@ use crate::admin::AdminClient;
 use crate::process::{WorkDir, http_client};
 
 /// The digest of the token `secret`.
-const TOKEN: &str = "token = \"sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"\n";
+const TOKEN: &str =
+    "token = \"sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"\n";
 const ADMIN: &str = "[audit]\nfile = \"audit.log\"\n[admin]\nlisten = \"127.0.0.1:0\"\n";
 const BEARER: (&str, &str) = ("authorization", "Bearer secret");
 
@@ -43,7 +44,12 @@ impl Api {
     fn start(work_dir: WorkDir, config: &str) -> Self {
         let work_dir = work_dir.file("larder.toml", config);
         let (server, endpoint) = AdminClient::open(&work_dir);
-        Self { work_dir, server, endpoint, client: http_client() }
+        Self {
+            work_dir,
+            server,
+            endpoint,
+            client: http_client(),
+        }
     }
 
     /// Starts a server whose operators have the token `secret`.
@@ -62,31 +68,52 @@ impl Api {
     async fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> Reply {
         let json = ("content-type", "application/json");
         let headers: Vec<_> = headers.iter().copied().chain([json]).collect();
-        self.send("POST", path, &headers, Some(body.to_string())).await
+        self.send("POST", path, &headers, Some(body.to_string()))
+            .await
     }
 
-    async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<String>) -> Reply {
+    async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<String>,
+    ) -> Reply {
         let url = format!("{}{path}", self.url());
-        let mut request = self.client.request(method.parse().unwrap(), url).timeout(Duration::from_secs(60));
+        let mut request = self
+            .client
+            .request(method.parse().unwrap(), url)
+            .timeout(Duration::from_secs(60));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = body.into_iter().fold(request, reqwest::RequestBuilder::body);
+        let request = body
+            .into_iter()
+            .fold(request, reqwest::RequestBuilder::body);
         let response = request.send().await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Reply { status, headers, body: response.text().await.unwrap() }
+        Reply {
+            status,
+            headers,
+            body: response.text().await.unwrap(),
+        }
     }
 
     /// Logs in with a token.
     async fn log_in(&self, token: &str, headers: &[(&str, &str)]) -> Reply {
-        self.post("/api/login", headers, &json!({ "token": token })).await
+        self.post("/api/login", headers, &json!({ "token": token }))
+            .await
     }
 
     /// The lines of the audit log with this operation.
     fn audited(&self, operation: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.work_dir.path("audit.log")).unwrap();
-        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines.filter(|line| line["operation"] == operation).collect()
+        let lines = text
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines
+            .filter(|line| line["operation"] == operation)
+            .collect()
     }
 }
 
@@ -100,16 +127,27 @@ impl Reply {
     fn verdict(&self) -> String {
         let code = serde_json::from_str::<Value>(&self.body).ok();
         let code = code.and_then(|body| body["error"]["code"].as_str().map(ToOwned::to_owned));
-        code.map_or_else(|| self.status.to_string(), |code| format!("{} {code}", self.status))
+        code.map_or_else(
+            || self.status.to_string(),
+            |code| format!("{} {code}", self.status),
+        )
     }
 
     fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
+        self.headers
+            .get(name)
+            .map(|value| value.to_str().unwrap())
+            .unwrap_or_default()
     }
 
     /// The cookie of a login, as browsers send it, and the secret of the session.
     fn session(&self) -> (String, String) {
-        let cookie = self.header("set-cookie").split(';').next().unwrap().to_owned();
+        let cookie = self
+            .header("set-cookie")
+            .split(';')
+            .next()
+            .unwrap()
+            .to_owned();
         (cookie, self.json()["csrf"].as_str().unwrap().to_owned())
     }
 }

@@ -62,7 +62,12 @@ async fn read_until_status(http: &HttpTestServer, uri: &str, status: u16) -> Htt
         if answer.status == status {
             return answer;
         }
-        assert!(began.elapsed() < Duration::from_secs(60), "still {} {}", answer.status, answer.body);
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "still {} {}",
+            answer.status,
+            answer.body
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -74,9 +79,14 @@ fn check_retry_after(answer: &HttpResponse) {
 
 #[tokio::test]
 async fn an_excess_connection_gets_retry_after() {
-    let http =
-        HttpTestServer::with_config(TestServer::builder("sized"), Config { connections: 2, ..config() })
-            .await;
+    let http = HttpTestServer::with_config(
+        TestServer::builder("sized"),
+        Config {
+            connections: 2,
+            ..config()
+        },
+    )
+    .await;
     let uri = "sized://sized/text/1024";
     let (one, mut other) = (open_connection(&http).await, open_connection(&http).await);
     let refused = http.read(uri).await;
@@ -101,7 +111,9 @@ fn read_sleeping(
 /// Waits for the next response.
 async fn next_response(all: &mut JoinSet<HttpResponse>) -> HttpResponse {
     let next = tokio::time::timeout(Duration::from_secs(60), all.join_next()).await;
-    next.expect("no response within a minute").expect("there are no more requests").unwrap()
+    next.expect("no response within a minute")
+        .expect("there are no more requests")
+        .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -111,13 +123,31 @@ async fn calls_beyond_the_queue_of_a_provider_are_refused() {
         (grant.limits.concurrency, grant.limits.queue_length) = (2, 4);
         (grant.limits.queue_timeout, grant.limits.timeout) = (hour, hour);
     });
-    let http = Arc::new(HttpTestServer::with_config(builder, Config { connections: 200, ..config() }).await);
+    let http = Arc::new(
+        HttpTestServer::with_config(
+            builder,
+            Config {
+                connections: 200,
+                ..config()
+            },
+        )
+        .await,
+    );
     let snapshot = http.server.reader.snapshot();
-    let sleep = snapshot.offers().iter().find(|offer| offer.name().as_str() == "sleep").unwrap();
+    let sleep = snapshot
+        .offers()
+        .iter()
+        .find(|offer| offer.name().as_str() == "sleep")
+        .unwrap();
     let metrics = sleep.provider.metrics();
     // Two calls that do not end during the test.
-    let mut long: JoinSet<_> = (0..2).map(|n| read_sleeping(&http, 3_600_000 + n)).collect();
-    eventually_within(SLOW_WAIT, "both guests run", async || metrics.guests.get() == 2).await;
+    let mut long: JoinSet<_> = (0..2)
+        .map(|n| read_sleeping(&http, 3_600_000 + n))
+        .collect();
+    eventually_within(SLOW_WAIT, "both guests run", async || {
+        metrics.guests.get() == 2
+    })
+    .await;
 
     let mut short: JoinSet<_> = (0..100).map(|n| read_sleeping(&http, n)).collect();
     // Both guests are in use, so these responses are refusals, and the remaining calls fill the queue.
@@ -125,16 +155,28 @@ async fn calls_beyond_the_queue_of_a_provider_are_refused() {
         let refused = next_response(&mut short).await;
         assert_eq!(refused.verdict(), "200 -32603", "{}", refused.body);
         let data = &refused.json()["error"]["data"];
-        assert_eq!((&data["kind"], &data["retryAfterMs"]), (&"busy".into(), &1_000.into()), "{data}");
+        assert_eq!(
+            (&data["kind"], &data["retryAfterMs"]),
+            (&"busy".into(), &1_000.into()),
+            "{data}"
+        );
     }
-    assert_eq!((metrics.calls(Outcome::Busy), metrics.guests.get()), (96, 2));
+    assert_eq!(
+        (metrics.calls(Outcome::Busy), metrics.guests.get()),
+        (96, 2)
+    );
     // Calls to other providers are not affected.
     assert_eq!(http.read("echo://hello").await.status, 200);
 
     long.shutdown().await;
     for _ in 0..4 {
         let accepted = next_response(&mut short).await;
-        assert_eq!(accepted.json()["result"]["contents"][0]["text"], "slept", "{}", accepted.body);
+        assert_eq!(
+            accepted.json()["result"]["contents"][0]["text"],
+            "slept",
+            "{}",
+            accepted.body
+        );
     }
     assert!(short.join_next().await.is_none());
 }

@@ -11,13 +11,20 @@ fn log_lines(guest: &str, config: &str, uris: &[&str], text: &str) -> Vec<String
     }
     server.signal("TERM");
     let stderr = server.wait().stderr;
-    stderr.lines().filter(|line| line.contains(text)).map(ToOwned::to_owned).collect()
+    stderr
+        .lines()
+        .filter(|line| line.contains(text))
+        .map(ToOwned::to_owned)
+        .collect()
 }
 
 #[test]
 fn with_the_standard_panic_hook() {
     let lines = log_lines("moody", "", &["moody://word"], "panicked at");
-    assert!(lines.len() == 1 && lines[0].contains("the provider failed"), "{lines:?}");
+    assert!(
+        lines.len() == 1 && lines[0].contains("the provider failed"),
+        "{lines:?}"
+    );
     assert!(lines[0].contains("not today"), "{lines:?}");
     let lines = log_lines("moody", "", &["moody://word"], "not today");
     assert_eq!(lines.len(), 1, "{lines:?}");
@@ -26,7 +33,15 @@ fn with_the_standard_panic_hook() {
 #[test]
 fn with_the_hook_of_the_sdk_and_a_retry() {
     let config = "[provider.again]\nguests = \"reuse\"\n";
-    let lines = log_lines("again", config, &["again://left", "again://left"], "in two lines");
-    assert!(lines.len() == 1 && lines[0].contains("calling a fresh one"), "{lines:?}");
+    let lines = log_lines(
+        "again",
+        config,
+        &["again://left", "again://left"],
+        "in two lines",
+    );
+    assert!(
+        lines.len() == 1 && lines[0].contains("calling a fresh one"),
+        "{lines:?}"
+    );
     assert!(lines[0].contains("the reused guest panics"), "{lines:?}");
 }

@@ -48,7 +48,11 @@ impl WorkDir {
         let work_dir = Self(folder);
         for guest in guests.split_whitespace() {
             let (name, guest) = guest.split_once('@').unwrap_or((guest, guest));
-            std::fs::copy(component_path(guest), work_dir.path(&format!("plugins/{name}.wasm"))).unwrap();
+            std::fs::copy(
+                component_path(guest),
+                work_dir.path(&format!("plugins/{name}.wasm")),
+            )
+            .unwrap();
         }
         work_dir
     }
@@ -78,19 +82,37 @@ impl WorkDir {
     /// Starts a command.
     pub(crate) fn spawn(mut command: Command) -> RunningProcess {
         let mut child = command.spawn().unwrap();
-        let (stdout, stderr) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
-        RunningProcess { stdin: child.stdin.take(), child, stdout, stderr, stderr_so_far: String::new() }
+        let (stdout, stderr) = (
+            lines(child.stdout.take().unwrap()),
+            lines(child.stderr.take().unwrap()),
+        );
+        RunningProcess {
+            stdin: child.stdin.take(),
+            child,
+            stdout,
+            stderr,
+            stderr_so_far: String::new(),
+        }
     }
 
     /// Returns the command that `start_with` would start.
     pub(crate) fn command(&self, env: &[(&str, &str)], args: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_larder"));
-        command.args(args.split_whitespace()).current_dir(self.0.path());
+        command
+            .args(args.split_whitespace())
+            .current_dir(self.0.path());
         command.env_clear();
-        command.env("HOME", self.0.path()).env("XDG_STATE_HOME", self.path("state"));
+        command
+            .env("HOME", self.0.path())
+            .env("XDG_STATE_HOME", self.path("state"));
         // The cache is shared, so that each component is compiled once and not once in each test.
-        command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).envs(env.iter().copied());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .envs(env.iter().copied());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -105,9 +127,13 @@ impl WorkDir {
     pub(crate) fn approve(&self, name: &str, args: &str) -> ProcessOutput {
         let listed = self.larder(&format!("approve --json {args}"));
         let pending = listed.json()["pending_approval"].clone();
-        let of_name =
-            pending.as_array().and_then(|all| all.iter().find(|one| one["provider"] == name).cloned());
-        let id = of_name.unwrap_or_default()["id"].as_str().unwrap_or(&"0".repeat(64)).to_owned();
+        let of_name = pending
+            .as_array()
+            .and_then(|all| all.iter().find(|one| one["provider"] == name).cloned());
+        let id = of_name.unwrap_or_default()["id"]
+            .as_str()
+            .unwrap_or(&"0".repeat(64))
+            .to_owned();
         self.larder(&format!("approve {name} --yes --id {id} {args}"))
     }
 
@@ -115,7 +141,10 @@ impl WorkDir {
     pub(crate) fn serve(&self, args: &str) -> (RunningProcess, String) {
         let mut server = self.start(&format!("serve --listen 127.0.0.1:0 {args}"));
         let line = server.wait_for_stderr("serves http://");
-        let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
+        let url = line
+            .split_whitespace()
+            .find(|word| word.starts_with("http://"))
+            .unwrap();
         (server, url.to_owned())
     }
 }
@@ -150,7 +179,11 @@ impl RunningProcess {
     /// Returns the first line on stderr that contains `text`. Unlike `wait_for_stderr`, it searches the lines
     /// before the current one first.
     pub(crate) fn find_stderr(&mut self, text: &str) -> String {
-        let before = self.stderr_so_far.lines().find(|line| line.contains(text)).map(ToOwned::to_owned);
+        let before = self
+            .stderr_so_far
+            .lines()
+            .find(|line| line.contains(text))
+            .map(ToOwned::to_owned);
         before.unwrap_or_else(|| self.wait_for_stderr(text))
     }
 
@@ -174,7 +207,10 @@ impl RunningProcess {
     /// Sends a signal by its name: `TERM`, `INT`.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
-        let sent = Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap();
+        let sent = Command::new("kill")
+            .args([&format!("-{name}"), &id])
+            .status()
+            .unwrap();
         assert!(sent.success(), "process {id} has ended");
     }
 
@@ -185,10 +221,14 @@ impl RunningProcess {
 
     /// The CPU time that the process has used so far. Zero where the system does not report it.
     pub(crate) fn cpu_time(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        let stat =
+            std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
         // The fields after the name of the program, which is in parentheses.
         let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
-        let ticks = fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap_or_default());
+        let ticks = fields
+            .skip(11)
+            .take(2)
+            .map(|ticks| ticks.parse::<u64>().unwrap_or_default());
         Duration::from_millis(ticks.sum::<u64>() * 1_000 / rustix::param::clock_ticks_per_second())
     }
 
@@ -227,7 +267,11 @@ impl RunningProcess {
         let stdout = self.stdout.iter().collect();
         self.stderr_so_far.extend(self.stderr.iter());
         let stderr = std::mem::take(&mut self.stderr_so_far);
-        ProcessOutput { code: status.unwrap().code(), stdout, stderr }
+        ProcessOutput {
+            code: status.unwrap().code(),
+            stdout,
+            stderr,
+        }
     }
 
     fn received_stderr(&mut self) -> &str {
@@ -256,7 +300,12 @@ impl ProcessOutput {
 
     /// Checks the exit code and that stdout is empty, and returns stderr.
     pub(crate) fn expect_exit(self, code: i32) -> String {
-        assert_eq!((self.code, self.stdout.as_str()), (Some(code), ""), "{}", self.stderr);
+        assert_eq!(
+            (self.code, self.stdout.as_str()),
+            (Some(code), ""),
+            "{}",
+            self.stderr
+        );
         self.stderr
     }
 
@@ -273,13 +322,20 @@ pub(crate) fn memory(process: &str) -> Option<u64> {
 }
 
 fn status_bytes(process: &str, field: &str) -> Option<u64> {
-    proc_status(process, field)?.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
+    proc_status(process, field)?
+        .split_whitespace()
+        .next()?
+        .parse::<u64>()
+        .ok()
+        .map(|kib| kib << 10)
 }
 
 /// A field of `/proc/PID/status`.
 fn proc_status(process: &str, field: &str) -> Option<String> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
     Some(line.trim().to_owned())
 }
 

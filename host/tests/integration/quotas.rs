@@ -21,9 +21,21 @@ use crate::process::{WorkDir, http_client};
 
 #[tokio::test]
 async fn limits_the_number_of_providers() {
-    let quota = Quota { providers: 2, ..Quota::default() };
-    let server = TestServer::builder("a@echo b@full c@many").quota(quota).start().await;
-    let served: Vec<_> = server.reader.snapshot().offers().iter().map(|o| o.name().to_string()).collect();
+    let quota = Quota {
+        providers: 2,
+        ..Quota::default()
+    };
+    let server = TestServer::builder("a@echo b@full c@many")
+        .quota(quota)
+        .start()
+        .await;
+    let served: Vec<_> = server
+        .reader
+        .snapshot()
+        .offers()
+        .iter()
+        .map(|o| o.name().to_string())
+        .collect();
     assert_eq!(served, ["a", "b"]);
     let why = server.rejection_reason("c.wasm");
     assert!(why.contains("the team may have 2 providers"), "{why}");
@@ -31,13 +43,19 @@ async fn limits_the_number_of_providers() {
 
 #[tokio::test]
 async fn a_provider_over_the_quota_is_removed_and_comes_back() {
-    let quota = Quota { providers: 1, ..Quota::default() };
+    let quota = Quota {
+        providers: 1,
+        ..Quota::default()
+    };
     let mut server = TestServer::builder("b@echo").quota(quota).start().await;
     assert!(server.read("echo://hello").await.is_ok());
     std::fs::copy(component_path("full"), server.plugins.join("a.wasm")).unwrap();
     server.reconciler().run_pass().await;
     assert!(
-        server.text("echo://hello").await.starts_with("error: no resource"),
+        server
+            .text("echo://hello")
+            .await
+            .starts_with("error: no resource"),
         "the first provider by name stays"
     );
     std::fs::remove_file(server.plugins.join("a.wasm")).unwrap();
@@ -47,20 +65,35 @@ async fn a_provider_over_the_quota_is_removed_and_comes_back() {
 
 #[tokio::test]
 async fn the_memory_quota_covers_all_guests() {
-    let quota = Quota { memory: 64 << 10, ..Quota::default() };
+    let quota = Quota {
+        memory: 64 << 10,
+        ..Quota::default()
+    };
     let server = TestServer::builder("echo").quota(quota).start().await;
     let why = server.rejection_reason("echo.wasm");
-    assert!(why.contains("busy"), "this is not an error of the guest: {why}");
+    assert!(
+        why.contains("busy"),
+        "this is not an error of the guest: {why}"
+    );
 }
 
 #[tokio::test]
 async fn calls_wait_once_the_cpu_quota_is_used() {
-    let quota = Quota { cpu: Duration::from_millis(20), ..Quota::default() };
-    let plan = TestServer::builder("echo spin").quota(quota).provider("spin", |grant, _| {
-        grant.limits.timeout = Duration::from_millis(500);
-    });
-    let server =
-        plan.provider("echo", |grant, _| grant.limits.queue_timeout = Duration::from_millis(1)).start().await;
+    let quota = Quota {
+        cpu: Duration::from_millis(20),
+        ..Quota::default()
+    };
+    let plan = TestServer::builder("echo spin")
+        .quota(quota)
+        .provider("spin", |grant, _| {
+            grant.limits.timeout = Duration::from_millis(500);
+        });
+    let server = plan
+        .provider("echo", |grant, _| {
+            grant.limits.queue_timeout = Duration::from_millis(1)
+        })
+        .start()
+        .await;
     // Loading the components has used CPU time, so calls are refused at first.
     let serves = async || server.read("echo://hello").await.is_ok();
     eventually_within(SLOW_WAIT, "the CPU time of loading is paid back", serves).await;
@@ -77,20 +110,36 @@ async fn calls_wait_once_the_cpu_quota_is_used() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_calls_share_the_cpu_quota() {
-    let quota = Quota { cpu: Duration::from_millis(100), ..Quota::default() };
-    let plan = TestServer::builder("spin").quota(quota).provider("spin", |grant, _| {
-        grant.limits.timeout = Duration::from_secs(3);
-        grant.limits.cpu_time = Duration::from_secs(60);
-        grant.limits.queue_timeout = Duration::from_millis(10);
-    });
+    let quota = Quota {
+        cpu: Duration::from_millis(100),
+        ..Quota::default()
+    };
+    let plan = TestServer::builder("spin")
+        .quota(quota)
+        .provider("spin", |grant, _| {
+            grant.limits.timeout = Duration::from_secs(3);
+            grant.limits.cpu_time = Duration::from_secs(60);
+            grant.limits.queue_timeout = Duration::from_millis(10);
+        });
     let server = plan.start().await;
     let quota_usage = server.quota_usage.clone().unwrap();
     let has_cpu_time = async || quota_usage.cpu_wait().is_none();
-    eventually_within(SLOW_WAIT, "the CPU time of loading is paid back", has_cpu_time).await;
-    let cpu_seconds = || server.reader.snapshot().offers()[0].provider.metrics().cpu_seconds();
+    eventually_within(
+        SLOW_WAIT,
+        "the CPU time of loading is paid back",
+        has_cpu_time,
+    )
+    .await;
+    let cpu_seconds = || {
+        server.reader.snapshot().offers()[0]
+            .provider
+            .metrics()
+            .cpu_seconds()
+    };
     let (before, began) = (cpu_seconds(), Instant::now());
     // As many as there are slots.
-    let calls = futures_util::future::join_all((0..16).map(|_| server.read("spin://forever"))).await;
+    let calls =
+        futures_util::future::join_all((0..16).map(|_| server.read("spin://forever"))).await;
     assert!(calls.iter().all(Result::is_err));
     let (used, took) = (cpu_seconds() - before, began.elapsed().as_secs_f64());
     // Each of them may use a tick more than what is left.
@@ -102,10 +151,15 @@ async fn concurrent_calls_share_the_cpu_quota() {
 
 #[tokio::test]
 async fn a_changed_list_is_refreshed_once_the_team_has_cpu_time_again() {
-    let quota = Quota { cpu: Duration::from_millis(500), ..Quota::default() };
-    let plan = TestServer::builder("fresh").quota(quota).provider("fresh", |grant, _| {
-        grant.limits.queue_timeout = Duration::from_millis(1);
-    });
+    let quota = Quota {
+        cpu: Duration::from_millis(500),
+        ..Quota::default()
+    };
+    let plan = TestServer::builder("fresh")
+        .quota(quota)
+        .provider("fresh", |grant, _| {
+            grant.limits.queue_timeout = Duration::from_millis(1);
+        });
     let mut server = plan.start().await;
     server.run_reconciler();
     // The entry has another name in each list.
@@ -114,13 +168,21 @@ async fn a_changed_list_is_refreshed_once_the_team_has_cpu_time_again() {
     let quota_usage = server.quota_usage.clone().unwrap();
     quota_usage.charge_cpu(Duration::from_secs(1));
     assert!(quota_usage.cpu_wait().is_some());
-    server.signals.send(&ProviderName::parse("fresh").unwrap(), Signal::ListChanged);
-    eventually_within(SLOW_WAIT, "the list is refreshed", async || name() != before).await;
+    server
+        .signals
+        .send(&ProviderName::parse("fresh").unwrap(), Signal::ListChanged);
+    eventually_within(SLOW_WAIT, "the list is refreshed", async || {
+        name() != before
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn too_many_requests_get_a_retry_after() {
-    let quota = Quota { requests: 3, ..Quota::default() };
+    let quota = Quota {
+        requests: 3,
+        ..Quota::default()
+    };
     let http = HttpTestServer::from_builder(TestServer::builder("echo").quota(quota)).await;
     let mut refused = None;
     for _ in 0..50 {
@@ -135,9 +197,15 @@ async fn too_many_requests_get_a_retry_after() {
     assert_eq!(refused.headers["retry-after"], "1");
     let error = &refused.json()["error"];
     assert_eq!(error["data"]["kind"], "quota");
-    assert!(error["data"]["retryAfterMs"].as_u64().unwrap() <= 1_000, "{error}");
     assert!(
-        error["message"].as_str().unwrap().starts_with("the team has exhausted its quota of requests"),
+        error["data"]["retryAfterMs"].as_u64().unwrap() <= 1_000,
+        "{error}"
+    );
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("the team has exhausted its quota of requests"),
         "{error}"
     );
     // The request is refused before it is parsed.
@@ -146,22 +214,35 @@ async fn too_many_requests_get_a_retry_after() {
 
 #[tokio::test]
 async fn limits_the_bytes_of_responses() {
-    let quota = Quota { bytes: 100, ..Quota::default() };
+    let quota = Quota {
+        bytes: 100,
+        ..Quota::default()
+    };
     let http = HttpTestServer::from_builder(TestServer::builder("echo").quota(quota)).await;
-    let all: Vec<u16> =
-        [http.read("echo://hello").await.status, http.read("echo://hello").await.status].into();
+    let all: Vec<u16> = [
+        http.read("echo://hello").await.status,
+        http.read("echo://hello").await.status,
+    ]
+    .into();
     assert_eq!(all, [200, 429]);
 }
 
 #[tokio::test]
 async fn limits_the_number_of_streams() {
-    let quota = Quota { watchers: 1, ..Quota::default() };
+    let quota = Quota {
+        watchers: 1,
+        ..Quota::default()
+    };
     let http = HttpTestServer::from_builder(TestServer::builder("echo").quota(quota)).await;
-    let sessions = [http.session("2025-06-18").await, http.session("2025-06-18").await];
+    let sessions = [
+        http.session("2025-06-18").await,
+        http.session("2025-06-18").await,
+    ];
     let listen = async |session: &str| {
         let request = http.client.get(&http.url).header("mcp-session-id", session);
-        let request =
-            request.header("accept", "text/event-stream").header("mcp-protocol-version", "2025-06-18");
+        let request = request
+            .header("accept", "text/event-stream")
+            .header("mcp-protocol-version", "2025-06-18");
         request.send().await.unwrap()
     };
     let first = listen(&sessions[0]).await;
@@ -176,7 +257,12 @@ async fn limits_the_number_of_streams() {
 async fn server_with_moody(switch: &TempDir) -> TestServer {
     let host = switch.path().to_owned();
     let plan = TestServer::builder("moody echo").provider("moody", |grant, _| {
-        grant.dirs.push(Dir { host, guest: "/mood".into(), access: Access::Read, is_canonical: false });
+        grant.dirs.push(Dir {
+            host,
+            guest: "/mood".into(),
+            access: Access::Read,
+            is_canonical: false,
+        });
     });
     plan.start().await
 }
@@ -201,7 +287,10 @@ async fn the_circuit_opens_after_faults_and_closes_again() {
         server.uris().await.contains(&"moody://listed".to_owned()),
         "its resources are not listed any more"
     );
-    assert!(server.read("echo://hello").await.is_ok(), "another provider is affected");
+    assert!(
+        server.read("echo://hello").await.is_ok(),
+        "another provider is affected"
+    );
     std::fs::write(switch.path().join("well"), "").unwrap();
     let serves = async || server.text("moody://listed").await == "moody://listed";
     eventually_within(SLOW_WAIT, "the circuit closes", serves).await;
@@ -212,7 +301,12 @@ async fn the_circuit_opens_after_faults_and_closes_again() {
 async fn a_fault_of_one_resource_does_not_affect_the_others() {
     let server = TestServer::builder("trap_nth").start().await;
     for _ in 0..20 {
-        assert!(server.text("trap://7").await.starts_with("error: the provider `trap_nth` failed"));
+        assert!(
+            server
+                .text("trap://7")
+                .await
+                .starts_with("error: the provider `trap_nth` failed")
+        );
     }
     assert_eq!(server.text("trap://6").await, "trap://6");
 }
@@ -237,9 +331,15 @@ async fn a_flood_by_one_team_does_not_exhaust_the_quota_of_another() {
     for team in ["alpha", "beta"] {
         std::fs::create_dir(work_dir.path(team)).unwrap();
         for guest in ["echo", "spin"] {
-            std::fs::copy(component_path(guest), work_dir.path(team).join(format!("{guest}.wasm"))).unwrap();
+            std::fs::copy(
+                component_path(guest),
+                work_dir.path(team).join(format!("{guest}.wasm")),
+            )
+            .unwrap();
         }
-        let text = work_dir.larder(&format!("token new --name {team} --team {team}")).expect_success();
+        let text = work_dir
+            .larder(&format!("token new --name {team} --team {team}"))
+            .expect_success();
         let (token, lines) = text.split_once("\n\n").unwrap();
         tokens.insert(team, token.to_owned());
         configuration.push_str(lines);
@@ -250,21 +350,34 @@ async fn a_flood_by_one_team_does_not_exhaust_the_quota_of_another() {
     let request = |team: &str, uri: &str| {
         let body = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read",
             "params": { "uri": uri, "_meta": crate::http_server::meta() } });
-        let request = client.post(&url).bearer_auth(&tokens[team]).header("mcp-method", "resources/read");
-        let request = request.header("mcp-name", uri).header("mcp-protocol-version", "2026-07-28");
+        let request = client
+            .post(&url)
+            .bearer_auth(&tokens[team])
+            .header("mcp-method", "resources/read");
+        let request = request
+            .header("mcp-name", uri)
+            .header("mcp-protocol-version", "2026-07-28");
         let request = request.header("accept", "application/json, text/event-stream");
-        request.header("content-type", "application/json").body(body.to_string())
+        request
+            .header("content-type", "application/json")
+            .body(body.to_string())
     };
     let p99_latency = async |requests: usize| {
         let mut times = Vec::new();
         for _ in 0..requests {
             let began = Instant::now();
-            let answer =
-                request("beta", "echo://hello").timeout(Duration::from_secs(60)).send().await.unwrap();
+            let answer = request("beta", "echo://hello")
+                .timeout(Duration::from_secs(60))
+                .send()
+                .await
+                .unwrap();
             assert_eq!(answer.status(), 200);
             let json: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
             assert!(
-                json["result"]["contents"][0]["text"].as_str().unwrap().contains("caller: beta"),
+                json["result"]["contents"][0]["text"]
+                    .as_str()
+                    .unwrap()
+                    .contains("caller: beta"),
                 "{json}"
             );
             times.push(began.elapsed());
@@ -273,15 +386,27 @@ async fn a_flood_by_one_team_does_not_exhaust_the_quota_of_another() {
         times[times.len() * 99 / 100]
     };
     let quiet = p99_latency(200).await;
-    let (over, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (over, refused) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicBool::new(false)),
+    );
     let drain = Drain::new();
     let floods: Vec<_> = (0..32)
         .map(|n| {
             let (over, refused) = (over.clone(), refused.clone());
-            let request = request("alpha", if n % 2 == 0 { "spin://forever" } else { "echo://hello" });
+            let request = request(
+                "alpha",
+                if n % 2 == 0 {
+                    "spin://forever"
+                } else {
+                    "echo://hello"
+                },
+            );
             drain.spawn(async move {
                 while !over.load(Ordering::Relaxed) {
-                    let Ok(answer) = request.try_clone().unwrap().send().await else { continue };
+                    let Ok(answer) = request.try_clone().unwrap().send().await else {
+                        continue;
+                    };
                     refused.fetch_or(answer.status() == 429, Ordering::Relaxed);
                     let _ = answer.bytes().await;
                 }
@@ -296,7 +421,9 @@ async fn a_flood_by_one_team_does_not_exhaust_the_quota_of_another() {
         flood.abort();
     }
     let ratio = flooded.as_secs_f64() / quiet.as_secs_f64();
-    println!("p99 of the quiet team: {quiet:?} alone, {flooded:?} during the flood: {ratio:.1} times");
+    println!(
+        "p99 of the quiet team: {quiet:?} alone, {flooded:?} during the flood: {ratio:.1} times"
+    );
     server.signal("TERM");
     server.wait().expect_exit(0);
 }

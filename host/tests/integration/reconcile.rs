@@ -31,7 +31,10 @@ async fn start(source: &MemorySource) -> TestServer {
 async fn compile_and_pause(components: &[&[u8]]) {
     let sandbox = Sandbox::new(&sandbox_config(), &Drain::new()).unwrap();
     for component in components {
-        sandbox.compile(&TeamName::default_team(), component.to_vec().into()).await.unwrap();
+        sandbox
+            .compile(&TeamName::default_team(), component.to_vec().into())
+            .await
+            .unwrap();
     }
     tokio::time::pause();
 }

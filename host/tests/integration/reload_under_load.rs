@@ -18,7 +18,10 @@ const READERS: usize = 6;
 /// seconds.
 const DEFAULT_REPLACEMENTS: u32 = 100;
 
-#[expect(clippy::disallowed_methods, reason = "the ban is about the product's configuration")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the ban is about the product's configuration"
+)]
 fn replacement_count() -> u32 {
     std::env::var("LARDER_SWAPS").map_or(DEFAULT_REPLACEMENTS, |count| count.parse().unwrap())
 }
@@ -27,7 +30,11 @@ fn replacement_count() -> u32 {
 fn single_revision<'a>(texts: impl Iterator<Item = &'a Value>, answer: &Value) -> u32 {
     let mut all: Vec<u32> = texts.map(|text| number(text.as_str().unwrap())).collect();
     all.dedup();
-    assert_eq!(all.len(), 1, "an answer must come from one revision: {answer}");
+    assert_eq!(
+        all.len(),
+        1,
+        "an answer must come from one revision: {answer}"
+    );
     all[0]
 }
 
@@ -57,7 +64,11 @@ async fn list(http: &HttpTestServer) -> u32 {
 async fn send_requests(http: &HttpTestServer, done: &AtomicBool) -> u64 {
     let (mut newest, mut count) = (0, 0);
     while !done.load(Ordering::Relaxed) {
-        for revision in [list(http).await, read(http, "revision://many", 3).await, read(http, NOW, 1).await] {
+        for revision in [
+            list(http).await,
+            read(http, "revision://many", 3).await,
+            read(http, NOW, 1).await,
+        ] {
             assert!(revision >= newest, "{revision} after {newest}");
             newest = revision;
             count += 1;
@@ -77,18 +88,27 @@ async fn follow_notifications(
     let mut newest = 0;
     while newest < last {
         let message = events.next().await.expect("the stream ended");
-        assert_eq!(message["method"], "notifications/resources/list_changed", "{message}");
+        assert_eq!(
+            message["method"], "notifications/resources/list_changed",
+            "{message}"
+        );
         notifications.fetch_add(1, Ordering::Relaxed);
         let listed = list(http).await;
         let read = read(http, NOW, 1).await;
-        assert!(listed >= newest && read >= listed, "{read} after {listed} after {newest}");
+        assert!(
+            listed >= newest && read >= listed,
+            "{read} after {listed} after {newest}"
+        );
         newest = read;
     }
 }
 
 /// Replaces the component by a rename, once for each revision, and waits until each of them serves.
 async fn replace(http: &HttpTestServer, from: u32, to: u32) {
-    let (new, file) = (http.server.plugins.join("new"), http.server.plugins.join("revision.wasm"));
+    let (new, file) = (
+        http.server.plugins.join("new"),
+        http.server.plugins.join("revision.wasm"),
+    );
     for number in from..=to {
         fs::write(&new, revision(number)).unwrap();
         fs::rename(&new, &file).unwrap();
@@ -99,13 +119,17 @@ async fn replace(http: &HttpTestServer, from: u32, to: u32) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_request_fails_while_the_component_is_replaced() {
     let mut http =
-        HttpTestServer::from_builder(TestServer::builder("").file("revision.wasm", &revision(1))).await;
+        HttpTestServer::from_builder(TestServer::builder("").file("revision.wasm", &revision(1)))
+            .await;
     http.run_reconciler();
     let (http, replacements) = (Arc::new(http), replacement_count());
     let last = replacements + 1;
     let mut events = Events::of(listen(&http, &json!({ "resourcesListChanged": true }))).await;
     acknowledged(&events.next().await.unwrap());
-    let (done, notifications) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+    let (done, notifications) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU32::new(0)),
+    );
     let drain = http.server.drain.clone();
     let listener = {
         let (http, notifications) = (http.clone(), notifications.clone());
@@ -127,7 +151,12 @@ async fn no_request_fails_while_the_component_is_replaced() {
     for reader in readers {
         requests += reader.await.expect("a reader failed").unwrap();
     }
-    eventually_within(SLOW_WAIT, "the listener got the last revision", async || listener.is_finished()).await;
+    eventually_within(
+        SLOW_WAIT,
+        "the listener got the last revision",
+        async || listener.is_finished(),
+    )
+    .await;
     listener.await.expect("the listener failed").unwrap();
     let notifications = notifications.load(Ordering::Relaxed);
     assert!(
@@ -137,7 +166,11 @@ async fn no_request_fails_while_the_component_is_replaced() {
     println!(
         "{replacements} replacements, {requests} requests, {notifications} notifications, memory {before:?} -> {after:?}"
     );
-    if let (true, Some(before), Some(after)) = (replacements > DEFAULT_REPLACEMENTS, before, after) {
-        assert!(after < before + (64 << 20), "from {before} to {after} bytes in {replacements} replacements");
+    if let (true, Some(before), Some(after)) = (replacements > DEFAULT_REPLACEMENTS, before, after)
+    {
+        assert!(
+            after < before + (64 << 20),
+            "from {before} to {after} bytes in {replacements} replacements"
+        );
     }
 }

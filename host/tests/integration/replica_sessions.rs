@@ -19,12 +19,18 @@ use crate::harness::eventually_within;
 
 #[tokio::test]
 async fn a_session_is_used_at_every_replica_and_ends_at_all_of_them() {
-    let Some(replicas) = Replicas::start(3, "").await else { return };
+    let Some(replicas) = Replicas::start(3, "").await else {
+        return;
+    };
     let session = replicas.session(0).await;
     // Used at once, and concurrently, it is found everywhere.
     for replica in [1, 2] {
         let reads = (0..20).map(|_| replicas.read(replica, &session, "a"));
-        assert_eq!(futures_util::future::join_all(reads).await, [200; 20], "replica {replica}");
+        assert_eq!(
+            futures_util::future::join_all(reads).await,
+            [200; 20],
+            "replica {replica}"
+        );
     }
     assert_eq!(replicas.read(1, "never-was", "a").await, 404);
     let ended = replicas.delete(2, &session).await;
@@ -37,7 +43,9 @@ async fn a_session_is_used_at_every_replica_and_ends_at_all_of_them() {
 
 #[tokio::test]
 async fn subscriptions_change_at_one_replica_while_the_stream_is_at_another() {
-    let Some(replicas) = Replicas::start(3, "").await else { return };
+    let Some(replicas) = Replicas::start(3, "").await else {
+        return;
+    };
     let session = replicas.session(0).await;
     replicas.subscribe(0, &session, "a").await;
     let mut stream = replicas.listen(1, &session, None).await;
@@ -46,8 +54,14 @@ async fn subscriptions_change_at_one_replica_while_the_stream_is_at_another() {
     stream.until("b").await;
     replicas.write("a", "second");
     stream.until("a").await;
-    let unsubscribed =
-        replicas.post(0, Some(&session), "resources/unsubscribe", json!({ "uri": uri("a") })).await;
+    let unsubscribed = replicas
+        .post(
+            0,
+            Some(&session),
+            "resources/unsubscribe",
+            json!({ "uri": uri("a") }),
+        )
+        .await;
     assert_eq!(unsubscribed.status, 200, "{}", unsubscribed.body);
     // The replica with the stream learns of it soon, but not at once.
     let mut round = 0;

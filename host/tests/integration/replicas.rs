@@ -20,7 +20,10 @@ use crate::harness::{
 
 /// Changes are found by polling versions only.
 fn versions_only() -> Config {
-    Config { version_interval: Duration::from_millis(20), read_interval: None }
+    Config {
+        version_interval: Duration::from_millis(20),
+        read_interval: None,
+    }
 }
 
 /// A replica, and a client that watches some URIs there.
@@ -35,20 +38,39 @@ impl Replica {
     async fn start(builder: TestServerBuilder, bus: &Bus, config: Config, uris: &[&str]) -> Self {
         let mut server = builder.replicas(bus.join()).start().await;
         server.run_reconciler();
-        let watch = server.gateway.watch(anonymous_call().caller.as_ref().unwrap());
-        uris.iter().for_each(|uri| assert!(watch.add(parse_uri(uri))));
+        let watch = server
+            .gateway
+            .watch(anonymous_call().caller.as_ref().unwrap());
+        uris.iter()
+            .for_each(|uri| assert!(watch.add(parse_uri(uri))));
         let known = server.start_change_detector(config);
-        eventually_within(SLOW_WAIT, "the content is known", async || *known.borrow() == uris.len()).await;
-        Self { server, watch, folder: PathBuf::new() }
+        eventually_within(SLOW_WAIT, "the content is known", async || {
+            *known.borrow() == uris.len()
+        })
+        .await;
+        Self {
+            server,
+            watch,
+            folder: PathBuf::new(),
+        }
     }
 
     /// A replica with the provider `ledger`, which reads this folder without noticing events there.
     async fn with_ledger(folder: &Path, bus: &Bus, config: Config, uris: &[&str]) -> Self {
         let (host, access) = (folder.to_owned(), Access::Write);
-        let dir = Dir { host, guest: "/data".into(), access, is_canonical: false };
-        let builder = TestServer::builder("ledger").provider("ledger", |grant, _| grant.dirs.push(dir));
+        let dir = Dir {
+            host,
+            guest: "/data".into(),
+            access,
+            is_canonical: false,
+        };
+        let builder =
+            TestServer::builder("ledger").provider("ledger", |grant, _| grant.dirs.push(dir));
         let replica = Self::start(builder, bus, config, uris).await;
-        Self { folder: folder.to_owned(), ..replica }
+        Self {
+            folder: folder.to_owned(),
+            ..replica
+        }
     }
 
     fn write(&self, file: &str, text: &str) {
@@ -60,7 +82,10 @@ impl Replica {
 
     /// How often its provider was asked for versions.
     fn version_calls(&self) -> usize {
-        std::fs::read_to_string(self.folder.join("asked")).unwrap_or_default().lines().count()
+        std::fs::read_to_string(self.folder.join("asked"))
+            .unwrap_or_default()
+            .lines()
+            .count()
     }
 
     /// Waits for the next changes.
@@ -92,14 +117,20 @@ async fn three_with_folders(bus: &Bus, uris: &[&str]) -> (Vec<Replica>, Vec<Temp
 /// Waits until all replicas offer to poll a URI. Returns the one that does.
 async fn wait_for_poller(bus: &Bus, uri: &str, replicas: usize) -> usize {
     let uri = parse_uri(uri);
-    eventually_within(SLOW_WAIT, "all offer to poll", async || bus.poller(&uri).1 == replicas).await;
+    eventually_within(SLOW_WAIT, "all offer to poll", async || {
+        bus.poller(&uri).1 == replicas
+    })
+    .await;
     bus.poller(&uri).0.unwrap()
 }
 
 /// Waits until the poller has polled several times, and then for the last checks of the others.
 async fn wait_for_polls(poller: &Replica) {
     let before = poller.version_calls();
-    eventually_within(SLOW_WAIT, "five polls", async || poller.version_calls() > before + 5).await;
+    eventually_within(SLOW_WAIT, "five polls", async || {
+        poller.version_calls() > before + 5
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -109,12 +140,20 @@ async fn one_replica_polls_and_all_notify_once() {
     let poller = wait_for_poller(&bus, "ledger:line/a", 3).await;
     // A poll that was due before may still run.
     wait_for_polls(&replicas[poller]).await;
-    let calls = |replicas: &[Replica]| replicas.iter().map(Replica::version_calls).collect::<Vec<_>>();
+    let calls = |replicas: &[Replica]| {
+        replicas
+            .iter()
+            .map(Replica::version_calls)
+            .collect::<Vec<_>>()
+    };
     let before = calls(&replicas);
     wait_for_polls(&replicas[poller]).await;
     let after = calls(&replicas);
     for at in (0..3).filter(|at| *at != poller) {
-        assert_eq!(after[at], before[at], "replica {at} polls although {poller} does");
+        assert_eq!(
+            after[at], before[at],
+            "replica {at} polls although {poller} does"
+        );
     }
 
     for text in ["2", "3"] {
@@ -127,8 +166,14 @@ async fn one_replica_polls_and_all_notify_once() {
     replicas.iter().for_each(Replica::expect_nothing);
     // The change was told once, by the poller, and nobody answered.
     let told = bus.published();
-    let versions = told.iter().filter(|(_, event)| format!("{event:?}").contains(r#"Some("3")"#));
-    assert_eq!(versions.map(|(at, _)| *at).collect::<Vec<_>>(), [poller], "{told:?}");
+    let versions = told
+        .iter()
+        .filter(|(_, event)| format!("{event:?}").contains(r#"Some("3")"#));
+    assert_eq!(
+        versions.map(|(at, _)| *at).collect::<Vec<_>>(),
+        [poller],
+        "{told:?}"
+    );
 }
 
 #[tokio::test]
@@ -137,7 +182,10 @@ async fn a_replica_that_sees_the_content_later_notifies_when_it_does() {
     let (replicas, _folders) = three_with_folders(&bus, &["ledger:line/a"]).await;
     let poller = wait_for_poller(&bus, "ledger:line/a", 3).await;
     let late: Vec<_> = (0..3).filter(|at| *at != poller).collect();
-    let before: Vec<_> = late.iter().map(|at| replicas[*at].version_calls()).collect();
+    let before: Vec<_> = late
+        .iter()
+        .map(|at| replicas[*at].version_calls())
+        .collect();
     replicas[poller].write("a", "2");
     replicas[poller].expect_update("ledger:line/a").await;
     for (at, before) in late.iter().zip(before) {
@@ -179,8 +227,13 @@ async fn a_replica_whose_provider_fails_is_not_the_poller() {
 async fn signals_cross_replicas_and_drop_cached_responses() {
     let bus = Bus::reliable();
     let mut replicas = Vec::new();
-    for uris in [&["fresh://everyone/3600000/0/a"][..], &["fresh://everyone/3600000/0/a"], &[]] {
-        replicas.push(Replica::start(TestServer::builder("fresh"), &bus, signals_only(), uris).await);
+    for uris in [
+        &["fresh://everyone/3600000/0/a"][..],
+        &["fresh://everyone/3600000/0/a"],
+        &[],
+    ] {
+        replicas
+            .push(Replica::start(TestServer::builder("fresh"), &bus, signals_only(), uris).await);
     }
     let uri = "fresh://everyone/3600000/0/a";
     let mut cached = Vec::new();
@@ -189,7 +242,10 @@ async fn signals_cross_replicas_and_drop_cached_responses() {
         assert_eq!(replica.server.text(uri).await, text, "it is cached");
         cached.push(text);
     }
-    replicas[0].server.text(&format!("fresh://everyone/0/0/touch/{uri}")).await;
+    replicas[0]
+        .server
+        .text(&format!("fresh://everyone/0/0/touch/{uri}"))
+        .await;
     for replica in &replicas[..2] {
         replica.expect_update(uri).await;
     }
@@ -198,8 +254,11 @@ async fn signals_cross_replicas_and_drop_cached_responses() {
         let changed = async || replica.server.text(uri).await != *cached;
         eventually_within(SLOW_WAIT, "another response", changed).await;
     }
-    let signals =
-        bus.published().iter().filter(|(_, event)| matches!(event, ReplicaEvent::Signalled { .. })).count();
+    let signals = bus
+        .published()
+        .iter()
+        .filter(|(_, event)| matches!(event, ReplicaEvent::Signalled { .. }))
+        .count();
     assert_eq!(signals, 1, "nobody repeats a signal");
 }
 
@@ -221,10 +280,16 @@ async fn list_changes_cross_replicas() {
         let name = if personal { "personal" } else { "rota" };
         let builder = TestServer::builder(&format!("{name}@rota"));
         let builder = builder.provider(name, |grant, _| grant.dirs.extend(dirs));
-        let builder = if personal { builder.setting(name, "personal", "yes") } else { builder };
+        let builder = if personal {
+            builder.setting(name, "personal", "yes")
+        } else {
+            builder
+        };
         replicas.push(Replica::start(builder, &bus, signals_only(), &[]).await);
     }
-    replicas.iter().for_each(|replica| replica.watch.watch_list(true));
+    replicas
+        .iter()
+        .for_each(|replica| replica.watch.watch_list(true));
     std::fs::write(folders[0].path().join("names"), "a\nb\n").unwrap();
     replicas[0].server.text("rota://say").await;
     for at in [0, 2] {
@@ -257,13 +322,22 @@ impl Reader {
         for (seen, uri) in seen.iter_mut().zip(URIS) {
             *seen = replica.server.text(uri).await;
         }
-        Self { replica, member, seen }
+        Self {
+            replica,
+            member,
+            seen,
+        }
     }
 
     async fn follow(&mut self) {
         for change in self.replica.watch.take() {
-            let Change::Updated(uri) = change else { panic!("{change:?}") };
-            let at = URIS.iter().position(|other| *other == uri.as_str()).unwrap();
+            let Change::Updated(uri) = change else {
+                panic!("{change:?}")
+            };
+            let at = URIS
+                .iter()
+                .position(|other| *other == uri.as_str())
+                .unwrap();
             self.seen[at] = self.replica.server.text(URIS[at]).await;
         }
     }
@@ -289,7 +363,12 @@ async fn change_under_faults(folder: &Path, bus: &Bus) -> Vec<Reader> {
         let stopped = readers.remove(0);
         stopped.replica.write("c", &format!("the last of {member}"));
         bus.lose(stopped.member);
-        stopped.replica.server.drain.finish(Duration::from_secs(10)).await;
+        stopped
+            .replica
+            .server
+            .drain
+            .finish(Duration::from_secs(10))
+            .await;
         readers.push(Reader::start(folder, bus, member).await);
     }
     readers
@@ -304,7 +383,8 @@ async fn every_client_ends_with_the_latest_content() {
         }
         let mut readers = change_under_faults(folder.path(), &bus).await;
         bus.repair();
-        let latest = ["a", "b", "c"].map(|file| std::fs::read_to_string(folder.path().join(file)).unwrap());
+        let latest =
+            ["a", "b", "c"].map(|file| std::fs::read_to_string(folder.path().join(file)).unwrap());
         eventually_within(
             SLOW_WAIT,
             &format!("all clients have read {latest:?} (seed {seed})"),
@@ -321,6 +401,8 @@ async fn every_client_ends_with_the_latest_content() {
         let told = bus.published().len();
         wait_for_polls(&readers[0].replica).await;
         assert_eq!(bus.published().len(), told, "{:?}", bus.published());
-        readers.iter().for_each(|reader| reader.replica.expect_nothing());
+        readers
+            .iter()
+            .for_each(|reader| reader.replica.expect_nothing());
     }
 }

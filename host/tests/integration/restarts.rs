@@ -41,7 +41,12 @@ impl Restartable {
     fn start(settings: &str) -> Self {
         let work_dir = WorkDir::with_guests("files").file("larder.toml", settings);
         fs::create_dir(work_dir.path("docs")).unwrap();
-        let mut server = Self { work_dir, listen: free_address(), process: None, client: http_client() };
+        let mut server = Self {
+            work_dir,
+            listen: free_address(),
+            process: None,
+            client: http_client(),
+        };
         server.write("a", "first");
         server.write("b", "first");
         server.run();
@@ -49,7 +54,10 @@ impl Restartable {
     }
 
     fn run(&mut self) -> &mut RunningProcess {
-        let args = format!("serve --admin off --config larder.toml --listen {}", self.listen);
+        let args = format!(
+            "serve --admin off --config larder.toml --listen {}",
+            self.listen
+        );
         // Without the connections to the server that ended.
         self.client = http_client();
         let process = self.process.insert(self.work_dir.start(&args));
@@ -71,9 +79,19 @@ impl Restartable {
         format!("http://{}/mcp", self.listen)
     }
 
-    async fn post(&self, session: Option<&str>, token: Option<&str>, method: &str, params: Value) -> Answer {
+    async fn post(
+        &self,
+        session: Option<&str>,
+        token: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> Answer {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let request = self.client.post(self.url()).header(JSON.0, JSON.1).header(ACCEPT.0, ACCEPT.1);
+        let request = self
+            .client
+            .post(self.url())
+            .header(JSON.0, JSON.1)
+            .header(ACCEPT.0, ACCEPT.1);
         Answer::of(with_head(request, session, token).body(body.to_string())).await
     }
 
@@ -81,41 +99,76 @@ impl Restartable {
     async fn session(&self, token: Option<&str>) -> String {
         let client = json!({ "name": "test", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": { "sampling": {} }, "clientInfo": client });
-        self.post(None, token, "initialize", params).await.session.unwrap()
+        self.post(None, token, "initialize", params)
+            .await
+            .session
+            .unwrap()
     }
 
     async fn read(&self, session: &str, token: Option<&str>, name: &str) -> u16 {
         let params = json!({ "uri": uri(name) });
-        self.post(Some(session), token, "resources/read", params).await.status
+        self.post(Some(session), token, "resources/read", params)
+            .await
+            .status
     }
 
     async fn subscribe(&self, session: &str, name: &str) {
-        let answer = self.post(Some(session), None, "resources/subscribe", json!({ "uri": uri(name) })).await;
+        let answer = self
+            .post(
+                Some(session),
+                None,
+                "resources/subscribe",
+                json!({ "uri": uri(name) }),
+            )
+            .await;
         assert_eq!(answer.status, 200, "{}", answer.body);
     }
 
     async fn listen(&self, session: &str, last: Option<&str>) -> Notifications {
-        let request = self.client.get(self.url()).header("accept", "text/event-stream");
-        let request = last.into_iter().fold(request, |request, last| request.header("last-event-id", last));
-        let response = with_head(request, Some(session), None).send().await.unwrap();
+        let request = self
+            .client
+            .get(self.url())
+            .header("accept", "text/event-stream");
+        let request = last.into_iter().fold(request, |request, last| {
+            request.header("last-event-id", last)
+        });
+        let response = with_head(request, Some(session), None)
+            .send()
+            .await
+            .unwrap();
         assert_eq!(response.status().as_u16(), 200);
-        Notifications { response, text: String::new(), last: String::new() }
+        Notifications {
+            response,
+            text: String::new(),
+            last: String::new(),
+        }
     }
 
     /// The files of stored sessions.
     fn stored(&self) -> Vec<PathBuf> {
-        let Ok(folders) = fs::read_dir(self.work_dir.path("state/larder/sessions")) else { return vec![] };
+        let Ok(folders) = fs::read_dir(self.work_dir.path("state/larder/sessions")) else {
+            return vec![];
+        };
         let files = folders.flat_map(|folder| fs::read_dir(folder.unwrap().path()).unwrap());
         let files = files.map(|file| file.unwrap().path());
-        files.filter(|file| file.file_name().unwrap().len() == 64).collect()
+        files
+            .filter(|file| file.file_name().unwrap().len() == 64)
+            .collect()
     }
 }
 
 impl Answer {
     async fn of(request: reqwest::RequestBuilder) -> Self {
         let response = request.send().await.unwrap();
-        let session = response.headers().get("mcp-session-id").map(|id| id.to_str().unwrap().to_owned());
-        Self { status: response.status().as_u16(), session, body: response.text().await.unwrap() }
+        let session = response
+            .headers()
+            .get("mcp-session-id")
+            .map(|id| id.to_str().unwrap().to_owned());
+        Self {
+            status: response.status().as_u16(),
+            session,
+            body: response.text().await.unwrap(),
+        }
     }
 }
 
@@ -131,12 +184,19 @@ impl Notifications {
                     }
                     continue;
                 }
-                let chunk = self.response.chunk().await.unwrap().expect("the stream ended");
+                let chunk = self
+                    .response
+                    .chunk()
+                    .await
+                    .unwrap()
+                    .expect("the stream ended");
                 self.text += std::str::from_utf8(&chunk).unwrap();
             }
         });
         let message: Value = serde_json::from_str(&next.await.expect("no notification")).unwrap();
-        let uri = message["params"]["uri"].as_str().map(|uri| uri.rsplit_once('/').unwrap().1);
+        let uri = message["params"]["uri"]
+            .as_str()
+            .map(|uri| uri.rsplit_once('/').unwrap().1);
         uri.map_or("list".into(), |uri| uri.trim_end_matches(".txt").to_owned())
     }
 
@@ -157,12 +217,20 @@ fn with_head(
     session: Option<&str>,
     token: Option<&str>,
 ) -> reqwest::RequestBuilder {
-    let request = session.into_iter().fold(request, |request, id| request.header("mcp-session-id", id));
-    token.into_iter().fold(request, |request, token| request.bearer_auth(token))
+    let request = session
+        .into_iter()
+        .fold(request, |request, id| request.header("mcp-session-id", id));
+    token
+        .into_iter()
+        .fold(request, |request, token| request.bearer_auth(token))
 }
 
 fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string()
 }
 
 fn uri(name: &str) -> String {
@@ -170,11 +238,17 @@ fn uri(name: &str) -> String {
 }
 
 fn token(name: &str, extra: &str) -> String {
-    format!("[[auth.tokens]]\nname = '{name}'\ndigest = 'sha256:{}'\n{extra}\n", Digest::of(name.as_bytes()))
+    format!(
+        "[[auth.tokens]]\nname = '{name}'\ndigest = 'sha256:{}'\n{extra}\n",
+        Digest::of(name.as_bytes())
+    )
 }
 
 fn set_age(file: &Path, age: Duration) {
-    fs::File::open(file).unwrap().set_modified(SystemTime::now() - age).unwrap();
+    fs::File::open(file)
+        .unwrap()
+        .set_modified(SystemTime::now() - age)
+        .unwrap();
 }
 
 #[tokio::test]
@@ -193,15 +267,26 @@ async fn a_session_continues_after_a_restart() {
         server.write("a", "third, while the server is down");
         server.run();
 
-        assert_eq!(server.read(&session, None, "a").await, 200, "after SIG{signal}");
+        assert_eq!(
+            server.read(&session, None, "a").await,
+            200,
+            "after SIG{signal}"
+        );
         let mut stream = server.listen(&session, Some(&last)).await;
         let before = stream.until("a").await;
-        assert_eq!(before.first().map(String::as_str), Some("list"), "lists may have changed: {before:?}");
+        assert_eq!(
+            before.first().map(String::as_str),
+            Some("list"),
+            "lists may have changed: {before:?}"
+        );
         server.write("a", "fourth, with the server");
         let after = stream.until("a").await;
         // After SIGTERM, what the client knows is stored. Otherwise it may be told of a change too many.
         let is_exact = !before.iter().chain(&after).any(|name| name == "b");
-        assert!(is_exact || signal == "KILL", "b has not changed: {before:?} {after:?}");
+        assert!(
+            is_exact || signal == "KILL",
+            "b has not changed: {before:?} {after:?}"
+        );
         server.write("b", "second");
         stream.until("b").await;
     }
@@ -222,7 +307,10 @@ async fn a_client_without_a_position_is_told_of_everything() {
     assert_eq!(stream.until("a").await, ["list", "list", "list"]);
     // The stream of a request is not kept.
     let request_event = stream.last.replace("-0-", "-7-");
-    let request = server.client.get(server.url()).header("accept", "text/event-stream");
+    let request = server
+        .client
+        .get(server.url())
+        .header("accept", "text/event-stream");
     let request = with_head(request, Some(&session), None).header("last-event-id", request_event);
     assert_eq!(request.send().await.unwrap().status().as_u16(), 400);
 }
@@ -230,49 +318,97 @@ async fn a_client_without_a_position_is_told_of_everything() {
 #[tokio::test]
 async fn an_ended_or_expired_session_does_not_come_back() {
     let mut server = Restartable::start(FOLDER);
-    let (ended, expired, kept) =
-        (server.session(None).await, server.session(None).await, server.session(None).await);
+    let (ended, expired, kept) = (
+        server.session(None).await,
+        server.session(None).await,
+        server.session(None).await,
+    );
     let request = server.client.delete(server.url());
-    assert_eq!(Answer::of(with_head(request, Some(&ended), None)).await.status, 204);
+    assert_eq!(
+        Answer::of(with_head(request, Some(&ended), None))
+            .await
+            .status,
+        204
+    );
     assert_eq!(server.stored().len(), 2);
     let files = server.stored();
     server.stop("KILL");
-    files.iter().for_each(|file| set_age(file, Duration::from_secs(29 * 60)));
+    files
+        .iter()
+        .for_each(|file| set_age(file, Duration::from_secs(29 * 60)));
     server.run();
     assert_eq!(server.read(&kept, None, "a").await, 200);
     assert_eq!(server.read(&ended, None, "a").await, 404);
     server.stop("TERM");
     // The use was stored when the server stopped, so only the other session is still old.
-    let age = |file: &PathBuf| fs::metadata(file).unwrap().modified().unwrap().elapsed().unwrap();
-    let (old, recent): (Vec<_>, Vec<_>) = files.iter().partition(|file| age(file) > Duration::from_secs(60));
+    let age = |file: &PathBuf| {
+        fs::metadata(file)
+            .unwrap()
+            .modified()
+            .unwrap()
+            .elapsed()
+            .unwrap()
+    };
+    let (old, recent): (Vec<_>, Vec<_>) = files
+        .iter()
+        .partition(|file| age(file) > Duration::from_secs(60));
     assert_eq!((old.len(), recent.len()), (1, 1));
     set_age(old[0], Duration::from_secs(31 * 60));
     server.run();
     assert_eq!(server.read(&kept, None, "a").await, 200);
     assert_eq!(server.read(&expired, None, "a").await, 404);
-    eventually("the expired session is removed", async || server.stored().len() == 1).await;
+    eventually("the expired session is removed", async || {
+        server.stored().len() == 1
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_session_is_only_for_its_caller_after_a_restart() {
-    let all = format!("{FOLDER}{}{}{}", token("ann", ""), token("bob", ""), token("cid", ""));
+    let all = format!(
+        "{FOLDER}{}{}{}",
+        token("ann", ""),
+        token("bob", ""),
+        token("cid", "")
+    );
     let mut server = Restartable::start(&all);
-    let (ann, bob) = (server.session(Some("ann")).await, server.session(Some("bob")).await);
+    let (ann, bob) = (
+        server.session(Some("ann")).await,
+        server.session(Some("bob")).await,
+    );
     let cid = server.session(Some("cid")).await;
     for file in server.stored() {
         let stored = fs::read(file).unwrap();
-        let contains = |text: &str| stored.windows(text.len()).any(|part| part == text.as_bytes());
-        assert!(!contains("ann") && !contains("2025-11-25"), "sessions are encrypted");
+        let contains = |text: &str| {
+            stored
+                .windows(text.len())
+                .any(|part| part == text.as_bytes())
+        };
+        assert!(
+            !contains("ann") && !contains("2025-11-25"),
+            "sessions are encrypted"
+        );
     }
     server.stop("KILL");
     let fewer = format!("{FOLDER}{}{}", token("ann", ""), token("cid", ""));
     fs::write(server.work_dir.path("larder.toml"), fewer).unwrap();
     server.run();
-    assert_eq!(server.read(&ann, Some("cid"), "a").await, 404, "the session of another caller");
-    assert_eq!(server.read(&bob, Some("bob"), "a").await, 401, "the token was removed");
+    assert_eq!(
+        server.read(&ann, Some("cid"), "a").await,
+        404,
+        "the session of another caller"
+    );
+    assert_eq!(
+        server.read(&bob, Some("bob"), "a").await,
+        401,
+        "the token was removed"
+    );
     assert_eq!(server.read(&bob, Some("ann"), "a").await, 404);
     assert_eq!(server.read(&ann, Some("ann"), "a").await, 200);
-    eventually("the session of the removed token is removed", async || server.stored().len() == 2).await;
+    eventually("the session of the removed token is removed", async || {
+        server.stored().len() == 2
+    })
+    .await;
     // It does not come back with the token.
     server.stop("TERM");
     fs::write(server.work_dir.path("larder.toml"), &all).unwrap();
@@ -289,11 +425,23 @@ async fn a_session_ends_with_its_team() {
     let session = server.session(Some("ann")).await;
     server.stop("TERM");
     server.run();
-    assert_eq!(server.post(Some(&session), Some("ann"), "ping", json!({})).await.status, 200);
+    assert_eq!(
+        server
+            .post(Some(&session), Some("ann"), "ping", json!({}))
+            .await
+            .status,
+        200
+    );
     server.stop("TERM");
     fs::write(server.work_dir.path("larder.toml"), teams("['x']")).unwrap();
     server.run();
-    assert_eq!(server.post(Some(&session), Some("ann"), "ping", json!({})).await.status, 404);
+    assert_eq!(
+        server
+            .post(Some(&session), Some("ann"), "ping", json!({}))
+            .await
+            .status,
+        404
+    );
 }
 
 #[tokio::test]
@@ -305,16 +453,29 @@ async fn damaged_files_end_only_their_sessions() {
     let mut content = fs::read(&files[0]).unwrap();
     content.truncate(40);
     fs::write(&files[0], content).unwrap();
-    server.run().find_stderr("removed stored sessions that cannot be read");
-    let mut found = [server.read(&one, None, "a").await, server.read(&other, None, "a").await];
+    server
+        .run()
+        .find_stderr("removed stored sessions that cannot be read");
+    let mut found = [
+        server.read(&one, None, "a").await,
+        server.read(&other, None, "a").await,
+    ];
     found.sort_unstable();
     assert_eq!(found, [200, 404]);
     // A copy under another name is not accepted.
     server.stop("KILL");
     let [kept] = server.stored().try_into().unwrap();
     fs::rename(&kept, kept.with_file_name("0".repeat(64))).unwrap();
-    server.run().find_stderr("removed stored sessions that cannot be read");
-    assert_eq!((server.read(&one, None, "a").await, server.read(&other, None, "a").await), (404, 404));
+    server
+        .run()
+        .find_stderr("removed stored sessions that cannot be read");
+    assert_eq!(
+        (
+            server.read(&one, None, "a").await,
+            server.read(&other, None, "a").await
+        ),
+        (404, 404)
+    );
 }
 
 #[tokio::test]
@@ -324,18 +485,37 @@ async fn the_limit_includes_sessions_of_earlier_runs() {
     let (first, second) = (server.session(None).await, server.session(None).await);
     let files = server.stored();
     server.stop("KILL");
-    files.iter().for_each(|file| set_age(file, Duration::from_secs(60)));
+    files
+        .iter()
+        .for_each(|file| set_age(file, Duration::from_secs(60)));
     server.run();
     // Used concurrently, a session is restored once.
     let reads = (0..20).map(|_| server.read(&second, None, "a"));
     assert_eq!(futures_util::future::join_all(reads).await, [200; 20]);
     let third = server.session(None).await;
-    assert_eq!(server.read(&first, None, "a").await, 404, "the session that was idle longest ended");
-    assert_eq!((server.read(&second, None, "a").await, server.read(&third, None, "a").await), (200, 200));
-    eventually("the evicted session is removed", async || server.stored().len() == 2).await;
+    assert_eq!(
+        server.read(&first, None, "a").await,
+        404,
+        "the session that was idle longest ended"
+    );
+    assert_eq!(
+        (
+            server.read(&second, None, "a").await,
+            server.read(&third, None, "a").await
+        ),
+        (200, 200)
+    );
+    eventually("the evicted session is removed", async || {
+        server.stored().len() == 2
+    })
+    .await;
     // A lower limit applies to stored sessions as well.
     server.stop("TERM");
-    fs::write(server.work_dir.path("larder.toml"), format!("[server]\nsessions = 1\n{FOLDER}")).unwrap();
+    fs::write(
+        server.work_dir.path("larder.toml"),
+        format!("[server]\nsessions = 1\n{FOLDER}"),
+    )
+    .unwrap();
     server.run();
     eventually("one session stays", async || server.stored().len() == 1).await;
 }

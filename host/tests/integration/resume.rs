@@ -18,14 +18,21 @@ impl EventStream {
     async fn open(http: &HttpTestServer, session: &str, last: Option<&str>) -> Self {
         let response = stream_request(http, session, last).send().await.unwrap();
         assert_eq!(response.status().as_u16(), 200);
-        Self { response, text: String::new() }
+        Self {
+            response,
+            text: String::new(),
+        }
     }
 
     /// Returns the id and, if it has one, the message of the next event. Comments are skipped.
     async fn event(&mut self) -> Option<(String, Option<Value>)> {
         let next = tokio::time::timeout(Duration::from_secs(30), self.raw_event()).await;
         let event = next.expect("no event within 30 seconds")?;
-        let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let field = |name: &str| {
+            event
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        };
         let data = field("data").filter(|data| !data.is_empty());
         let message = data.map(|data| serde_json::from_str(data).unwrap());
         Some((field("id").unwrap_or_default().trim().to_owned(), message))
@@ -43,15 +50,27 @@ impl EventStream {
     /// Returns the URI of the next message, or the last part of its method if it has none.
     async fn next_subject(&mut self) -> String {
         let (_, message) = self.message().await.unwrap();
-        let method = message["method"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
-        message["params"]["uri"].as_str().map(ToOwned::to_owned).unwrap_or(method)
+        let method = message["method"]
+            .as_str()
+            .unwrap()
+            .rsplit('/')
+            .next()
+            .unwrap()
+            .to_owned();
+        message["params"]["uri"]
+            .as_str()
+            .map(ToOwned::to_owned)
+            .unwrap_or(method)
     }
 
     /// Receives the changes of all lists.
     async fn all_lists_changed(&mut self) {
         for list in ["resources", "tools", "prompts"] {
             let (_, message) = self.message().await.unwrap();
-            assert_eq!(message["method"], format!("notifications/{list}/list_changed"));
+            assert_eq!(
+                message["method"],
+                format!("notifications/{list}/list_changed")
+            );
         }
     }
 
@@ -70,21 +89,35 @@ impl EventStream {
     }
 }
 
-fn stream_request(http: &HttpTestServer, session: &str, last: Option<&str>) -> reqwest::RequestBuilder {
-    let get = http.client.get(&http.url).header("accept", "text/event-stream");
+fn stream_request(
+    http: &HttpTestServer,
+    session: &str,
+    last: Option<&str>,
+) -> reqwest::RequestBuilder {
+    let get = http
+        .client
+        .get(&http.url)
+        .header("accept", "text/event-stream");
     let get = get.header("mcp-session-id", session.to_owned());
-    last.into_iter().fold(get, |get, last| get.header("last-event-id", last.to_owned()))
+    last.into_iter().fold(get, |get, last| {
+        get.header("last-event-id", last.to_owned())
+    })
 }
 
 async fn subscribe(http: &HttpTestServer, session: &str, uris: &[&str]) {
     for uri in uris {
-        let answer = http.legacy(session, "resources/subscribe", json!({ "uri": uri })).await;
+        let answer = http
+            .legacy(session, "resources/subscribe", json!({ "uri": uri }))
+            .await;
         assert_eq!(answer.verdict(), "200 ok");
     }
 }
 
 async fn touch(http: &HttpTestServer, uri: &str) {
-    assert_eq!(http.read(&format!("echo://touch/{uri}")).await.verdict(), "200 ok");
+    assert_eq!(
+        http.read(&format!("echo://touch/{uri}")).await.verdict(),
+        "200 ok"
+    );
 }
 
 async fn start_running() -> HttpTestServer {
@@ -133,7 +166,10 @@ async fn a_resumed_stream_delivers_missed_events_once_and_in_order() {
 #[tokio::test]
 async fn rejects_event_ids_of_another_session() {
     let http = start_running().await;
-    let (mine, other) = (http.session("2025-11-25").await, http.session("2025-11-25").await);
+    let (mine, other) = (
+        http.session("2025-11-25").await,
+        http.session("2025-11-25").await,
+    );
     subscribe(&http, &other, &["echo://hello"]).await;
     let mut other_stream = EventStream::open(&http, &other, None).await;
     let (priming_id, _) = other_stream.event().await.unwrap();
@@ -145,7 +181,12 @@ async fn rejects_event_ids_of_another_session() {
         assert_eq!(answer.verdict(), "400 -32600", "{last}");
         assert!(answer.body.contains("Last-Event-ID"), "{}", answer.body);
     }
-    assert_eq!(http.send(stream_request(&http, "never-was", Some(&event_id))).await.status, 404);
+    assert_eq!(
+        http.send(stream_request(&http, "never-was", Some(&event_id)))
+            .await
+            .status,
+        404
+    );
     // An empty id counts as no id.
     let mut stream = EventStream::open(&http, &mine, Some("")).await;
     assert_eq!(stream.event().await.unwrap().1, None);
@@ -171,7 +212,11 @@ async fn reports_everything_as_changed_if_too_much_was_missed() {
     let mut resumed = EventStream::open(&http, &session, Some(&priming_id)).await;
     resumed.all_lists_changed().await;
     let subjects = [resumed.next_subject().await, resumed.next_subject().await];
-    assert_eq!(subjects, ["echo://hello", &long], "all subscriptions are reported");
+    assert_eq!(
+        subjects,
+        ["echo://hello", &long],
+        "all subscriptions are reported"
+    );
     drop(resumed);
     let mut resumed = EventStream::open(&http, &session, Some(&newest)).await;
     assert_eq!(
@@ -184,14 +229,22 @@ async fn reports_everything_as_changed_if_too_much_was_missed() {
 #[tokio::test]
 async fn resumes_the_stream_of_a_request_on_another_connection() {
     let http = HttpTestServer::start("echo").await;
-    let (session, other) = (http.session("2025-11-25").await, http.session("2025-11-25").await);
+    let (session, other) = (
+        http.session("2025-11-25").await,
+        http.session("2025-11-25").await,
+    );
     let params = json!({ "uri": "echo://progress", "_meta": { "progressToken": "p" } });
     let body = json!({ "jsonrpc": "2.0", "id": "r", "method": "resources/read", "params": params });
     let post = [JSON, ACCEPT, ("mcp-session-id", &session)]
         .into_iter()
-        .fold(http.client.post(&http.url), |post, (name, value)| post.header(name, value));
+        .fold(http.client.post(&http.url), |post, (name, value)| {
+            post.header(name, value)
+        });
     let response = post.body(body.to_string()).send().await.unwrap();
-    let mut stream = EventStream { response, text: String::new() };
+    let mut stream = EventStream {
+        response,
+        text: String::new(),
+    };
     let (first, progress) = stream.message().await.unwrap();
     assert_eq!(progress["params"]["progress"], 1.0);
     drop(stream);
@@ -208,11 +261,23 @@ async fn resumes_the_stream_of_a_request_on_another_connection() {
         let (id, answer) = rest.message().await.unwrap();
         last = id;
         assert_eq!(answer["id"], "r");
-        assert_eq!(answer["result"]["contents"][0]["text"], "done, cancelled: false");
-        assert!(rest.message().await.is_none(), "the stream ends after the response");
+        assert_eq!(
+            answer["result"]["contents"][0]["text"],
+            "done, cancelled: false"
+        );
+        assert!(
+            rest.message().await.is_none(),
+            "the stream ends after the response"
+        );
     }
-    let done = http.send(stream_request(&http, &session, Some(&last))).await;
-    assert_eq!((done.status, done.body.as_str()), (204, ""), "nothing is left to resume");
+    let done = http
+        .send(stream_request(&http, &session, Some(&last)))
+        .await;
+    assert_eq!(
+        (done.status, done.body.as_str()),
+        (204, ""),
+        "nothing is left to resume"
+    );
 }
 
 #[tokio::test]
@@ -237,7 +302,13 @@ async fn does_not_replay_updates_after_unsubscribing() {
         touch(&http, uri).await;
         assert_eq!(stream.next_subject().await, uri);
     }
-    let unsubscribed = http.legacy(&session, "resources/unsubscribe", json!({ "uri": "echo://hello" })).await;
+    let unsubscribed = http
+        .legacy(
+            &session,
+            "resources/unsubscribe",
+            json!({ "uri": "echo://hello" }),
+        )
+        .await;
     assert_eq!(unsubscribed.verdict(), "200 ok");
     let mut resumed = EventStream::open(&http, &session, Some(&priming_id)).await;
     assert_eq!(resumed.next_subject().await, "echo://many");
@@ -267,18 +338,27 @@ async fn an_event_that_overtakes_a_pending_update_has_no_id_of_its_own() {
     http.run_reconciler();
     let session = http.session("2025-11-25").await;
     let both = json!({ "uris": [slow, "echo://say/x"] });
-    assert_eq!(http.legacy(&session, "resources/subscribe", both).await.verdict(), "200 ok");
+    assert_eq!(
+        http.legacy(&session, "resources/subscribe", both)
+            .await
+            .verdict(),
+        "200 ok"
+    );
     subscribe(&http, &session, &["echo://hello"]).await;
     let mut stream = EventStream::open(&http, &session, None).await;
     let (priming_id, _) = stream.event().await.unwrap();
     touch(&http, "echo://hello").await;
     let (first, _) = stream.message().await.unwrap();
-    http.read(&format!("fresh://everyone/0/0/touch/{slow}")).await;
+    http.read(&format!("fresh://everyone/0/0/touch/{slow}"))
+        .await;
     // The update of `slow` waits for an hour. The others are sent: the next one without content, the last one
     // with content.
     touch(&http, "echo://hello").await;
     let (event_id, message) = stream.message().await.unwrap();
-    assert_eq!((event_id.as_str(), &message["params"]["uri"]), ("", &json!("echo://hello")));
+    assert_eq!(
+        (event_id.as_str(), &message["params"]["uri"]),
+        ("", &json!("echo://hello"))
+    );
     touch(&http, "echo://say/x").await;
     let (event_id, message) = stream.message().await.unwrap();
     assert_eq!(message["params"]["resource"]["uri"], "echo://say/x");

@@ -25,7 +25,11 @@ fn call_by(subject: &str, scopes: &[&str]) -> Arc<Call> {
 }
 
 async fn read(server: &TestServer, call: &Arc<Call>, what: &str) -> String {
-    match server.gateway.read(call, &parse_uri(&format!("again://{what}")), None).await {
+    match server
+        .gateway
+        .read(call, &parse_uri(&format!("again://{what}")), None)
+        .await
+    {
         Ok(reading) => match &reading.contents[0].body {
             Body::Text(text) => text.clone(),
             Body::Blob(_) => unreachable!("the guest returns text only"),
@@ -46,7 +50,11 @@ async fn a_guest_serves_one_call_by_default() {
 #[tokio::test]
 async fn a_reused_guest_serves_only_one_caller() {
     let server = reusing_guests().start().await;
-    let (ann, bob, ann_with_more) = (call_by("ann", &[]), call_by("bob", &[]), call_by("ann", &["all"]));
+    let (ann, bob, ann_with_more) = (
+        call_by("ann", &[]),
+        call_by("bob", &[]),
+        call_by("ann", &["all"]),
+    );
     assert_eq!(read(&server, &ann, "now").await, "call 1 for ann");
     assert_eq!(read(&server, &ann, "now").await, "call 2 for ann");
     assert_eq!(read(&server, &bob, "now").await, "call 1 for bob");
@@ -70,7 +78,11 @@ async fn a_reused_guest_serves_only_one_revision() {
     // The first pass only finds that the file may still be written.
     let began = Instant::now();
     while server.reader.snapshot().offers()[0].provider.revision() == before {
-        assert!(began.elapsed() < Duration::from_secs(60), "{}", server.rejection_reason("again.wasm"));
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "{}",
+            server.rejection_reason("again.wasm")
+        );
         server.reconciler().run_pass().await;
     }
     assert_eq!(read(&server, &ann, "now").await, "call 1 for ann");
@@ -85,9 +97,15 @@ async fn concurrent_calls_use_different_guests() {
     calls.extend(futures_util::future::join_all((0..4).map(|_| read(&server, &ann, "now"))).await);
     calls.sort();
     // However the calls overlap, each guest counts its own calls only.
-    let first = calls.iter().filter(|call| *call == "call 1 for ann").count();
+    let first = calls
+        .iter()
+        .filter(|call| *call == "call 1 for ann")
+        .count();
     assert!((1..=4).contains(&first), "{calls:?}");
-    let sum: u32 = calls.iter().map(|call| call[5..6].parse::<u32>().unwrap()).sum();
+    let sum: u32 = calls
+        .iter()
+        .map(|call| call[5..6].parse::<u32>().unwrap())
+        .sum();
     assert!((8..=36).contains(&sum), "{calls:?}");
 }
 
@@ -103,7 +121,10 @@ async fn a_guest_serves_a_limited_number_of_calls() {
         guests += u32::from(call == 1);
         most_calls = most_calls.max(call);
     }
-    assert!(most_calls <= 1_024 && most_calls > 1, "one guest had {most_calls} calls");
+    assert!(
+        most_calls <= 1_024 && most_calls > 1,
+        "one guest had {most_calls} calls"
+    );
     assert!(guests >= 2, "there were {guests} guests for 1,200 calls");
 }
 
@@ -112,11 +133,18 @@ async fn retries_a_call_that_a_reused_guest_fails() {
     let server = reusing_guests().start().await;
     let ann = call_by("ann", &[]);
     assert_eq!(read(&server, &ann, "now").await, "call 1 for ann");
-    assert_eq!(read(&server, &ann, "trap").await, "call 1 for ann", "a fresh guest does not trap");
+    assert_eq!(
+        read(&server, &ann, "trap").await,
+        "call 1 for ann",
+        "a fresh guest does not trap"
+    );
     // The fresh guest is kept for reuse, the one that trapped is not.
     assert_eq!(read(&server, &ann, "now").await, "call 2 for ann");
     // An error that the provider returns is a normal response.
-    assert_eq!(read(&server, &ann, "error").await, "no resource at `again://error`");
+    assert_eq!(
+        read(&server, &ann, "error").await,
+        "no resource at `again://error`"
+    );
     assert_eq!(read(&server, &ann, "now").await, "call 4 for ann");
 }
 
@@ -150,6 +178,9 @@ async fn does_not_reuse_a_guest_with_much_memory() {
     let server = reusing_guests().start().await;
     let ann = call_by("ann", &[]);
     assert_eq!(read(&server, &ann, "grow/1000000").await, "call 1 for ann");
-    assert_eq!(read(&server, &ann, &format!("grow/{}", 40 << 20)).await, "call 2 for ann");
+    assert_eq!(
+        read(&server, &ann, &format!("grow/{}", 40 << 20)).await,
+        "call 2 for ann"
+    );
     assert_eq!(read(&server, &ann, "now").await, "call 1 for ann");
 }

@@ -9,10 +9,13 @@ pub(crate) const NOW: &str = "revision://now";
 
 /// Returns a component that answers every read with this number.
 pub(crate) fn revision(number: u32) -> Vec<u8> {
-    static BUILT: LazyLock<Vec<u8>> = LazyLock::new(|| std::fs::read(component_path("revision")).unwrap());
+    static BUILT: LazyLock<Vec<u8>> =
+        LazyLock::new(|| std::fs::read(component_path("revision")).unwrap());
     let marker = text(0);
-    let mut matches =
-        BUILT.windows(marker.len()).enumerate().filter(|(_, window)| *window == marker.as_bytes());
+    let mut matches = BUILT
+        .windows(marker.len())
+        .enumerate()
+        .filter(|(_, window)| *window == marker.as_bytes());
     let (Some((at, _)), None) = (matches.next(), matches.next()) else {
         panic!("{marker} must be in the component exactly once");
     };
@@ -28,7 +31,9 @@ pub(crate) fn text(number: u32) -> String {
 
 /// The number of the revision that answered with this text.
 pub(crate) fn number(text: &str) -> u32 {
-    let digits = text.strip_prefix("revision-").and_then(|digits| digits.parse().ok());
+    let digits = text
+        .strip_prefix("revision-")
+        .and_then(|digits| digits.parse().ok());
     digits.unwrap_or_else(|| panic!("not the text of a revision: {text:?}"))
 }
 
@@ -41,7 +46,11 @@ impl TestServer {
 
     /// Reads continuously until `change` completes. Fails if a read fails or another revision than these
     /// answers.
-    pub(crate) async fn only_revisions_answer(&self, allowed: &[u32], change: impl Future<Output = ()>) {
+    pub(crate) async fn only_revisions_answer(
+        &self,
+        allowed: &[u32],
+        change: impl Future<Output = ()>,
+    ) {
         let mut change = std::pin::pin!(change);
         loop {
             tokio::select! {

@@ -39,8 +39,11 @@ impl IndexedServer {
         for folder in ["docs", "log"] {
             fs::create_dir(work_dir.path(folder)).unwrap();
         }
-        for (name, text) in [("a", "An alpine marmot."), ("b", "Crème brûlée"), ("c", "The 東京都 office")]
-        {
+        for (name, text) in [
+            ("a", "An alpine marmot."),
+            ("b", "Crème brûlée"),
+            ("c", "The 東京都 office"),
+        ] {
             fs::write(work_dir.path("docs").join(name), text).unwrap();
         }
         Self::run(work_dir)
@@ -48,12 +51,18 @@ impl IndexedServer {
 
     fn run(work_dir: WorkDir) -> Self {
         let (admin, url) = AdminClient::open(&work_dir);
-        Self { work_dir, admin, url }
+        Self {
+            work_dir,
+            admin,
+            url,
+        }
     }
 
     /// Ends the server with this signal, and starts it again.
     fn restart(self, signal: &str, between: impl FnOnce(&WorkDir)) -> Self {
-        let Self { work_dir, admin, .. } = self;
+        let Self {
+            work_dir, admin, ..
+        } = self;
         admin.process.signal(signal);
         admin.process.wait();
         between(&work_dir);
@@ -67,7 +76,9 @@ impl IndexedServer {
     /// What was read without a caller, in order.
     fn reads(&self) -> Vec<String> {
         let log = fs::read_to_string(self.work_dir.path("log/reads")).unwrap_or_default();
-        log.lines().map(|uri| uri.trim_start_matches("indexed://").to_owned()).collect()
+        log.lines()
+            .map(|uri| uri.trim_start_matches("indexed://").to_owned())
+            .collect()
     }
 
     async fn status(&self) -> Value {
@@ -93,8 +104,13 @@ impl IndexedServer {
             last = self.index().await;
             condition(&last)
         };
-        let in_time = tokio::time::timeout(SLOW_WAIT, eventually_within(SLOW_WAIT * 2, what, holds)).await;
-        assert!(in_time.is_ok(), "{what}: the index is {}", self.index().await);
+        let in_time =
+            tokio::time::timeout(SLOW_WAIT, eventually_within(SLOW_WAIT * 2, what, holds)).await;
+        assert!(
+            in_time.is_ok(),
+            "{what}: the index is {}",
+            self.index().await
+        );
     }
 
     /// The URIs that a search finds.
@@ -110,11 +126,22 @@ impl IndexedServer {
 
 /// The URIs that a search with this token finds.
 async fn found(url: &str, token: Option<&str>, text: &str) -> String {
-    let builder = token.into_iter().fold(Client::builder(), larder_client::ClientBuilder::token);
+    let builder = token
+        .into_iter()
+        .fold(Client::builder(), larder_client::ClientBuilder::token);
     let mut client = builder.http(url).await.unwrap();
-    let query = Search { query: text.into(), limit: Some(100), uri_prefix: None, kind: None };
+    let query = Search {
+        query: text.into(),
+        limit: Some(100),
+        uri_prefix: None,
+        kind: None,
+    };
     let page = tokio::time::timeout(Duration::from_secs(60), client.search(&query, None)).await;
     let page = page.expect("no answer in time").unwrap();
-    let uris: Vec<_> = page.items.into_iter().map(|found| found.resource.uri).collect();
+    let uris: Vec<_> = page
+        .items
+        .into_iter()
+        .map(|found| found.resource.uri)
+        .collect();
     uris.join(" ")
 }

@@ -19,13 +19,22 @@ fn check_redacted(text: &str) -> &str {
 async fn a_secret_appears_nowhere() {
     let config = "[admin]\nlisten = \"127.0.0.1:0\"\n[secret.token]\nfile = \"token\"\n\
                   [provider.tattle]\nsecrets = [\"token\"]\n[limits]\nlog = \"1MiB\"\n";
-    let work_dir = WorkDir::with_guests("tattle").file("larder.toml", config).file("token", &PARTS.concat());
+    let work_dir = WorkDir::with_guests("tattle")
+        .file("larder.toml", config)
+        .file("token", &PARTS.concat());
     let (mut admin, url) = AdminClient::open(&work_dir);
     // The status reports each invalid list entry.
     let (_, status) = admin.get("/status").await;
-    assert_eq!(check_redacted(&status).matches("[secret]").count(), 3, "{status}");
+    assert_eq!(
+        check_redacted(&status).matches("[secret]").count(),
+        3,
+        "{status}"
+    );
     for (uri, text) in [
-        ("tattle://foreign", "it returned content for https://example.com/?key=[secret]"),
+        (
+            "tattle://foreign",
+            "it returned content for https://example.com/?key=[secret]",
+        ),
         ("tattle://bad", "it returned content with an invalid URI: "),
         // The secret crosses the limit at which a log line and the end of stderr are truncated.
         ("tattle://print/4084", ""),
@@ -33,14 +42,27 @@ async fn a_secret_appears_nowhere() {
         ("tattle://updated", ""),
     ] {
         let output = work_dir.larder(&format!("read {uri} --url {url}"));
-        assert!(check_redacted(&output.stderr).contains(text), "{}", output.stderr);
+        assert!(
+            check_redacted(&output.stderr).contains(text),
+            "{}",
+            output.stderr
+        );
     }
     let (_, status) = admin.get("/status").await;
     check_redacted(&status);
-    for path in ["overview", "providers", "providers/tattle", "providers/tattle/log", "events"] {
+    for path in [
+        "overview",
+        "providers",
+        "providers/tattle",
+        "providers/tattle/log",
+        "events",
+    ] {
         let (status, body) = admin.get(&format!("/api/{path}")).await;
         assert_eq!(status, 200, "{path}: {}", check_redacted(&body));
-        assert!(body.contains("tattle") || body.contains("[secret]"), "{path}: {body}");
+        assert!(
+            body.contains("tattle") || body.contains("[secret]"),
+            "{path}: {body}"
+        );
     }
     for text in [
         "list entry changed or omitted",
@@ -51,10 +73,17 @@ async fn a_secret_appears_nowhere() {
         admin.process.find_stderr(text);
     }
     let no_guests = async || {
-        admin.get("/metrics").await.1.contains("larder_guests{team=\"default\",provider=\"tattle\"} 0")
+        admin
+            .get("/metrics")
+            .await
+            .1
+            .contains("larder_guests{team=\"default\",provider=\"tattle\"} 0")
     };
     eventually_within(SLOW_WAIT, "all calls have ended", no_guests).await;
     admin.process.signal("TERM");
     let log = admin.process.wait().expect_exit(0);
-    assert!(check_redacted(&log).matches("[secret]").count() >= 9, "{log}");
+    assert!(
+        check_redacted(&log).matches("[secret]").count() >= 9,
+        "{log}"
+    );
 }

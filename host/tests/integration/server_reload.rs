@@ -39,16 +39,27 @@ fn request(url: &str, method: &str, params: Value) -> reqwest::RequestBuilder {
     let mut params = params;
     params["_meta"] = meta();
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    let request = http_client().post(url).header("content-type", "application/json");
+    let request = http_client()
+        .post(url)
+        .header("content-type", "application/json");
     let request = request.header("accept", "application/json, text/event-stream");
     let name = params["uri"].as_str().unwrap_or_default().to_owned();
-    let request = request.header("mcp-protocol-version", "2026-07-28").header("mcp-method", method);
-    let request = if name.is_empty() { request } else { request.header("mcp-name", name) };
+    let request = request
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", method);
+    let request = if name.is_empty() {
+        request
+    } else {
+        request.header("mcp-name", name)
+    };
     request.timeout(SLOW_WAIT).body(body.to_string())
 }
 
 async fn read(url: &str, uri: &str) -> (u16, Value) {
-    let response = request(url, "resources/read", json!({ "uri": uri })).send().await.unwrap();
+    let response = request(url, "resources/read", json!({ "uri": uri }))
+        .send()
+        .await
+        .unwrap();
     let status = response.status().as_u16();
     (status, json_of(response).await)
 }
@@ -59,7 +70,13 @@ async fn json_of(response: reqwest::Response) -> Value {
 
 async fn status_with(url: &str, header: &'static str, value: &str) -> u16 {
     let request = request(url, "resources/read", json!({ "uri": "echo://hello" }));
-    request.header(header, value).send().await.unwrap().status().as_u16()
+    request
+        .header(header, value)
+        .send()
+        .await
+        .unwrap()
+        .status()
+        .as_u16()
 }
 
 #[tokio::test]
@@ -77,25 +94,46 @@ async fn hosts_origins_and_limits_change_without_a_restart() {
     assert_eq!((code, text.as_str()), (Some(0), "larder: reloaded\n"));
     assert_eq!(status_with(&url, "host", host).await, 200);
     assert_eq!(status_with(&url, "origin", origin).await, 200);
-    let discovered = request(&url, "server/discover", json!({})).send().await.unwrap();
+    let discovered = request(&url, "server/discover", json!({}))
+        .send()
+        .await
+        .unwrap();
     let discovered = json_of(discovered).await;
     let instructions = discovered["result"]["instructions"].as_str().unwrap();
     assert!(instructions.starts_with("Be brief."), "{discovered}");
-    assert!(discovered.to_string().contains(r#""title":"New""#), "{discovered}");
-    let list = request(&url, "resources/list", json!({})).send().await.unwrap();
+    assert!(
+        discovered.to_string().contains(r#""title":"New""#),
+        "{discovered}"
+    );
+    let list = request(&url, "resources/list", json!({}))
+        .send()
+        .await
+        .unwrap();
     let list = json_of(list).await;
     assert_eq!(list["result"]["resources"].as_array().unwrap().len(), 1);
     write(&work_dir, "[server]\nbody_limit = '1KiB'\n");
     reload(&work_dir, &admin);
-    assert_eq!(status_with(&url, "host", host).await, 403, "the host was removed again");
-    let large = request(&url, "resources/read", json!({ "uri": format!("echo://{}", "x".repeat(2_000)) }));
+    assert_eq!(
+        status_with(&url, "host", host).await,
+        403,
+        "the host was removed again"
+    );
+    let large = request(
+        &url,
+        "resources/read",
+        json!({ "uri": format!("echo://{}", "x".repeat(2_000)) }),
+    );
     assert_eq!(large.send().await.unwrap().status().as_u16(), 413);
 }
 
 #[tokio::test]
 async fn the_log_filter_and_the_request_log_change_without_a_restart() {
-    let (work_dir, mut admin, url) = start("echo", "[server.log]\nfilter = 'error,larder::app=info'\n");
-    write(&work_dir, "[server.log]\nfilter = 'info'\nrequests = 'all'\n");
+    let (work_dir, mut admin, url) =
+        start("echo", "[server.log]\nfilter = 'error,larder::app=info'\n");
+    write(
+        &work_dir,
+        "[server.log]\nfilter = 'info'\nrequests = 'all'\n",
+    );
     assert_eq!(reload(&work_dir, &admin).0, Some(0));
     assert_eq!(read(&url, "echo://hello").await.0, 200);
     let line = admin.process.wait_for_stderr("larder::request");
@@ -105,15 +143,32 @@ async fn the_log_filter_and_the_request_log_change_without_a_restart() {
 #[tokio::test]
 async fn what_needs_a_restart_is_reported() {
     let (work_dir, mut admin, _) = start("echo", "");
-    write(&work_dir, "[server]\nguests = 7\nlisten = '127.0.0.1:9'\ntitle = 'New'\n[cache]\nentries = 3\n");
+    write(
+        &work_dir,
+        "[server]\nguests = 7\nlisten = '127.0.0.1:9'\ntitle = 'New'\n[cache]\nentries = 3\n",
+    );
     let (code, text) = reload(&work_dir, &admin);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("server.guests changed: this takes effect after a restart"), "{text}");
-    admin.process.find_stderr("this takes effect after a restart key=\"server.guests\"");
+    assert!(
+        text.contains("server.guests changed: this takes effect after a restart"),
+        "{text}"
+    );
+    admin
+        .process
+        .find_stderr("this takes effect after a restart key=\"server.guests\"");
     let status: Value = serde_json::from_str(&admin.get("/status").await.1).unwrap();
-    assert_eq!(status["needs_restart"], json!(["server.guests"]), "`--listen` overrides the address");
-    let shown = work_dir.larder(&format!("status --admin http://{}", admin.address())).expect_success();
-    assert!(shown.contains("in effect only after a restart: server.guests"), "{shown}");
+    assert_eq!(
+        status["needs_restart"],
+        json!(["server.guests"]),
+        "`--listen` overrides the address"
+    );
+    let shown = work_dir
+        .larder(&format!("status --admin http://{}", admin.address()))
+        .expect_success();
+    assert!(
+        shown.contains("in effect only after a restart: server.guests"),
+        "{shown}"
+    );
     write(&work_dir, "");
     reload(&work_dir, &admin);
     let status: Value = serde_json::from_str(&admin.get("/status").await.1).unwrap();
@@ -123,13 +178,21 @@ async fn what_needs_a_restart_is_reported() {
 #[tokio::test]
 async fn an_invalid_file_changes_nothing_and_is_reported() {
     let (work_dir, admin, url) = start("echo", "[server]\nhosts = ['docs.example.com']\n");
-    write(&work_dir, "[server]\nhosts = ['other.example.com']\ncolour = 'red'\n");
+    write(
+        &work_dir,
+        "[server]\nhosts = ['other.example.com']\ncolour = 'red'\n",
+    );
     let (code, text) = reload(&work_dir, &admin);
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("server.colour") && text.contains("not reloaded"), "{text}");
+    assert!(
+        text.contains("server.colour") && text.contains("not reloaded"),
+        "{text}"
+    );
     assert_eq!(status_with(&url, "host", "docs.example.com").await, 200);
     assert_eq!(status_with(&url, "host", "other.example.com").await, 403);
-    let status = work_dir.larder(&format!("status --admin http://{}", admin.address())).expect_success();
+    let status = work_dir
+        .larder(&format!("status --admin http://{}", admin.address()))
+        .expect_success();
     assert!(status.contains("server.colour"), "{status}");
 }
 
@@ -142,7 +205,11 @@ async fn a_reload_reads_changed_secrets() {
     fs::write(work_dir.path("key"), "short").unwrap();
     fs::remove_file(work_dir.path("key")).unwrap();
     let (code, text) = reload(&work_dir, &admin);
-    assert_eq!(code, Some(1), "the file of the secret is read again: {text}");
+    assert_eq!(
+        code,
+        Some(1),
+        "the file of the secret is read again: {text}"
+    );
     assert!(text.contains("secret.key"), "{text}");
 }
 
@@ -158,23 +225,41 @@ async fn a_rotated_secret_takes_effect_without_a_reload() {
     std::os::unix::fs::symlink("..1", work_dir.path("volume/..data")).unwrap();
     std::os::unix::fs::symlink("..data/key", work_dir.path("volume/key")).unwrap();
     let (admin, url) = AdminClient::open(&work_dir);
-    let value = async || read(&url, "echo://setting/key").await.1["result"]["contents"][0]["text"].take();
+    let value =
+        async || read(&url, "echo://setting/key").await.1["result"]["contents"][0]["text"].take();
     assert_eq!(value().await, "first");
     std::os::unix::fs::symlink("..2", work_dir.path("volume/..data_tmp")).unwrap();
-    fs::rename(work_dir.path("volume/..data_tmp"), work_dir.path("volume/..data")).unwrap();
-    eventually_within(SLOW_WAIT, "the new value is used", async || value().await == "second").await;
+    fs::rename(
+        work_dir.path("volume/..data_tmp"),
+        work_dir.path("volume/..data"),
+    )
+    .unwrap();
+    eventually_within(SLOW_WAIT, "the new value is used", async || {
+        value().await == "second"
+    })
+    .await;
     // A file that is missing for a moment is a problem, and the value stays in use.
     fs::remove_file(work_dir.path("volume/..2/key")).unwrap();
-    let problem = async || admin.get("/status").await.1.contains("reloading the configuration failed");
+    let problem = async || {
+        admin
+            .get("/status")
+            .await
+            .1
+            .contains("reloading the configuration failed")
+    };
     eventually_within(SLOW_WAIT, "the missing file is reported", problem).await;
     assert_eq!(value().await, "second");
     fs::write(work_dir.path("volume/..2/key"), "third").unwrap();
-    eventually_within(SLOW_WAIT, "the third value is used", async || value().await == "third").await;
+    eventually_within(SLOW_WAIT, "the third value is used", async || {
+        value().await == "third"
+    })
+    .await;
     eventually_within(SLOW_WAIT, "nothing is reported", async || !problem().await).await;
 }
 
 const ONE_TEAM: &str = "[server]\nteams = ['a']\n[team.a]\nplugins = 'a'\n";
-const TWO_TEAMS: &str = "[server]\nteams = ['a', 'b']\n[team.a]\nplugins = 'a'\n[team.b]\nplugins = 'b'\n";
+const TWO_TEAMS: &str =
+    "[server]\nteams = ['a', 'b']\n[team.a]\nplugins = 'a'\n[team.b]\nplugins = 'b'\n";
 
 #[tokio::test]
 async fn an_added_team_is_served_without_a_restart() {
@@ -187,13 +272,20 @@ async fn an_added_team_is_served_without_a_restart() {
     })
     .await;
     let metrics = admin.get("/metrics").await.1;
-    assert!(metrics.contains(r#"larder_providers{team="b"} 1"#), "{metrics}");
+    assert!(
+        metrics.contains(r#"larder_providers{team="b"} 1"#),
+        "{metrics}"
+    );
     let status: Value = serde_json::from_str(&admin.get("/status").await.1).unwrap();
     assert_eq!(status["teams"][1]["team"], "b");
     // Changes of its folder are noticed like those of other teams.
     fs::copy(component_path("echo"), work_dir.path("b/second.wasm")).unwrap();
     eventually_within(SLOW_WAIT, "its new component is served", async || {
-        admin.get("/metrics").await.1.contains(r#"larder_providers{team="b"} 2"#)
+        admin
+            .get("/metrics")
+            .await
+            .1
+            .contains(r#"larder_providers{team="b"} 2"#)
     })
     .await;
 }
@@ -209,7 +301,11 @@ async fn a_removed_team_ends_with_its_streams_and_guests() {
         async move { read(&url, "sleep://hour").await }
     });
     eventually_within(SLOW_WAIT, "its guest runs", async || {
-        admin.get("/metrics").await.1.contains(r#"larder_guests{team="b",provider="sleep"} 1"#)
+        admin
+            .get("/metrics")
+            .await
+            .1
+            .contains(r#"larder_guests{team="b",provider="sleep"} 1"#)
     })
     .await;
     write(&work_dir, ONE_TEAM);
@@ -218,11 +314,27 @@ async fn a_removed_team_ends_with_its_streams_and_guests() {
     let ended = tokio::time::timeout(SLOW_WAIT, running).await;
     let (_, response) = ended.expect("its guest still runs").unwrap().unwrap();
     assert!(response["error"].is_object(), "{response}");
-    assert!(!admin.get("/metrics").await.1.contains(r#"larder_providers{team="b"}"#));
+    assert!(
+        !admin
+            .get("/metrics")
+            .await
+            .1
+            .contains(r#"larder_providers{team="b"}"#)
+    );
     assert_eq!(read(&url, "sleep://ms/1").await.1["error"]["code"], -32602);
-    assert_eq!(read(&url, "echo://hello").await.0, 200, "the other team is served as before");
+    assert_eq!(
+        read(&url, "echo://hello").await.0,
+        200,
+        "the other team is served as before"
+    );
     let status: Value = serde_json::from_str(&admin.get("/status").await.1).unwrap();
-    assert_eq!((status["teams"].as_array().unwrap().len(), &status["problems"]), (1, &json!([])));
+    assert_eq!(
+        (
+            status["teams"].as_array().unwrap().len(),
+            &status["problems"]
+        ),
+        (1, &json!([]))
+    );
     // It can come back.
     write(&work_dir, TWO_TEAMS);
     eventually_within(SLOW_WAIT, "the team is served again", async || {
@@ -238,19 +350,38 @@ async fn sessions_of_a_removed_team_end() {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
     } });
     let post = |body: Value, session: Option<String>| {
-        let request = http_client().post(&url).header("content-type", "application/json");
+        let request = http_client()
+            .post(&url)
+            .header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream");
-        let request = session.into_iter().fold(request, |request, id| request.header("mcp-session-id", id));
+        let request = session
+            .into_iter()
+            .fold(request, |request, id| request.header("mcp-session-id", id));
         request.body(body.to_string()).send()
     };
     let opened = post(initialize, None).await.unwrap();
-    let session = opened.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+    let session = opened.headers()["mcp-session-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
     let ping = || json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
-    assert_eq!(post(ping(), Some(session.clone())).await.unwrap().status().as_u16(), 200);
+    assert_eq!(
+        post(ping(), Some(session.clone()))
+            .await
+            .unwrap()
+            .status()
+            .as_u16(),
+        200
+    );
     write(&work_dir, ONE_TEAM);
     admin.process.wait_for_stderr("team removed");
     eventually_within(SLOW_WAIT, "the session ends", async || {
-        post(ping(), Some(session.clone())).await.unwrap().status().as_u16() == 404
+        post(ping(), Some(session.clone()))
+            .await
+            .unwrap()
+            .status()
+            .as_u16()
+            == 404
     })
     .await;
 }
@@ -263,10 +394,18 @@ async fn a_reload_needs_the_token_and_is_no_read() {
     let work_dir = WorkDir::with_guests("echo").file("larder.toml", &config);
     let (admin, _) = AdminClient::open(&work_dir);
     let url = format!("http://{}/reload", admin.address());
-    let status = |request: reqwest::RequestBuilder| async { request.send().await.unwrap().status().as_u16() };
+    let status = |request: reqwest::RequestBuilder| async {
+        request.send().await.unwrap().status().as_u16()
+    };
     assert_eq!(status(http_client().get(&url)).await, 405);
     assert_eq!(status(http_client().post(&url)).await, 401);
-    assert_eq!(status(http_client().post(&url).bearer_auth(token)).await, 200);
-    let of_a_page = http_client().post(&url).bearer_auth(token).header("origin", "https://evil.example");
+    assert_eq!(
+        status(http_client().post(&url).bearer_auth(token)).await,
+        200
+    );
+    let of_a_page = http_client()
+        .post(&url)
+        .bearer_auth(token)
+        .header("origin", "https://evil.example");
     assert_eq!(status(of_a_page).await, 403);
 }

@@ -16,23 +16,42 @@ fn complete(work_dir: &WorkDir, line: &str) -> String {
         _larder
         printf '%s\n' "${COMPREPLY[@]}"
     "#;
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_larder")).parent().unwrap();
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_larder"))
+        .parent()
+        .unwrap();
     let path = format!("{}:/usr/bin:/bin", program.display());
     let mut bash = Command::new("bash");
-    bash.args(["--norc", "-c", &format!("{script}{call}")]).current_dir(work_dir.path(""));
-    bash.env_clear().env("PATH", path).env("HOME", work_dir.path("")).env("LINE", line);
+    bash.args(["--norc", "-c", &format!("{script}{call}")])
+        .current_dir(work_dir.path(""));
+    bash.env_clear()
+        .env("PATH", path)
+        .env("HOME", work_dir.path(""))
+        .env("LINE", line);
     let output = bash.stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success());
-    format!("{}{}", String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    format!(
+        "{}{}",
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap()
+    )
 }
 
 /// Returns the candidates of other shells, in the form for fish.
 fn candidates(work_dir: &WorkDir, words: &[&str]) -> Vec<String> {
     let mut command = work_dir.command(&[("_LARDER_COMPLETE", "fish")], "-- larder");
     let output = command.args(words).output().unwrap();
-    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+    assert_eq!(
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap().as_str()
+        ),
+        (Some(0), "")
+    );
     let candidates = String::from_utf8(output.stdout).unwrap();
-    candidates.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+    candidates
+        .lines()
+        .map(|line| line.split('\t').next().unwrap().to_owned())
+        .collect()
 }
 
 /// Asks for candidates until there are some. A busy server may need longer than a completion waits for it.
@@ -50,23 +69,48 @@ fn completes_uris_of_a_running_server() {
     let work_dir = WorkDir::with_guests("echo");
     let (_server, url) = work_dir.serve("--admin off");
     let work_dir = work_dir.file("larder.toml", &format!("[client]\nurl = '{url}'\n"));
-    let all: Vec<_> = work_dir.larder("list").expect_success().lines().skip(1).map(first_word).collect();
-    assert!(all.len() > 2 && all.contains(&"echo://hello".to_owned()), "{all:?}");
+    let all: Vec<_> = work_dir
+        .larder("list")
+        .expect_success()
+        .lines()
+        .skip(1)
+        .map(first_word)
+        .collect();
+    assert!(
+        all.len() > 2 && all.contains(&"echo://hello".to_owned()),
+        "{all:?}"
+    );
     assert_eq!(served(&work_dir, &["read", "echo://he"]), ["echo://hello"]);
     let mut found = served(&work_dir, &["read", "echo:"]);
     found.sort();
     assert_eq!(found, all);
-    assert_eq!(served(&work_dir, &["watch", "echo://hello", "echo://he"]), ["echo://hello"]);
+    assert_eq!(
+        served(&work_dir, &["watch", "echo://hello", "echo://he"]),
+        ["echo://hello"]
+    );
     // The options on the line select the server, and cannot print anything.
-    assert_eq!(served(&work_dir, &["read", "-v", "--url", &url, "echo://he"]), ["echo://hello"]);
-    assert!(candidates(&work_dir, &["read", "--url", "http://127.0.0.1:1/mcp", "echo:"]).is_empty());
+    assert_eq!(
+        served(&work_dir, &["read", "-v", "--url", &url, "echo://he"]),
+        ["echo://hello"]
+    );
+    assert!(
+        candidates(
+            &work_dir,
+            &["read", "--url", "http://127.0.0.1:1/mcp", "echo:"]
+        )
+        .is_empty()
+    );
     let templates = served(&work_dir, &["complete", "echo:"]);
-    assert!(templates.iter().all(|template| template.contains('{')), "{templates:?}");
+    assert!(
+        templates.iter().all(|template| template.contains('{')),
+        "{templates:?}"
+    );
 
     // Bash inserts only what follows the last colon.
-    for (line, inserted) in
-        [("larder read echo://he", "//hello\n"), ("larder read 'echo://he", "echo://hello\n")]
-    {
+    for (line, inserted) in [
+        ("larder read echo://he", "//hello\n"),
+        ("larder read 'echo://he", "echo://hello\n"),
+    ] {
         eventually_blocking(SLOW_WAIT, line, || complete(&work_dir, line) == inserted);
     }
     assert_eq!(complete(&work_dir, "larder list --kind=fil"), "file\n");
@@ -76,13 +120,21 @@ fn completes_uris_of_a_running_server() {
 #[test]
 fn a_server_that_does_not_answer_costs_half_a_second_and_prints_nothing() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let work_dir = WorkDir::with_guests("")
-        .file("larder.toml", &format!("[client]\nurl = 'http://{}/mcp'\n", silent.local_addr().unwrap()));
+    let work_dir = WorkDir::with_guests("").file(
+        "larder.toml",
+        &format!(
+            "[client]\nurl = 'http://{}/mcp'\n",
+            silent.local_addr().unwrap()
+        ),
+    );
     let began = Instant::now();
     assert!(candidates(&work_dir, &["read", "x:"]).is_empty());
     let elapsed = began.elapsed();
     // Without the limit, it would wait for a minute.
-    assert!(elapsed >= Duration::from_millis(500) && elapsed < Duration::from_secs(30), "{elapsed:?}");
+    assert!(
+        elapsed >= Duration::from_millis(500) && elapsed < Duration::from_secs(30),
+        "{elapsed:?}"
+    );
     assert_eq!(complete(&work_dir, "larder read x:"), "\n");
     // An invalid file is an error of the command, not of the completion.
     let work_dir = work_dir.file("larder.toml", "[client\n");

@@ -27,22 +27,39 @@ fn work_dir(guests: &str, keys: &[(&str, &Signer)], config: &str) -> WorkDir {
 /// Signs a component as `larder sign` and `cosign sign-blob` do.
 fn sign(work_dir: &WorkDir, component: &str, signer: &Signer) {
     let content = fs::read(work_dir.path(component)).unwrap();
-    let signature = PrivateKey::from_pem(&signer.private_key()).unwrap().sign_blob(&content).unwrap();
+    let signature = PrivateKey::from_pem(&signer.private_key())
+        .unwrap()
+        .sign_blob(&content)
+        .unwrap();
     fs::write(work_dir.path(&format!("{component}.sig")), signature).unwrap();
 }
 
 fn write_bundle(work_dir: &WorkDir, component: &str, bundle: &Value) {
-    fs::write(work_dir.path(&format!("{component}.sigstore.json")), bundle.to_string()).unwrap();
+    fs::write(
+        work_dir.path(&format!("{component}.sigstore.json")),
+        bundle.to_string(),
+    )
+    .unwrap();
 }
 
 /// Returns the names of the providers of a team, and the files that are rejected with the reasons.
 async fn status(admin: &AdminClient, team: usize) -> (Vec<String>, Vec<String>) {
     let status: Value = serde_json::from_str(&admin.get("/status").await.1).unwrap();
-    let items = |key: &str| status["teams"][team][key].as_array().cloned().unwrap_or_default();
+    let items = |key: &str| {
+        status["teams"][team][key]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+    };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let names = items("providers").iter().map(|provider| text(&provider["name"])).collect();
+    let names = items("providers")
+        .iter()
+        .map(|provider| text(&provider["name"]))
+        .collect();
     let rejected = items("rejected");
-    let reasons = rejected.iter().map(|it| format!("{}: {}", text(&it["file"]), text(&it["reason"])));
+    let reasons = rejected
+        .iter()
+        .map(|it| format!("{}: {}", text(&it["file"]), text(&it["reason"])));
     (names, reasons.collect())
 }
 
@@ -52,7 +69,9 @@ async fn wait_for(admin: &AdminClient, providers: &[&str], rejected: &[&str]) {
         last = status(admin, 0).await;
         let (names, reasons) = &last;
         let is_like = |(reason, start): (&String, &&str)| reason.starts_with(*start);
-        names == providers && reasons.len() == rejected.len() && reasons.iter().zip(rejected).all(is_like)
+        names == providers
+            && reasons.len() == rejected.len()
+            && reasons.iter().zip(rejected).all(is_like)
     };
     eventually_within(SLOW_WAIT, &format!("{providers:?} and {rejected:?}"), is_so).await;
 }
@@ -78,23 +97,41 @@ async fn only_components_with_a_trusted_signature_are_served() {
     sign(&work_dir, "plugins/strange.wasm", &stranger);
     sign(&work_dir, "plugins/changed.wasm", &signer);
     fs::write(work_dir.path("plugins/changed.wasm"), revision(1)).unwrap();
-    let recipe =
-        Recipe { content: Content::Statement("https://slsa.dev/provenance/v1"), ..Recipe::default() };
-    write_bundle(&work_dir, "plugins/bundled.wasm", &authority.sign(&echo, &recipe));
-    let late = Recipe { logged: recipe.valid.1 + 60, ..recipe };
-    write_bundle(&work_dir, "plugins/expired.wasm", &authority.sign(&echo, &late));
+    let recipe = Recipe {
+        content: Content::Statement("https://slsa.dev/provenance/v1"),
+        ..Recipe::default()
+    };
+    write_bundle(
+        &work_dir,
+        "plugins/bundled.wasm",
+        &authority.sign(&echo, &recipe),
+    );
+    let late = Recipe {
+        logged: recipe.valid.1 + 60,
+        ..recipe
+    };
+    write_bundle(
+        &work_dir,
+        "plugins/expired.wasm",
+        &authority.sign(&echo, &late),
+    );
 
     let (admin, _) = AdminClient::open(&work_dir);
-    let untrusted = "verification failed: [trust] requires a signature, and no signature is trusted: ";
+    let untrusted =
+        "verification failed: [trust] requires a signature, and no signature is trusted: ";
     let expected = [
         format!("changed.wasm: {untrusted}changed.wasm.sig: it was not made with the key release"),
         format!("expired.wasm: {untrusted}expired.wasm.sigstore.json: certificate"),
         format!("strange.wasm: {untrusted}strange.wasm.sig: it was not made with the key release"),
-        "unsigned.wasm: verification failed: it is not signed, and [trust] requires a signature".into(),
+        "unsigned.wasm: verification failed: it is not signed, and [trust] requires a signature"
+            .into(),
     ];
     let expected: Vec<_> = expected.iter().map(String::as_str).collect();
     wait_for(&admin, &["bundled", "key"], &expected).await;
-    for (name, by) in [("bundled", "release@example.com, confirmed by "), ("key", "key release (")] {
+    for (name, by) in [
+        ("bundled", "release@example.com, confirmed by "),
+        ("key", "key release ("),
+    ] {
         let text = admin.get(&format!("/api/providers/{name}")).await.1;
         let provider: Value = serde_json::from_str(&text).unwrap();
         let signer = provider["signature"]["by"][0].as_str().unwrap_or_default();
@@ -114,7 +151,11 @@ async fn only_components_with_a_trusted_signature_are_served() {
 #[test]
 fn inspect_shows_signers_and_statements() {
     let (signer, authority) = (Signer::ecdsa(), Authority::new());
-    let work_dir = work_dir("echo", &[("release", &signer)], &format!("{SIGNED_BY}['release.pub']"));
+    let work_dir = work_dir(
+        "echo",
+        &[("release", &signer)],
+        &format!("{SIGNED_BY}['release.pub']"),
+    );
     let inspect = |config: &str| {
         let output = work_dir.larder(&format!("inspect plugins/echo.wasm {config}"));
         (output.code, output.stdout)
@@ -122,16 +163,27 @@ fn inspect_shows_signers_and_statements() {
     let (code, text) = inspect("");
     assert!(code == Some(0) && !text.contains("signed"), "{text}");
     let (code, text) = inspect("--config larder.toml");
-    assert!(code == Some(1) && text.contains("it is not signed, and [trust] requires a signature"), "{text}");
+    assert!(
+        code == Some(1) && text.contains("it is not signed, and [trust] requires a signature"),
+        "{text}"
+    );
     sign(&work_dir, "plugins/echo.wasm", &signer);
     let content = Content::Statement("https://spdx.dev/Document");
     let echo = fs::read(component_path("echo")).unwrap();
-    let list = authority.sign(&echo, &Recipe { content, ..Recipe::default() });
+    let list = authority.sign(
+        &echo,
+        &Recipe {
+            content,
+            ..Recipe::default()
+        },
+    );
     write_bundle(&work_dir, "plugins/echo.wasm", &list);
     let (code, text) = inspect("--config larder.toml");
-    for expected in
-        ["key release (sha256:", "https://spdx.dev/Document", "not verified: it was made with a certificate"]
-    {
+    for expected in [
+        "key release (sha256:",
+        "https://spdx.dev/Document",
+        "not verified: it was made with a certificate",
+    ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     assert_eq!(code, Some(0));
@@ -141,8 +193,11 @@ fn inspect_shows_signers_and_statements() {
 async fn a_removed_key_stops_its_providers_at_once() {
     let (old, new) = (Signer::ecdsa(), Signer::ed25519());
     let keys = [("old", &old), ("new", &new)];
-    let work_dir =
-        work_dir("first@revision second@echo", &keys, &format!("{SIGNED_BY}['old.pub', 'new.pub']"));
+    let work_dir = work_dir(
+        "first@revision second@echo",
+        &keys,
+        &format!("{SIGNED_BY}['old.pub', 'new.pub']"),
+    );
     fs::write(work_dir.path("plugins/first.wasm"), revision(1)).unwrap();
     sign(&work_dir, "plugins/first.wasm", &old);
     sign(&work_dir, "plugins/second.wasm", &new);
@@ -153,8 +208,7 @@ async fn a_removed_key_stops_its_providers_at_once() {
 
     // A revision that is not signed does not replace one that is.
     fs::write(work_dir.path("plugins/first.wasm"), revision(2)).unwrap();
-    let untrusted =
-        "first.wasm: verification failed: [trust] requires a signature, and no signature is trusted: ";
+    let untrusted = "first.wasm: verification failed: [trust] requires a signature, and no signature is trusted: ";
     wait_for(&admin, &["first", "second"], &[untrusted]).await;
     assert_eq!(read(NOW).stdout, text(1));
 
@@ -170,15 +224,29 @@ async fn a_removed_key_stops_its_providers_at_once() {
 
     // Without a change of the component: only the key is another one.
     reload(&work_dir, &admin, &format!("{SIGNED_BY}['old.pub']"));
-    wait_for(&admin, &[], &[untrusted, "second.wasm: verification failed: "]).await;
-    reload(&work_dir, &admin, &format!("{SIGNED_BY}['old.pub', 'new.pub']"));
+    wait_for(
+        &admin,
+        &[],
+        &[untrusted, "second.wasm: verification failed: "],
+    )
+    .await;
+    reload(
+        &work_dir,
+        &admin,
+        &format!("{SIGNED_BY}['old.pub', 'new.pub']"),
+    );
     wait_for(&admin, &["first", "second"], &[]).await;
     // Signatures that are not required any more do not matter.
     reload(&work_dir, &admin, "");
     fs::remove_file(work_dir.path("plugins/second.wasm.sig")).unwrap();
     wait_for(&admin, &["first", "second"], &[]).await;
     reload(&work_dir, &admin, &format!("{SIGNED_BY}['new.pub']"));
-    wait_for(&admin, &["first"], &["second.wasm: verification failed: it is not signed"]).await;
+    wait_for(
+        &admin,
+        &["first"],
+        &["second.wasm: verification failed: it is not signed"],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -192,23 +260,38 @@ async fn a_team_requires_signatures_for_itself() {
     fs::copy(component_path("sleep"), work_dir.path("b/two.wasm")).unwrap();
     let (admin, _) = AdminClient::open(&work_dir);
     let unsigned = |rule: &str| {
-        vec![format!("two.wasm: verification failed: it is not signed, and {rule} requires a signature")]
+        vec![format!(
+            "two.wasm: verification failed: it is not signed, and {rule} requires a signature"
+        )]
     };
     let is = |names: &[&str], reasons: Vec<String>| {
-        (names.iter().map(|name| (*name).to_owned()).collect(), reasons)
+        (
+            names.iter().map(|name| (*name).to_owned()).collect(),
+            reasons,
+        )
     };
     assert_eq!(status(&admin, 0).await, is(&["one"], vec![]));
     assert_eq!(status(&admin, 1).await, is(&[], unsigned("[team.b.trust]")));
 
     // The signature of the team is sufficient for the team, but not for the server.
     sign(&work_dir, "b/two.wasm", &team);
-    eventually_within(SLOW_WAIT, "it is served", async || status(&admin, 1).await == is(&["two"], vec![]))
-        .await;
-    reload(&work_dir, &admin, &format!("{SIGNED_BY}['company.pub']\n{teams}{strict}"));
+    eventually_within(SLOW_WAIT, "it is served", async || {
+        status(&admin, 1).await == is(&["two"], vec![])
+    })
+    .await;
+    reload(
+        &work_dir,
+        &admin,
+        &format!("{SIGNED_BY}['company.pub']\n{teams}{strict}"),
+    );
     eventually_within(SLOW_WAIT, "neither is served", async || {
         let (first, second) = (status(&admin, 0).await, status(&admin, 1).await);
-        let is_by_server = |reasons: &[String]| reasons.len() == 1 && reasons[0].contains("[trust] requires");
-        first.0.is_empty() && second.0.is_empty() && is_by_server(&first.1) && is_by_server(&second.1)
+        let is_by_server =
+            |reasons: &[String]| reasons.len() == 1 && reasons[0].contains("[trust] requires");
+        first.0.is_empty()
+            && second.0.is_empty()
+            && is_by_server(&first.1)
+            && is_by_server(&second.1)
     })
     .await;
 }
@@ -219,18 +302,40 @@ fn mistakes_in_the_configuration_are_explained() {
     let work_dir = work_dir("", &[], "");
     fs::write(work_dir.path("private.pub"), private.private_key()).unwrap();
     for (trust, expected) in [
-        ("require = true", "no component could be loaded: set `keys` or `identities`"),
+        (
+            "require = true",
+            "no component could be loaded: set `keys` or `identities`",
+        ),
         ("keys = ['missing.pub']", "missing.pub: No such file"),
-        ("keys = ['private.pub']", "the private key belongs to the one who signs"),
-        ("keys = [{ pem = 'x' }]", "a key that is not in a file needs a `name`"),
+        (
+            "keys = ['private.pub']",
+            "the private key belongs to the one who signs",
+        ),
+        (
+            "keys = [{ pem = 'x' }]",
+            "a key that is not in a file needs a `name`",
+        ),
         ("keys = [{ name = 'x', pem = 'x' }]", "key x cannot be used"),
-        ("keys = [{ name = 'x', file = 'y', pem = 'x' }]", "write either `file"),
-        ("identities = [{ identity = 'a@b', issuer = 'https://c' }]", "set `root = \"trusted_root.json\"`"),
-        ("identities = [{ identity = '*', issuer = 'https://c' }]", "would trust everybody"),
+        (
+            "keys = [{ name = 'x', file = 'y', pem = 'x' }]",
+            "write either `file",
+        ),
+        (
+            "identities = [{ identity = 'a@b', issuer = 'https://c' }]",
+            "set `root = \"trusted_root.json\"`",
+        ),
+        (
+            "identities = [{ identity = '*', issuer = 'https://c' }]",
+            "would trust everybody",
+        ),
         ("root = 'larder.toml'", "it is not a trust root of Sigstore"),
     ] {
         fs::write(work_dir.path("larder.toml"), format!("[trust]\n{trust}\n")).unwrap();
         let check = work_dir.larder("check");
-        assert!(check.code != Some(0) && check.stderr.contains(expected), "{trust}: {}", check.stderr);
+        assert!(
+            check.code != Some(0) && check.stderr.contains(expected),
+            "{trust}: {}",
+            check.stderr
+        );
     }
 }

@@ -15,11 +15,17 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Adds guests `personal` under these names, whose lists take this long for callers.
 fn with_delay(names: &[String], others: &str, delay: Duration) -> TestServerBuilder {
-    let guests = names.iter().map(|name| format!("{name}@personal ")).collect::<String>() + others;
-    names.iter().fold(TestServer::builder(&guests), |builder, name| {
-        let builder = builder.setting(name, "delay_ms", &delay.as_millis().to_string());
-        builder.provider(name, |grant, _| grant.limits.timeout = HOUR)
-    })
+    let guests = names
+        .iter()
+        .map(|name| format!("{name}@personal "))
+        .collect::<String>()
+        + others;
+    names
+        .iter()
+        .fold(TestServer::builder(&guests), |builder, name| {
+            let builder = builder.setting(name, "delay_ms", &delay.as_millis().to_string());
+            builder.provider(name, |grant, _| grant.limits.timeout = HOUR)
+        })
 }
 
 fn names(count: usize) -> Vec<String> {
@@ -28,13 +34,19 @@ fn names(count: usize) -> Vec<String> {
 
 fn call_by(subject: &str) -> Arc<Call> {
     let caller = anonymous_call().caller.clone().unwrap();
-    Arc::new(Call::from_caller(Caller { subject: Some(subject.into()), ..caller }))
+    Arc::new(Call::from_caller(Caller {
+        subject: Some(subject.into()),
+        ..caller
+    }))
 }
 
 async fn page(server: &TestServer, call: &Arc<Call>, cursor: Option<&str>) -> Page<Arc<Entry>> {
     let filter = Filter::default();
     let page = server.gateway.list(call, cursor, &filter);
-    tokio::time::timeout(SLOW_WAIT, page).await.expect("no page in time").unwrap()
+    tokio::time::timeout(SLOW_WAIT, page)
+        .await
+        .expect("no page in time")
+        .unwrap()
 }
 
 /// The URIs of all pages, and the providers that were missing.
@@ -54,10 +66,16 @@ async fn all(server: &TestServer, call: &Arc<Call>) -> (Vec<String>, Vec<String>
 #[tokio::test]
 async fn lists_that_hang_are_skipped_together() {
     let names = names(8);
-    let server = with_delay(&names, "echo z@many", HOUR).setting("z", "count", "2").start().await;
+    let server = with_delay(&names, "echo z@many", HOUR)
+        .setting("z", "count", "2")
+        .start()
+        .await;
     let page = page(&server, &anonymous_call(), None).await;
     assert_eq!((page.items.len(), page.next), (6, None));
-    assert_eq!((page.incomplete, page.freshness.ttl), (names, Duration::ZERO));
+    assert_eq!(
+        (page.incomplete, page.freshness.ttl),
+        (names, Duration::ZERO)
+    );
 }
 
 #[tokio::test]
@@ -71,15 +89,27 @@ async fn a_list_that_hangs_repeatedly_is_not_called_for_a_while() {
     lists().await;
     assert!(provider.list_circuit_open_for().is_some());
     for page in lists().await {
-        assert_eq!((page.items.len(), &page.incomplete[..]), (4, &["p00".to_owned()][..]));
+        assert_eq!(
+            (page.items.len(), &page.incomplete[..]),
+            (4, &["p00".to_owned()][..])
+        );
     }
     let calls = |outcome| provider.metrics().calls(outcome);
     use larder_runtime::metrics::Outcome;
-    assert_eq!((calls(Outcome::Deadline), calls(Outcome::CircuitOpen)), (5, 5));
+    assert_eq!(
+        (calls(Outcome::Deadline), calls(Outcome::CircuitOpen)),
+        (5, 5)
+    );
     // Nothing is wrong with reads.
     assert_eq!(provider.circuit_open_for(), None);
     let uri = crate::harness::parse_uri("personal://ann/a");
-    assert!(server.gateway.read(&call_by("ann"), &uri, None).await.is_ok());
+    assert!(
+        server
+            .gateway
+            .read(&call_by("ann"), &uri, None)
+            .await
+            .is_ok()
+    );
 }
 
 #[tokio::test]
@@ -89,7 +119,11 @@ async fn slow_lists_keep_their_order() {
         let names = names(5);
         let builder = with_delay(&names, "echo", Duration::from_millis(20)).page_size(page_size);
         let (uris, incomplete) = all(&builder.start().await, &call_by("ann")).await;
-        assert_eq!((&uris[4..], incomplete), (&vec![own.clone(); 5].concat()[..], vec![]), "{page_size}");
+        assert_eq!(
+            (&uris[4..], incomplete),
+            (&vec![own.clone(); 5].concat()[..], vec![]),
+            "{page_size}"
+        );
     }
 }
 
@@ -97,10 +131,16 @@ async fn slow_lists_keep_their_order() {
 #[tokio::test]
 async fn a_page_that_runs_out_of_time_continues_on_the_next_one() {
     let names = names(20);
-    let server = with_delay(&names, "", Duration::from_millis(550)).start().await;
+    let server = with_delay(&names, "", Duration::from_millis(550))
+        .start()
+        .await;
     let (uris, incomplete) = all(&server, &call_by("ann")).await;
     // On a busy machine, some may be too slow.
-    assert_eq!(uris.len() / 2 + incomplete.len(), names.len(), "{uris:?} {incomplete:?}");
+    assert_eq!(
+        uris.len() / 2 + incomplete.len(),
+        names.len(),
+        "{uris:?} {incomplete:?}"
+    );
 }
 
 /// The rest of a list takes longer than the providers of one page together may take.
@@ -108,7 +148,9 @@ async fn a_page_that_runs_out_of_time_continues_on_the_next_one() {
 async fn the_rest_of_a_slow_list_is_not_lost() {
     for page_size in [500, 1500] {
         let builder = TestServer::builder("many").setting("many", "count", "2500");
-        let builder = builder.setting("many", "delay_ms", "1200").page_size(page_size);
+        let builder = builder
+            .setting("many", "delay_ms", "1200")
+            .page_size(page_size);
         let builder = builder.provider("many", |grant, _| grant.limits.timeout = HOUR);
         let (uris, incomplete) = all(&builder.start().await, &anonymous_call()).await;
         assert_eq!((uris.len(), incomplete), (2500, vec![]), "{page_size}");
@@ -120,10 +162,27 @@ async fn a_client_is_told_what_is_missing() {
     let http = HttpTestServer::from_builder(with_delay(&names(2), "echo", HOUR)).await;
     let list = http.modern("resources/list", json!({})).await.json();
     let result = &list["result"];
-    assert_eq!(result["_meta"]["dev.larder/incomplete"], json!(["p00", "p01"]), "{list}");
-    assert_eq!((result["ttlMs"].clone(), result["resources"].as_array().unwrap().len()), (json!(0), 4));
-    let templates = http.modern("resources/templates/list", json!({})).await.json();
-    assert_eq!(templates["result"]["_meta"].get("dev.larder/incomplete"), None, "{templates}");
+    assert_eq!(
+        result["_meta"]["dev.larder/incomplete"],
+        json!(["p00", "p01"]),
+        "{list}"
+    );
+    assert_eq!(
+        (
+            result["ttlMs"].clone(),
+            result["resources"].as_array().unwrap().len()
+        ),
+        (json!(0), 4)
+    );
+    let templates = http
+        .modern("resources/templates/list", json!({}))
+        .await
+        .json();
+    assert_eq!(
+        templates["result"]["_meta"].get("dev.larder/incomplete"),
+        None,
+        "{templates}"
+    );
 }
 
 #[tokio::test]
@@ -142,6 +201,9 @@ async fn a_read_that_joined_another_waits_no_longer_than_for_its_own_call() {
     for read in reads {
         let error = read.unwrap_err().to_string();
         // Those that come after the first call has ended find no time left for a call of their own.
-        assert!(error.contains("it did not respond within 1s") || error.contains("is busy"), "{error}");
+        assert!(
+            error.contains("it did not respond within 1s") || error.contains("is busy"),
+            "{error}"
+        );
     }
 }

@@ -31,20 +31,31 @@ enum Era {
 }
 
 fn uris() -> Vec<String> {
-    (0..URIS).map(|n| format!("wave:{}{n:03}", "x".repeat(URI_LENGTH))).collect()
+    (0..URIS)
+        .map(|n| format!("wave:{}{n:03}", "x".repeat(URI_LENGTH)))
+        .collect()
 }
 
 /// Starts a server whose URIs all change when the file does, and which allows two streams.
 async fn open(folder: &Path, stall: Duration) -> HttpTestServer {
-    let dir =
-        Dir { host: folder.to_owned(), guest: "/data".into(), access: Access::Write, is_canonical: false };
+    let dir = Dir {
+        host: folder.to_owned(),
+        guest: "/data".into(),
+        access: Access::Write,
+        is_canonical: false,
+    };
     std::fs::write(folder.join("wave"), "0").unwrap();
     let builder = TestServer::builder("wave").provider("wave", |grant, _| grant.dirs.push(dir));
     // Keep-alive comments would fill the streams as well.
     let keep_alive = Duration::from_secs(3_600);
     let mut http = HttpTestServer::with_config(
         builder,
-        Config { streams: 2, stall_timeout: stall, keep_alive, ..config() },
+        Config {
+            streams: 2,
+            stall_timeout: stall,
+            keep_alive,
+            ..config()
+        },
     )
     .await;
     http.run_reconciler();
@@ -58,9 +69,9 @@ async fn open_unread_stream(http: &HttpTestServer, era: Era) -> TcpStream {
     let mut stream = socket.connect(http.address).await.unwrap();
     let request = match era {
         Era::Modern => {
-            let params = json!({ "_meta": meta(), "notifications": { "resourceSubscriptions": uris() } });
-            let body =
-                json!({ "jsonrpc": "2.0", "id": "l-1", "method": "subscriptions/listen", "params": params });
+            let params =
+                json!({ "_meta": meta(), "notifications": { "resourceSubscriptions": uris() } });
+            let body = json!({ "jsonrpc": "2.0", "id": "l-1", "method": "subscriptions/listen", "params": params });
             let body = body.to_string();
             format!(
                 "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
@@ -73,7 +84,9 @@ async fn open_unread_stream(http: &HttpTestServer, era: Era) -> TcpStream {
         Era::Legacy => {
             let session = http.session("2025-11-25").await;
             for uri in uris() {
-                let answer = http.legacy(&session, "resources/subscribe", json!({ "uri": uri })).await;
+                let answer = http
+                    .legacy(&session, "resources/subscribe", json!({ "uri": uri }))
+                    .await;
                 assert_eq!(answer.verdict(), "200 ok", "{}", answer.body);
             }
             format!(
@@ -99,7 +112,12 @@ async fn change_repeatedly(http: &HttpTestServer, folder: &Path, healthy: &mut E
         let message = healthy.next().await.expect("the stream ended");
         assert_eq!(message["params"]["uri"], **uri, "{message}");
         let answer = http.read(uri).await;
-        assert_eq!(answer.json()["result"]["contents"][0]["text"], wave.to_string(), "{}", answer.body);
+        assert_eq!(
+            answer.json()["result"]["contents"][0]["text"],
+            wave.to_string(),
+            "{}",
+            answer.body
+        );
     }
 }
 
@@ -109,9 +127,16 @@ async fn open_healthy_stream(http: &HttpTestServer) -> Events {
         version_interval: Duration::from_millis(5),
         read_interval: None,
     });
-    let mut events = Events::of(listen(http, &json!({ "resourceSubscriptions": [uris()[0]] }))).await;
+    let mut events = Events::of(listen(
+        http,
+        &json!({ "resourceSubscriptions": [uris()[0]] }),
+    ))
+    .await;
     acknowledged(&events.next().await.unwrap());
-    eventually_within(SLOW_WAIT, "all watched URIs are known", async || *known_count.borrow() == URIS).await;
+    eventually_within(SLOW_WAIT, "all watched URIs are known", async || {
+        *known_count.borrow() == URIS
+    })
+    .await;
     events
 }
 
@@ -125,7 +150,9 @@ async fn count_notifications(mut stream: TcpStream, uri: &str, quiet: Duration) 
     let text = String::from_utf8_lossy(&all);
     let events = text.lines().filter_map(|line| line.strip_prefix("data: "));
     let messages = events.filter_map(|data| serde_json::from_str::<Value>(data).ok());
-    messages.filter(|message| message["params"]["uri"] == uri).count()
+    messages
+        .filter(|message| message["params"]["uri"] == uri)
+        .count()
 }
 
 async fn check_unread_stream_is_closed(era: Era) {
@@ -134,15 +161,32 @@ async fn check_unread_stream_is_closed(era: Era) {
     let unread = open_unread_stream(&http, era).await;
     let mut events = open_healthy_stream(&http).await;
     let requested = json!({ "resourcesListChanged": true });
-    assert_eq!(http.send(listen(&http, &requested)).await.status, 503, "both streams are in use");
+    assert_eq!(
+        http.send(listen(&http, &requested)).await.status,
+        503,
+        "both streams are in use"
+    );
     change_repeatedly(&http, folder.path(), &mut events).await;
-    eventually_within(SLOW_WAIT, "the unread stream is closed, and its permit is free", async || {
-        listen(&http, &requested).send().await.unwrap().status().as_u16() == 200
-    })
+    eventually_within(
+        SLOW_WAIT,
+        "the unread stream is closed, and its permit is free",
+        async || {
+            listen(&http, &requested)
+                .send()
+                .await
+                .unwrap()
+                .status()
+                .as_u16()
+                == 200
+        },
+    )
     .await;
     let count = count_notifications(unread, &uris()[0], Duration::from_secs(60)).await;
     println!("{count} of {WAVES}");
-    assert!(count < WAVES, "{count} of {WAVES} notifications were stored for an unread stream");
+    assert!(
+        count < WAVES,
+        "{count} of {WAVES} notifications were stored for an unread stream"
+    );
 }
 
 #[tokio::test]
@@ -163,7 +207,10 @@ async fn check_late_reader_gets_merged_updates(era: Era) {
     change_repeatedly(&http, folder.path(), &mut events).await;
     let count = count_notifications(unread, &uris()[URIS - 1], Duration::from_secs(2)).await;
     println!("{count} notifications for {WAVES} changes");
-    assert!((1..WAVES / 2).contains(&count), "{count} notifications for {WAVES} changes");
+    assert!(
+        (1..WAVES / 2).contains(&count),
+        "{count} notifications for {WAVES} changes"
+    );
 }
 
 #[tokio::test]

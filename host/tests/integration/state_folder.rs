@@ -16,7 +16,10 @@ struct Service {
 impl Service {
     /// Starts a server with this variable, a request and a stored value.
     fn start(admin: &str, variable: (&str, &str)) -> Self {
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
         let config = format!(
             "[admin]\nlisten = '{address}'\n{admin}\n[provider.keeps]\nkey_value = ['shared']\n[provider.x]\n"
         );
@@ -27,22 +30,43 @@ impl Service {
         let variable = (variable.0, path.to_str().unwrap());
         // As for a service: the home folder is not that of the operator.
         let home = work_dir.path("home");
-        let env = [("XDG_STATE_HOME", ""), ("HOME", home.to_str().unwrap()), variable];
+        let env = [
+            ("XDG_STATE_HOME", ""),
+            ("HOME", home.to_str().unwrap()),
+            variable,
+        ];
         let mut server = work_dir.start_with(&env, "serve --listen 127.0.0.1:0");
         let line = server.wait_for_stderr("serves http://");
-        let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
-        let service = Self { work_dir, server, url };
+        let url = line
+            .split_whitespace()
+            .find(|word| word.starts_with("http://"))
+            .unwrap()
+            .to_owned();
+        let service = Self {
+            work_dir,
+            server,
+            url,
+        };
         let set = service.read("keeps://set/shared/k/1");
         assert_eq!(set, "ok: ()");
         service
     }
 
     fn read(&self, uri: &str) -> String {
-        self.work_dir.larder(&format!("read {uri} --url {}", self.url)).stdout.trim_end().to_owned()
+        self.work_dir
+            .larder(&format!("read {uri} --url {}", self.url))
+            .stdout
+            .trim_end()
+            .to_owned()
     }
 
     fn approve(&self) {
-        let listed = || self.work_dir.larder("approve").stdout.contains("variable HOME");
+        let listed = || {
+            self.work_dir
+                .larder("approve")
+                .stdout
+                .contains("variable HOME")
+        };
         eventually_blocking(SLOW_WAIT, "the request is listed", listed);
         let approved = self.work_dir.approve("x", "");
         assert_eq!(approved.code, Some(0), "{}", approved.stderr);
@@ -53,7 +77,10 @@ impl Service {
     fn assert_check_knows_the_approval(&self) {
         let checked = self.work_dir.larder("check --json").json();
         let grants = checked["grants"].as_array().unwrap();
-        let x = grants.iter().find(|grant| grant["provider"] == "x").unwrap_or_else(|| panic!("{checked}"));
+        let x = grants
+            .iter()
+            .find(|grant| grant["provider"] == "x")
+            .unwrap_or_else(|| panic!("{checked}"));
         assert_eq!(x["approved"][0], "variable HOME", "{checked}");
     }
 }
@@ -65,14 +92,24 @@ fn commands_ask_the_running_server() {
     service.assert_check_knows_the_approval();
     let listed = service.work_dir.larder("state list");
     let folder = service.work_dir.path("service-state");
-    assert!(listed.stdout.starts_with(&format!("state folder {}", folder.display())), "{}", listed.stdout);
+    assert!(
+        listed
+            .stdout
+            .starts_with(&format!("state folder {}", folder.display())),
+        "{}",
+        listed.stdout
+    );
     // The server deletes the values that it uses.
     let forgotten = service.work_dir.larder("forget keeps --yes");
     assert_eq!(forgotten.code, Some(0), "{}", forgotten.stderr);
     assert_eq!(service.read("keeps://get/shared/k"), "ok: None");
     let status = service.work_dir.larder("status").stdout;
     let cache = concat!("cache in ", env!("CARGO_TARGET_TMPDIR"), "/larder");
-    for part in [&format!("state in {}", folder.display()), cache, "/larder.toml"] {
+    for part in [
+        &format!("state in {}", folder.display()),
+        cache,
+        "/larder.toml",
+    ] {
         assert!(status.contains(part), "{part}: {status}");
     }
     // Nothing was stored where the commands would look by themselves.
@@ -83,15 +120,25 @@ fn commands_ask_the_running_server() {
 fn commands_without_credentials_look_where_something_is_stored() {
     let token = "token = 'sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'";
     let service = Service::start(token, ("HOME", ""));
-    assert_ne!(service.work_dir.larder("status").code, Some(0), "the server requires a token");
+    assert_ne!(
+        service.work_dir.larder("status").code,
+        Some(0),
+        "the server requires a token"
+    );
     service.approve();
     service.assert_check_knows_the_approval();
-    let Service { work_dir, server, .. } = service;
+    let Service {
+        work_dir, server, ..
+    } = service;
     server.signal("TERM");
     server.wait();
     let forgotten = work_dir.larder("forget keeps --yes");
     assert_eq!(forgotten.code, Some(0), "{}", forgotten.stderr);
-    assert!(forgotten.stderr.contains("deleted 1 value "), "{}", forgotten.stderr);
+    assert!(
+        forgotten.stderr.contains("deleted 1 value "),
+        "{}",
+        forgotten.stderr
+    );
 }
 
 #[test]
@@ -99,7 +146,13 @@ fn the_server_of_another_configuration_is_not_asked() {
     let service = Service::start("", ("STATE_DIRECTORY", "service-state"));
     let other = std::fs::read_to_string(service.work_dir.path("larder.toml")).unwrap();
     std::fs::write(service.work_dir.path("other.toml"), other).unwrap();
-    let listed = service.work_dir.larder("state list --config other.toml").stdout;
+    let listed = service
+        .work_dir
+        .larder("state list --config other.toml")
+        .stdout;
     let own = service.work_dir.path("state/larder");
-    assert!(listed.starts_with(&format!("state folder {}", own.display())), "{listed}");
+    assert!(
+        listed.starts_with(&format!("state folder {}", own.display())),
+        "{listed}"
+    );
 }

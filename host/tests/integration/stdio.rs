@@ -7,7 +7,9 @@ use larder_core::telemetry::Telemetry;
 use larder_mcp::auth::Authenticator;
 use larder_mcp::{self as endpoint, Endpoint};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+use tokio::io::{
+    AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+};
 
 use crate::change_detector::signals_only;
 use crate::harness::{TestServer, TestServerBuilder};
@@ -29,20 +31,41 @@ impl StdioTestServer {
     /// Starts a server whose endpoint has this configuration.
     pub(crate) async fn with_config(builder: TestServerBuilder, config: endpoint::Config) -> Self {
         let server = builder.start().await;
-        let authenticator =
-            Authenticator::new(config.auth.clone(), config.caller.clone(), server.drain.clone());
-        let (gateway, drain, metrics) =
-            (server.gateway.clone(), server.drain.clone(), server.metrics.clone());
-        let endpoint = Endpoint::new(config, authenticator, gateway, drain, (metrics, Telemetry::default()));
+        let authenticator = Authenticator::new(
+            config.auth.clone(),
+            config.caller.clone(),
+            server.drain.clone(),
+        );
+        let (gateway, drain, metrics) = (
+            server.gateway.clone(),
+            server.drain.clone(),
+            server.metrics.clone(),
+        );
+        let endpoint = Endpoint::new(
+            config,
+            authenticator,
+            gateway,
+            drain,
+            (metrics, Telemetry::default()),
+        );
         let (client_end, server_end) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(server_end);
-        server.drain.spawn(async move { endpoint.serve_stdio(read, write).await });
+        server
+            .drain
+            .spawn(async move { endpoint.serve_stdio(read, write).await });
         let (read, input) = tokio::io::split(client_end);
-        Self { server, input, output: BufReader::new(read).lines() }
+        Self {
+            server,
+            input,
+            output: BufReader::new(read).lines(),
+        }
     }
 
     async fn line(&mut self, line: &str) {
-        self.input.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+        self.input
+            .write_all(format!("{line}\n").as_bytes())
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn send(&mut self, message: Value) {
@@ -83,25 +106,63 @@ pub(crate) fn initialize() -> Value {
 #[tokio::test]
 async fn serves_both_eras_on_one_pipe() {
     let mut stdio = StdioTestServer::from_builder(TestServer::builder("echo")).await;
-    let early = stdio.request(legacy(json!(9), "resources/list", json!({}))).await;
-    assert!(early["error"]["code"].is_i64(), "before initialize: {early}");
-    assert_eq!(stdio.request(initialize()).await["result"]["protocolVersion"], "2025-11-25");
-    stdio.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
-    let old = stdio.request(legacy(json!(1), "resources/read", json!({ "uri": "echo://blob" }))).await;
-    assert!(old["result"].get("resultType").is_none() && old["result"]["contents"].is_array(), "{old}");
-    let new = stdio.request(modern(json!("m"), "resources/read", json!({ "uri": "echo://blob" }))).await;
-    assert_eq!((&new["id"], &new["result"]["resultType"]), (&json!("m"), &json!("complete")));
+    let early = stdio
+        .request(legacy(json!(9), "resources/list", json!({})))
+        .await;
+    assert!(
+        early["error"]["code"].is_i64(),
+        "before initialize: {early}"
+    );
+    assert_eq!(
+        stdio.request(initialize()).await["result"]["protocolVersion"],
+        "2025-11-25"
+    );
+    stdio
+        .send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+        .await;
+    let old = stdio
+        .request(legacy(
+            json!(1),
+            "resources/read",
+            json!({ "uri": "echo://blob" }),
+        ))
+        .await;
+    assert!(
+        old["result"].get("resultType").is_none() && old["result"]["contents"].is_array(),
+        "{old}"
+    );
+    let new = stdio
+        .request(modern(
+            json!("m"),
+            "resources/read",
+            json!({ "uri": "echo://blob" }),
+        ))
+        .await;
+    assert_eq!(
+        (&new["id"], &new["result"]["resultType"]),
+        (&json!("m"), &json!("complete"))
+    );
     let missing = |id| json!({ "uri": "echo://nothing/here", "id": id });
-    let old = stdio.request(legacy(json!(2), "resources/read", missing(2))).await;
-    let new = stdio.request(modern(json!(3), "resources/read", missing(3))).await;
-    assert_eq!((&old["error"]["code"], &new["error"]["code"]), (&json!(-32002), &json!(-32602)));
+    let old = stdio
+        .request(legacy(json!(2), "resources/read", missing(2)))
+        .await;
+    let new = stdio
+        .request(modern(json!(3), "resources/read", missing(3)))
+        .await;
+    assert_eq!(
+        (&old["error"]["code"], &new["error"]["code"]),
+        (&json!(-32002), &json!(-32602))
+    );
 }
 
 #[tokio::test]
 async fn answers_invalid_lines_and_continues() {
     let mut stdio = StdioTestServer::from_builder(TestServer::builder("echo")).await;
     let mut results = String::new();
-    let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{}\"}}", "x".repeat(2 << 20));
+    let long = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{}\"}}",
+        "x".repeat(2 << 20)
+    );
     for line in [
         "{",
         "[]",
@@ -111,8 +172,11 @@ async fn answers_invalid_lines_and_continues() {
         &long,
     ] {
         stdio.line(line).await;
-        results +=
-            &format!("{}: {}\n", &line[..line.len().min(40)], stdio.next().await.unwrap()["error"]["code"]);
+        results += &format!(
+            "{}: {}\n",
+            &line[..line.len().min(40)],
+            stdio.next().await.unwrap()["error"]["code"]
+        );
     }
     expect![[r#"
         {: -32700
@@ -124,7 +188,9 @@ async fn answers_invalid_lines_and_continues() {
     "#]]
     .assert_eq(&results);
     stdio.line("").await;
-    let answer = stdio.request(modern(json!(1), "server/discover", json!({}))).await;
+    let answer = stdio
+        .request(modern(json!(1), "server/discover", json!({})))
+        .await;
     assert!(answer["result"].is_object(), "{answer}");
 }
 
@@ -136,38 +202,76 @@ async fn a_slow_read_blocks_no_other_and_can_be_cancelled() {
     });
     let mut stdio = StdioTestServer::from_builder(builder).await;
     stdio.request(initialize()).await;
-    stdio.send(legacy(json!("slow"), "resources/read", json!({ "uri": "sleep://hour" }))).await;
+    stdio
+        .send(legacy(
+            json!("slow"),
+            "resources/read",
+            json!({ "uri": "sleep://hour" }),
+        ))
+        .await;
     assert_eq!(
         stdio.request(legacy(json!(1), "ping", json!({}))).await,
         json!({ "jsonrpc": "2.0", "id": 1, "result": {} })
     );
     stdio.send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "slow" } })).await;
     // The only permit is free again, and the cancelled request gets no response.
-    let answer = stdio.request(modern(json!(2), "resources/read", json!({ "uri": "sleep://ms/1" }))).await;
-    assert_eq!((&answer["id"], &answer["result"]["contents"][0]["text"]), (&json!(2), &json!("slept")));
+    let answer = stdio
+        .request(modern(
+            json!(2),
+            "resources/read",
+            json!({ "uri": "sleep://ms/1" }),
+        ))
+        .await;
+    assert_eq!(
+        (&answer["id"], &answer["result"]["contents"][0]["text"]),
+        (&json!(2), &json!("slept"))
+    );
 }
 
 #[tokio::test]
 async fn sends_notifications_on_the_same_pipe() {
     let mut stdio = StdioTestServer::from_builder(TestServer::builder("echo")).await;
     let requested = json!({ "notifications": { "resourceSubscriptions": ["echo://hello"] } });
-    let first = stdio.request(modern(json!(7), "subscriptions/listen", requested)).await;
+    let first = stdio
+        .request(modern(json!(7), "subscriptions/listen", requested))
+        .await;
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
     stdio.server.run_reconciler();
-    stdio.send(modern(json!(8), "resources/read", json!({ "uri": "echo://touch/echo://hello" }))).await;
+    stdio
+        .send(modern(
+            json!(8),
+            "resources/read",
+            json!({ "uri": "echo://touch/echo://hello" }),
+        ))
+        .await;
     let (one, other) = (stdio.next().await.unwrap(), stdio.next().await.unwrap());
-    let updated = if one.get("method").is_some() { one } else { other };
-    assert_eq!(updated["method"], "notifications/resources/updated", "{updated}");
-    assert_eq!(updated["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 7);
+    let updated = if one.get("method").is_some() {
+        one
+    } else {
+        other
+    };
+    assert_eq!(
+        updated["method"], "notifications/resources/updated",
+        "{updated}"
+    );
+    assert_eq!(
+        updated["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+        7
+    );
     stdio.server.drain.stop();
     let end = stdio.next().await.unwrap();
-    assert_eq!((&end["id"], &end["result"]["resultType"]), (&json!(7), &json!("complete")), "{end}");
+    assert_eq!(
+        (&end["id"], &end["result"]["resultType"]),
+        (&json!(7), &json!("complete")),
+        "{end}"
+    );
     assert!(stdio.next().await.is_none());
 }
 
 async fn check_update_after_reload(subscribe: Value) {
     let mut stdio =
-        StdioTestServer::from_builder(TestServer::builder("").file("revision.wasm", &revision(1))).await;
+        StdioTestServer::from_builder(TestServer::builder("").file("revision.wasm", &revision(1)))
+            .await;
     stdio.server.run_reconciler();
     if subscribe["params"].get("_meta").is_none() {
         stdio.request(initialize()).await;
@@ -189,33 +293,70 @@ async fn check_update_after_reload(subscribe: Value) {
 
 #[tokio::test]
 async fn sends_updates_after_a_reload_in_both_eras() {
-    check_update_after_reload(legacy(json!(1), "resources/subscribe", json!({ "uri": NOW }))).await;
+    check_update_after_reload(legacy(
+        json!(1),
+        "resources/subscribe",
+        json!({ "uri": NOW }),
+    ))
+    .await;
     let requested = json!({ "notifications": { "resourceSubscriptions": [NOW] } });
     check_update_after_reload(modern(json!(1), "subscriptions/listen", requested)).await;
 }
 
 #[tokio::test]
 async fn stops_all_work_when_the_output_is_closed() {
-    let builder = TestServer::builder("sleep")
-        .provider("sleep", |grant, _| grant.limits.timeout = Duration::from_secs(3_600));
+    let builder = TestServer::builder("sleep").provider("sleep", |grant, _| {
+        grant.limits.timeout = Duration::from_secs(3_600)
+    });
     let server = builder.start().await;
     let config = config();
-    let authenticator = Authenticator::new(config.auth.clone(), config.caller.clone(), server.drain.clone());
-    let (gateway, drain, metrics) = (server.gateway.clone(), server.drain.clone(), server.metrics.clone());
-    let endpoint = Endpoint::new(config, authenticator, gateway, drain, (metrics, Telemetry::default()));
+    let authenticator = Authenticator::new(
+        config.auth.clone(),
+        config.caller.clone(),
+        server.drain.clone(),
+    );
+    let (gateway, drain, metrics) = (
+        server.gateway.clone(),
+        server.drain.clone(),
+        server.metrics.clone(),
+    );
+    let endpoint = Endpoint::new(
+        config,
+        authenticator,
+        gateway,
+        drain,
+        (metrics, Telemetry::default()),
+    );
     let (input, read) = tokio::io::duplex(64 * 1024);
     let (write, output) = tokio::io::duplex(64 * 1024);
-    let serving = server.drain.spawn(async move { endpoint.serve_stdio(read, write).await });
+    let serving = server
+        .drain
+        .spawn(async move { endpoint.serve_stdio(read, write).await });
     // The input stays open, but the client stops reading the output.
     let mut input = BufReader::new(input);
     let mut output = BufReader::new(output).lines();
     let mut send = async |message: Value| {
-        input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        input
+            .write_all(format!("{message}\n").as_bytes())
+            .await
+            .unwrap();
     };
-    send(modern(json!(1), "subscriptions/listen", json!({ "notifications": {} }))).await;
+    send(modern(
+        json!(1),
+        "subscriptions/listen",
+        json!({ "notifications": {} }),
+    ))
+    .await;
     let reading = json!({ "uri": "sleep://hour", "_meta": {} });
     send(modern(json!(2), "resources/read", reading)).await;
-    assert!(output.next_line().await.unwrap().unwrap().contains("acknowledged"));
+    assert!(
+        output
+            .next_line()
+            .await
+            .unwrap()
+            .unwrap()
+            .contains("acknowledged")
+    );
     drop(output);
     send(modern(json!(3), "server/discover", json!({}))).await;
     assert!(serving.await.unwrap().unwrap().is_err());
@@ -228,7 +369,12 @@ async fn stops_all_work_when_the_output_is_closed() {
 #[tokio::test]
 async fn stops_at_the_end_of_the_input() {
     let mut stdio = StdioTestServer::from_builder(TestServer::builder("echo")).await;
-    assert!(stdio.request(modern(json!(1), "server/discover", json!({}))).await["result"].is_object());
+    assert!(
+        stdio
+            .request(modern(json!(1), "server/discover", json!({})))
+            .await["result"]
+            .is_object()
+    );
     stdio.input.shutdown().await.unwrap();
     assert!(stdio.next().await.is_none());
     assert!(stdio.server.drain.finish(Duration::from_secs(30)).await);

@@ -33,7 +33,10 @@ impl Releases {
         fs::create_dir(work_dir.path("releases")).unwrap();
         fs::rename(work_dir.path("plugins"), work_dir.path("releases/1")).unwrap();
         symlink("releases/1", work_dir.path("plugins")).unwrap();
-        let mut server = Self { work_dir, running: None };
+        let mut server = Self {
+            work_dir,
+            running: None,
+        };
         server.run();
         server.approve("x");
         server.wait_until_approved();
@@ -65,7 +68,10 @@ impl Releases {
 
     fn tools(&self) -> Vec<&'static str> {
         let listed = self.client("tools");
-        ["double", "other"].into_iter().filter(|name| listed.contains(name)).collect()
+        ["double", "other"]
+            .into_iter()
+            .filter(|name| listed.contains(name))
+            .collect()
     }
 
     fn approve(&self, provider: &str) {
@@ -82,7 +88,11 @@ impl Releases {
     /// Copies the first release, changes the copy, and replaces the link in one step.
     fn release(&self, name: &str, change: impl FnOnce(&Path)) {
         let to = self.work_dir.path(&format!("releases/{name}"));
-        let copied = Command::new("cp").arg("-r").arg(self.work_dir.path("releases/1")).arg(&to).status();
+        let copied = Command::new("cp")
+            .arg("-r")
+            .arg(self.work_dir.path("releases/1"))
+            .arg(&to)
+            .status();
         assert!(copied.unwrap().success());
         change(&to);
         symlink(format!("releases/{name}"), self.work_dir.path("new")).unwrap();
@@ -102,12 +112,25 @@ impl Releases {
 
     /// Lets the state look as if an earlier version had stored it, with the links in the path resolved.
     fn store_as_earlier_version(&self) -> std::path::PathBuf {
-        let (own, real) = (self.work_dir.path("plugins"), self.work_dir.path("releases/1").canonicalize());
+        let (own, real) = (
+            self.work_dir.path("plugins"),
+            self.work_dir.path("releases/1").canonicalize(),
+        );
         let (state, real) = (self.work_dir.path("state/larder"), real.unwrap());
-        for file in fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().path()) {
-            if file.extension().is_some_and(|extension| extension == "json") {
+        for file in fs::read_dir(&state)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
+            if file
+                .extension()
+                .is_some_and(|extension| extension == "json")
+            {
                 let text = fs::read_to_string(&file).unwrap();
-                fs::write(&file, text.replace(own.to_str().unwrap(), real.to_str().unwrap())).unwrap();
+                fs::write(
+                    &file,
+                    text.replace(own.to_str().unwrap(), real.to_str().unwrap()),
+                )
+                .unwrap();
             }
         }
         let folder = |plugins: &Path| values(&state, plugins).parent().unwrap().to_owned();
@@ -132,8 +155,16 @@ fn the_state_stays_when_the_link_to_the_folder_is_replaced() {
     server.release("3", |_| {});
     server.configure(&format!("{CONFIG}{CHANGED}"));
     server.run();
-    eventually_blocking(SLOW_WAIT, "the other tool is served", || server.tools() == ["other"]);
-    let waits = || server.work_dir.larder("approve").stdout.contains("tool double with definition");
+    eventually_blocking(SLOW_WAIT, "the other tool is served", || {
+        server.tools() == ["other"]
+    });
+    let waits = || {
+        server
+            .work_dir
+            .larder("approve")
+            .stdout
+            .contains("tool double with definition")
+    };
     eventually_blocking(SLOW_WAIT, "the changed tool is pending", waits);
 }
 
@@ -141,8 +172,16 @@ fn the_state_stays_when_the_link_to_the_folder_is_replaced() {
 fn commands_find_what_is_pending_after_a_link_is_replaced() {
     let server = Releases::start();
     let request = "env = ['HOME', 'PATH']\n";
-    server.release("2", |release| fs::write(release.join("x.toml"), request).unwrap());
-    let waits = || server.work_dir.larder("approve").stdout.contains("variable PATH");
+    server.release("2", |release| {
+        fs::write(release.join("x.toml"), request).unwrap()
+    });
+    let waits = || {
+        server
+            .work_dir
+            .larder("approve")
+            .stdout
+            .contains("variable PATH")
+    };
     eventually_blocking(SLOW_WAIT, "the new request is pending", waits);
     server.approve("x");
 }
@@ -156,14 +195,20 @@ fn the_first_start_takes_over_what_an_earlier_version_stored() {
     // Before that start, commands find it under the earlier key.
     let checked = server.work_dir.larder("check --json").json();
     let grants = checked["grants"].as_array().unwrap().iter();
-    let approved: Vec<_> = grants.filter_map(|grant| grant["approved"].as_array()).flatten().collect();
+    let approved: Vec<_> = grants
+        .filter_map(|grant| grant["approved"].as_array())
+        .flatten()
+        .collect();
     assert_eq!(approved, [&json!("variable HOME")], "{checked}");
     server.run();
     server.assert_kept();
     // A server of the earlier version still finds it.
     assert!(values(&state, &real).exists());
     let pins = fs::read_to_string(state.join("tools.json")).unwrap();
-    assert!(pins.contains(&format!("{:?}: {{", real.to_str().unwrap())), "{pins}");
+    assert!(
+        pins.contains(&format!("{:?}: {{", real.to_str().unwrap())),
+        "{pins}"
+    );
     // It is taken over once: later, what belongs to a folder stays there.
     server.stop();
     fs::remove_file(values(&state, &server.work_dir.path("plugins"))).unwrap();
@@ -179,19 +224,32 @@ fn a_named_state_belongs_to_no_folder() {
     server.run();
     server.assert_kept();
     server.stop();
-    fs::rename(server.work_dir.path("releases/1"), server.work_dir.path("elsewhere")).unwrap();
-    server.configure(&format!("state_name = 'docs'\nplugins = 'elsewhere'\n{CONFIG}"));
+    fs::rename(
+        server.work_dir.path("releases/1"),
+        server.work_dir.path("elsewhere"),
+    )
+    .unwrap();
+    server.configure(&format!(
+        "state_name = 'docs'\nplugins = 'elsewhere'\n{CONFIG}"
+    ));
     server.run();
     server.assert_kept();
     let listed = server.work_dir.larder("state list").expect_success();
-    assert!(listed.contains("name:docs/default (this configuration)"), "{listed}");
+    assert!(
+        listed.contains("name:docs/default (this configuration)"),
+        "{listed}"
+    );
 }
 
 #[test]
 fn the_state_of_a_renamed_folder_is_missed_and_can_be_moved() {
     let mut server = Releases::start();
     server.stop();
-    fs::rename(server.work_dir.path("releases/1"), server.work_dir.path("renamed")).unwrap();
+    fs::rename(
+        server.work_dir.path("releases/1"),
+        server.work_dir.path("renamed"),
+    )
+    .unwrap();
     let renamed = format!("plugins = 'renamed'\n{CONFIG}");
     server.configure(&format!("{renamed}{CHANGED}"));
     let old = server.work_dir.path("plugins").to_str().unwrap().to_owned();
@@ -199,8 +257,13 @@ fn the_state_of_a_renamed_folder_is_missed_and_can_be_moved() {
     assert!(server.work_dir.larder("check").stderr.contains(&advice));
     server.run().find_stderr(&advice);
     // The pins of the old folder count, so a changed tool is not served as if it were new.
-    eventually_blocking(SLOW_WAIT, "the other tool is served", || server.tools() == ["other"]);
-    assert!(server.read("echo://hello").contains("not"), "its request is not approved for this folder");
+    eventually_blocking(SLOW_WAIT, "the other tool is served", || {
+        server.tools() == ["other"]
+    });
+    assert!(
+        server.read("echo://hello").contains("not"),
+        "its request is not approved for this folder"
+    );
     let in_use = server.work_dir.larder("state verify").expect_success();
     assert!(in_use.is_empty(), "{in_use}");
     server.stop();
@@ -208,7 +271,11 @@ fn the_state_of_a_renamed_folder_is_missed_and_can_be_moved() {
     let moved = server.work_dir.larder(&format!("state move {old}"));
     assert_eq!(moved.code, Some(0), "{}", moved.stderr);
     let again = server.work_dir.larder(&format!("state move {old}"));
-    assert!(again.code == Some(1) && again.stderr.contains("nothing is stored"), "{}", again.stderr);
+    assert!(
+        again.code == Some(1) && again.stderr.contains("nothing is stored"),
+        "{}",
+        again.stderr
+    );
     server.run();
     server.assert_kept();
 }
@@ -219,7 +286,11 @@ fn verify_finds_what_cannot_be_read() {
     server.stop();
     let verified = server.work_dir.larder("state verify");
     assert_eq!(verified.code, Some(0), "{}", verified.stderr);
-    assert!(verified.stderr.contains("and 1 files with values"), "{}", verified.stderr);
+    assert!(
+        verified.stderr.contains("and 1 files with values"),
+        "{}",
+        verified.stderr
+    );
     let state = server.work_dir.path("state/larder");
     fs::write(state.join("tools.json"), "{}x").unwrap();
     let values = values(&state, &server.work_dir.path("plugins"));
@@ -242,7 +313,13 @@ fn servers_with_one_state_folder_share_nothing() {
         fs::create_dir(work_dir.path(folder)).unwrap();
         let to = work_dir.path(folder);
         assert!(
-            Command::new("cp").arg("-r").arg(work_dir.path("plugins")).arg(to).status().unwrap().success()
+            Command::new("cp")
+                .arg("-r")
+                .arg(work_dir.path("plugins"))
+                .arg(to)
+                .status()
+                .unwrap()
+                .success()
         );
         fs::write(work_dir.path(&format!("{folder}/larder.toml")), CONFIG).unwrap();
     }
@@ -254,7 +331,10 @@ fn servers_with_one_state_folder_share_nothing() {
     let is_served = || read("echo://hello", &url_a).code == Some(0);
     eventually_blocking(SLOW_WAIT, "it is approved and serves", is_served);
     read("keeps://set/shared/k/1", &url_a).expect_success();
-    assert_eq!(read("keeps://get/shared/k", &url_b).stdout.trim_end(), "ok: None");
+    assert_eq!(
+        read("keeps://get/shared/k", &url_b).stdout.trim_end(),
+        "ok: None"
+    );
     assert_ne!(read("echo://hello", &url_b).code, Some(0));
     let pending = work_dir.larder("approve --config b/larder.toml").stdout;
     assert!(pending.contains("variable HOME"), "{pending}");

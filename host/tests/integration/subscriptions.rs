@@ -25,7 +25,10 @@ impl Events {
         assert_eq!(response.status().as_u16(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         assert_eq!(response.headers()["x-accel-buffering"], "no");
-        Self { response, text: String::new() }
+        Self {
+            response,
+            text: String::new(),
+        }
     }
 
     /// Returns the next message, or `None` at the end of the stream. Keep-alive comments are skipped.
@@ -45,13 +48,18 @@ impl Events {
                 self.text += std::str::from_utf8(&chunk).unwrap();
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), keep_alive).await.expect("no keep-alive comment");
+        tokio::time::timeout(Duration::from_secs(30), keep_alive)
+            .await
+            .expect("no keep-alive comment");
     }
 
     async fn message(&mut self) -> Option<Value> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
-                let data: String = event.lines().filter_map(|line| line.strip_prefix("data:")).collect();
+                let data: String = event
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("data:"))
+                    .collect();
                 self.text = rest.to_owned();
                 if !data.trim().is_empty() {
                     return Some(serde_json::from_str(&data).unwrap());
@@ -70,14 +78,22 @@ pub(crate) fn listen(http: &HttpTestServer, notifications: &Value) -> reqwest::R
     let body = json!({ "jsonrpc": "2.0", "id": "l-1", "method": "subscriptions/listen", "params": params });
     [JSON, ACCEPT, MODERN, ("mcp-method", "subscriptions/listen")]
         .into_iter()
-        .fold(http.client.post(&http.url), |request, (name, value)| request.header(name, value))
+        .fold(http.client.post(&http.url), |request, (name, value)| {
+            request.header(name, value)
+        })
         .body(body.to_string())
 }
 
 /// Returns the honoured subscriptions of an acknowledgement.
 pub(crate) fn acknowledged(message: &Value) -> &Value {
-    assert_eq!(message["method"], "notifications/subscriptions/acknowledged", "{message}");
-    assert_eq!(message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "l-1", "{message}");
+    assert_eq!(
+        message["method"], "notifications/subscriptions/acknowledged",
+        "{message}"
+    );
+    assert_eq!(
+        message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "l-1",
+        "{message}"
+    );
     &message["params"]["notifications"]
 }
 
@@ -113,7 +129,10 @@ async fn a_caller_that_may_not_read_a_resource_may_not_watch_it() {
         ("ann", "personal://ann/a", true),
         ("bob", "personal://ann/a", false),
     ] {
-        let is_readable = server.gateway.is_readable(&call_by(subject), &parse_uri(uri)).await;
+        let is_readable = server
+            .gateway
+            .is_readable(&call_by(subject), &parse_uri(uri))
+            .await;
         assert_eq!(is_readable, expected, "{subject} {uri}");
     }
 }
@@ -126,17 +145,29 @@ async fn a_modern_stream_gets_updates_and_a_final_result() {
     let mut events = Events::of(listen(&http, &requested)).await;
     acknowledged(&events.next().await.unwrap());
     for touched in ["echo://say/other", "echo://hello"] {
-        assert_eq!(http.read(&format!("echo://touch/{touched}")).await.verdict(), "200 ok");
+        assert_eq!(
+            http.read(&format!("echo://touch/{touched}"))
+                .await
+                .verdict(),
+            "200 ok"
+        );
     }
     let updated = events.next().await.unwrap();
     assert_eq!(updated["method"], "notifications/resources/updated");
     assert_eq!(updated["params"]["uri"], "echo://hello");
-    assert_eq!(updated["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "l-1");
+    assert_eq!(
+        updated["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+        "l-1"
+    );
 
     let drain = http.server.drain.clone();
     let (in_time, end) = tokio::join!(drain.finish(Duration::from_secs(30)), events.next());
     let end = end.unwrap();
-    assert_eq!((&end["id"], &end["result"]["resultType"]), (&json!("l-1"), &json!("complete")), "{end}");
+    assert_eq!(
+        (&end["id"], &end["result"]["resultType"]),
+        (&json!("l-1"), &json!("complete")),
+        "{end}"
+    );
     assert!(events.next().await.is_none());
     assert!(in_time);
 }
@@ -147,29 +178,52 @@ async fn a_legacy_session_gets_updates_on_its_newest_stream() {
     http.run_reconciler();
     let session = http.session("2025-11-25").await;
     let get = || {
-        let request = http.client.get(&http.url).header("accept", "text/event-stream");
+        let request = http
+            .client
+            .get(&http.url)
+            .header("accept", "text/event-stream");
         request.header("mcp-session-id", &session)
     };
     let mut old = Events::of(get()).await;
     let mut new = Events::of(get()).await;
     let uri = json!({ "uri": "echo://hello" });
-    assert_eq!(http.legacy(&session, "resources/subscribe", uri.clone()).await.verdict(), "200 ok");
+    assert_eq!(
+        http.legacy(&session, "resources/subscribe", uri.clone())
+            .await
+            .verdict(),
+        "200 ok"
+    );
     http.read("echo://touch/echo://hello").await;
     let updated = json!({
         "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": { "uri": "echo://hello" },
     });
     assert_eq!(new.next().await.unwrap(), updated);
-    assert!(old.next().await.is_none(), "each message is sent on one stream only");
+    assert!(
+        old.next().await.is_none(),
+        "each message is sent on one stream only"
+    );
 
     // A session without subscriptions receives no update.
     let other = http.session("2025-11-25").await;
-    let request = http.client.get(&http.url).header("accept", "text/event-stream");
+    let request = http
+        .client
+        .get(&http.url)
+        .header("accept", "text/event-stream");
     let mut unsubscribed = Events::of(request.header("mcp-session-id", &other)).await;
     http.read("echo://touch/echo://hello").await;
     assert_eq!(new.next().await.unwrap(), updated);
-    assert_eq!(http.legacy(&session, "resources/unsubscribe", uri).await.verdict(), "200 ok");
+    assert_eq!(
+        http.legacy(&session, "resources/unsubscribe", uri)
+            .await
+            .verdict(),
+        "200 ok"
+    );
     http.read("echo://touch/echo://hello").await;
-    let delete = |id: &str| http.client.delete(&http.url).header("mcp-session-id", id.to_owned());
+    let delete = |id: &str| {
+        http.client
+            .delete(&http.url)
+            .header("mcp-session-id", id.to_owned())
+    };
     http.send(delete(&session)).await;
     http.send(delete(&other)).await;
     assert!(new.next().await.is_none() && unsubscribed.next().await.is_none());
@@ -179,12 +233,18 @@ async fn a_legacy_session_gets_updates_on_its_newest_stream() {
 async fn sends_list_changes_in_both_eras() {
     let mut http = HttpTestServer::start("echo").await;
     let session = http.session("2025-11-25").await;
-    let request = http.client.get(&http.url).header("accept", "text/event-stream");
+    let request = http
+        .client
+        .get(&http.url)
+        .header("accept", "text/event-stream");
     let mut legacy = Events::of(request.header("mcp-session-id", &session)).await;
     let mut modern = Events::of(listen(&http, &json!({ "resourcesListChanged": true }))).await;
     acknowledged(&modern.next().await.unwrap());
-    std::fs::copy(crate::harness::component_path("full"), http.server.folder.path().join("full.wasm"))
-        .unwrap();
+    std::fs::copy(
+        crate::harness::component_path("full"),
+        http.server.folder.path().join("full.wasm"),
+    )
+    .unwrap();
     http.server.reconciler().run_pass().await;
     let method = "notifications/resources/list_changed";
     assert_eq!(modern.next().await.unwrap()["method"], method);
@@ -194,12 +254,18 @@ async fn sends_list_changes_in_both_eras() {
 #[tokio::test]
 async fn sends_updates_after_a_reload_in_both_eras() {
     let mut http =
-        HttpTestServer::from_builder(TestServer::builder("").file("revision.wasm", &revision(1))).await;
+        HttpTestServer::from_builder(TestServer::builder("").file("revision.wasm", &revision(1)))
+            .await;
     http.run_reconciler();
     let session = http.session("2025-11-25").await;
-    let request = http.client.get(&http.url).header("accept", "text/event-stream");
+    let request = http
+        .client
+        .get(&http.url)
+        .header("accept", "text/event-stream");
     let mut legacy = Events::of(request.header("mcp-session-id", &session)).await;
-    let answer = http.legacy(&session, "resources/subscribe", json!({ "uri": NOW })).await;
+    let answer = http
+        .legacy(&session, "resources/subscribe", json!({ "uri": NOW }))
+        .await;
     assert_eq!(answer.verdict(), "200 ok");
     let mut modern = Events::of(listen(&http, &json!({ "resourceSubscriptions": [NOW] }))).await;
     acknowledged(&modern.next().await.unwrap());
@@ -208,7 +274,11 @@ async fn sends_updates_after_a_reload_in_both_eras() {
     // A subscription survives a reload, so the next reload is reported as well.
     for number in 2..=3 {
         std::fs::write(http.server.plugins.join("new"), revision(number)).unwrap();
-        std::fs::rename(http.server.plugins.join("new"), http.server.plugins.join("revision.wasm")).unwrap();
+        std::fs::rename(
+            http.server.plugins.join("new"),
+            http.server.plugins.join("revision.wasm"),
+        )
+        .unwrap();
         let updated = "notifications/resources/updated";
         for events in [&mut modern, &mut legacy] {
             let mut message = events.next().await.unwrap();
@@ -225,7 +295,10 @@ async fn sends_updates_after_a_reload_in_both_eras() {
 #[tokio::test]
 async fn an_idle_stream_gets_keep_alive_comments() {
     let http = HttpTestServer::start("echo").await;
-    let mut response = listen(&http, &json!({ "resourcesListChanged": true })).send().await.unwrap();
+    let mut response = listen(&http, &json!({ "resourcesListChanged": true }))
+        .send()
+        .await
+        .unwrap();
     let mut text = String::new();
     while !text.contains("\n\n:") && !text.starts_with(':') {
         text += std::str::from_utf8(&response.chunk().await.unwrap().unwrap()).unwrap();
@@ -247,7 +320,14 @@ async fn limits_the_number_of_streams() {
     // Streams that are closed release their permits.
     drop(open);
     let reopened = tokio::time::timeout(Duration::from_secs(30), async {
-        while listen(&http, &requested).send().await.unwrap().status().as_u16() != 200 {}
+        while listen(&http, &requested)
+            .send()
+            .await
+            .unwrap()
+            .status()
+            .as_u16()
+            != 200
+        {}
     });
     reopened.await.unwrap();
 }

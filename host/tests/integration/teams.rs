@@ -30,7 +30,11 @@ impl TwoTeams {
     ) -> Self {
         let builder = |team: &str| own(team, TestServer::builder(guests).team(team));
         let (alpha, beta) = tokio::join!(builder("alpha").start(), builder("beta").start());
-        Self { gateway: shared_gateway(&[&alpha, &beta], page_size), alpha, beta }
+        Self {
+            gateway: shared_gateway(&[&alpha, &beta], page_size),
+            alpha,
+            beta,
+        }
     }
 
     /// Reads a URI as a member of these teams. Returns the text, or the error as text.
@@ -44,8 +48,11 @@ impl TwoTeams {
         let mut uris = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let page =
-                self.gateway.list(&call_by(teams), cursor.as_deref(), &Filter::default()).await.unwrap();
+            let page = self
+                .gateway
+                .list(&call_by(teams), cursor.as_deref(), &Filter::default())
+                .await
+                .unwrap();
             uris.extend(page.items.iter().map(|entry| entry.uri.to_string()));
             match page.next {
                 Some(next) => assert_ne!(cursor.replace(next), cursor, "the cursor does not move"),
@@ -57,7 +64,12 @@ impl TwoTeams {
 
 fn caller(teams: &str) -> Caller {
     let teams = teams.split(' ').map(|team| TeamName::parse(team).unwrap());
-    Caller { subject: Some("ann".into()), issuer: None, teams: Teams::of(teams).unwrap(), scopes: vec![] }
+    Caller {
+        subject: Some("ann".into()),
+        issuer: None,
+        teams: Teams::of(teams).unwrap(),
+        scopes: vec![],
+    }
 }
 
 /// A call by the same person, as a member of these teams.

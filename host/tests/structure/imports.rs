@@ -12,10 +12,17 @@ pub(crate) fn cycles(root: &Path, files: &[PathBuf]) -> Vec<Vec<String>> {
     let modules: BTreeMap<Module, String> = files
         .iter()
         .filter(|path| !is_test(path))
-        .map(|path| (module(root, path), without_tests(&std::fs::read_to_string(path).unwrap())))
+        .map(|path| {
+            (
+                module(root, path),
+                without_tests(&std::fs::read_to_string(path).unwrap()),
+            )
+        })
         .collect();
-    let graph: BTreeMap<&Module, BTreeSet<&Module>> =
-        modules.iter().map(|(from, text)| (from, uses(&modules, from, text))).collect();
+    let graph: BTreeMap<&Module, BTreeSet<&Module>> = modules
+        .iter()
+        .map(|(from, text)| (from, uses(&modules, from, text)))
+        .collect();
     let mut found = Vec::new();
     let mut seen: BTreeSet<&Module> = BTreeSet::new();
     for &start in graph.keys() {
@@ -23,8 +30,11 @@ pub(crate) fn cycles(root: &Path, files: &[PathBuf]) -> Vec<Vec<String>> {
             continue;
         }
         let forth = reachable(&graph, start);
-        let circle: Vec<&Module> =
-            forth.iter().copied().filter(|other| reachable(&graph, other).contains(start)).collect();
+        let circle: Vec<&Module> = forth
+            .iter()
+            .copied()
+            .filter(|other| reachable(&graph, other).contains(start))
+            .collect();
         if circle.len() > 1 {
             seen.extend(&circle);
             found.push(circle.iter().map(|module| module.join("::")).collect());
@@ -40,7 +50,12 @@ fn reachable<'a>(
 ) -> BTreeSet<&'a Module> {
     let (mut found, mut next) = (BTreeSet::new(), vec![start]);
     while let Some(module) = next.pop() {
-        next.extend(graph[module].iter().filter(|other| found.insert(**other)).copied());
+        next.extend(
+            graph[module]
+                .iter()
+                .filter(|other| found.insert(**other))
+                .copied(),
+        );
     }
     found
 }
@@ -51,7 +66,10 @@ fn is_test(path: &Path) -> bool {
 
 fn module(root: &Path, path: &Path) -> Module {
     let inner = path.strip_prefix(root).unwrap().with_extension("");
-    let mut parts: Module = inner.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
+    let mut parts: Module = inner
+        .iter()
+        .map(|part| part.to_str().unwrap().to_owned())
+        .collect();
     if parts.len() == 1 && (parts[0] == "lib" || parts[0] == "main") {
         parts.clear();
     }
@@ -61,14 +79,23 @@ fn module(root: &Path, path: &Path) -> Module {
 /// The source without comments and without its test module.
 fn without_tests(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// The other modules that a module names, except those around it and inside it.
-fn uses<'a>(modules: &'a BTreeMap<Module, String>, from: &Module, text: &str) -> BTreeSet<&'a Module> {
+fn uses<'a>(
+    modules: &'a BTreeMap<Module, String>,
+    from: &Module,
+    text: &str,
+) -> BTreeSet<&'a Module> {
     let mut found = BTreeSet::new();
     for path in paths(text) {
-        let Some(target) = resolve(modules, from, &path) else { continue };
+        let Some(target) = resolve(modules, from, &path) else {
+            continue;
+        };
         if !target.starts_with(from) && !from.starts_with(target) {
             found.insert(target);
         }
@@ -92,20 +119,28 @@ fn paths(text: &str) -> Vec<Vec<String>> {
 }
 
 /// Reads one path, and follows each branch of a `{…}` group. Returns what is left of the text.
-fn expand<'a>(mut text: &'a str, prefix: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> &'a str {
+fn expand<'a>(
+    mut text: &'a str,
+    prefix: &mut Vec<String>,
+    found: &mut Vec<Vec<String>>,
+) -> &'a str {
     let depth = prefix.len();
     loop {
         text = text.trim_start();
         if let Some(mut inner) = text.strip_prefix('{') {
             loop {
                 inner = expand(inner, prefix, found).trim_start();
-                let Some(rest) = inner.strip_prefix(',') else { break };
+                let Some(rest) = inner.strip_prefix(',') else {
+                    break;
+                };
                 inner = rest;
             }
             prefix.truncate(depth);
             return inner.trim_start().strip_prefix('}').unwrap_or(inner);
         }
-        let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+        let end = text
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(text.len());
         prefix.push(text[..end].to_owned());
         text = &text[end..];
         match text.strip_prefix("::") {
@@ -117,12 +152,18 @@ fn expand<'a>(mut text: &'a str, prefix: &mut Vec<String>, found: &mut Vec<Vec<S
     prefix.truncate(depth);
     // `name as other`
     let rest = text.trim_start();
-    rest.strip_prefix("as ")
-        .map_or(text, |rest| rest.trim_start().trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'))
+    rest.strip_prefix("as ").map_or(text, |rest| {
+        rest.trim_start()
+            .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_')
+    })
 }
 
 /// The innermost module that a path names.
-fn resolve<'a>(modules: &'a BTreeMap<Module, String>, from: &Module, path: &[String]) -> Option<&'a Module> {
+fn resolve<'a>(
+    modules: &'a BTreeMap<Module, String>,
+    from: &Module,
+    path: &[String],
+) -> Option<&'a Module> {
     let mut at = from.clone();
     let mut parts = path.iter();
     let mut rest: Vec<&String> = Vec::new();
@@ -170,17 +211,31 @@ mod tests {
     fn finds_cycles_through_groups_and_paths() {
         check(&[("a.rs", "use super::b::X;"), ("b.rs", "fn f() {}")], &[]);
         check(
-            &[("a.rs", "use super::b::X;"), ("b.rs", "use crate::{c::Y, a::{Z, self as q}};"), ("c.rs", "")],
+            &[
+                ("a.rs", "use super::b::X;"),
+                ("b.rs", "use crate::{c::Y, a::{Z, self as q}};"),
+                ("c.rs", ""),
+            ],
             &[&["a", "b"]],
         );
         check(
-            &[("a.rs", "fn f() { crate::b::g() }"), ("b.rs", "use super::c;"), ("c.rs", "use super::a;")],
+            &[
+                ("a.rs", "fn f() { crate::b::g() }"),
+                ("b.rs", "use super::c;"),
+                ("c.rs", "use super::a;"),
+            ],
             &[&["a", "b", "c"]],
         );
         // A parent and its child are one unit, and tests do not count.
-        check(&[("a.rs", "use self::b::X;"), ("a/b.rs", "use super::Y;")], &[]);
         check(
-            &[("a.rs", "use super::b::X;"), ("b.rs", "#[cfg(test)]\nmod tests {\n    use crate::a;\n}")],
+            &[("a.rs", "use self::b::X;"), ("a/b.rs", "use super::Y;")],
+            &[],
+        );
+        check(
+            &[
+                ("a.rs", "use super::b::X;"),
+                ("b.rs", "#[cfg(test)]\nmod tests {\n    use crate::a;\n}"),
+            ],
             &[],
         );
     }

@@ -44,13 +44,36 @@ const PHRASES: &[(&str, &str)] = &[
 ];
 
 /// Where the rules hold, relative to the repository.
-const FOLDERS: &[&str] =
-    &["bench/src", "docs", "examples", "host", "plugins", "sdk", "wit", "xtask/src", "xtask/trials"];
-const FILES: &[&str] = &["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"];
-const EXTENSIONS: &[&str] = &["c", "go", "h", "js", "md", "py", "rs", "toml", "ts", "wit", "yaml"];
+const FOLDERS: &[&str] = &[
+    "bench/src",
+    "docs",
+    "examples",
+    "host",
+    "plugins",
+    "sdk",
+    "wit",
+    "xtask/src",
+    "xtask/trials",
+];
+const FILES: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "SECURITY.md",
+];
+const EXTENSIONS: &[&str] = &[
+    "c", "go", "h", "js", "md", "py", "rs", "toml", "ts", "wit", "yaml",
+];
 /// Built or copied from elsewhere, or a list of the old words.
-const SKIPPED: &[&str] =
-    &["target", "node_modules", "vendor", "fixtures", "bindings", "vocabulary.rs", "glossary.md"];
+const SKIPPED: &[&str] = &[
+    "target",
+    "node_modules",
+    "vendor",
+    "fixtures",
+    "bindings",
+    "vocabulary.rs",
+    "glossary.md",
+];
 
 /// Every place where an old name stands, as `path:line: word -> term`.
 pub(crate) fn old_names(root: &Path) -> Vec<String> {
@@ -65,7 +88,9 @@ pub(crate) fn old_names(root: &Path) -> Vec<String> {
 }
 
 fn walk(root: &Path, folder: &Path, found: &mut Vec<String>) {
-    let Ok(items) = std::fs::read_dir(folder) else { return };
+    let Ok(items) = std::fs::read_dir(folder) else {
+        return;
+    };
     let mut paths: Vec<_> = items.map(|item| item.unwrap().path()).collect();
     paths.sort();
     for path in paths {
@@ -75,14 +100,19 @@ fn walk(root: &Path, folder: &Path, found: &mut Vec<String>) {
         }
         if path.is_dir() && !path.is_symlink() {
             walk(root, &path, found);
-        } else if path.extension().is_some_and(|end| EXTENSIONS.iter().any(|known| end == *known)) {
+        } else if path
+            .extension()
+            .is_some_and(|end| EXTENSIONS.iter().any(|known| end == *known))
+        {
             search(root, &path, found);
         }
     }
 }
 
 fn search(root: &Path, path: &Path, found: &mut Vec<String>) {
-    let Ok(text) = std::fs::read_to_string(path) else { return };
+    let Ok(text) = std::fs::read_to_string(path) else {
+        return;
+    };
     for (number, line) in text.lines().enumerate() {
         let hits = in_line(line).into_iter();
         let at = path.strip_prefix(root).unwrap().display();
@@ -95,11 +125,18 @@ fn in_line(line: &str) -> Vec<(&'static str, &'static str)> {
     let word_of = |text: &str, word: &str| {
         text.match_indices(word).any(|(at, _)| {
             let is_edge = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric());
-            is_edge(text[..at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next())
+            is_edge(text[..at].chars().next_back())
+                && is_edge(text[at + word.len()..].chars().next())
         })
     };
-    let words = WORDS.iter().chain(PHRASES).filter(|(word, _)| word_of(&lower, word));
-    words.chain(NAMES.iter().filter(|(name, _)| word_of(line, name))).copied().collect()
+    let words = WORDS
+        .iter()
+        .chain(PHRASES)
+        .filter(|(word, _)| word_of(&lower, word));
+    words
+        .chain(NAMES.iter().filter(|(name, _)| word_of(line, name)))
+        .copied()
+        .collect()
 }
 
 #[cfg(test)]
@@ -108,11 +145,20 @@ mod tests {
 
     #[test]
     fn finds_whole_words_in_any_case_and_exact_names() {
-        assert_eq!(in_line("/// The House of it"), [("house", "server, process")]);
-        assert_eq!(in_line("fn keep_house() {}"), [("house", "server, process")]);
+        assert_eq!(
+            in_line("/// The House of it"),
+            [("house", "server, process")]
+        );
+        assert_eq!(
+            in_line("fn keep_house() {}"),
+            [("house", "server, process")]
+        );
         assert!(in_line("a warehouse, a strange duration").is_empty());
         assert_eq!(in_line("struct Seat;"), [("Seat", "StreamPermit")]);
         assert!(in_line("a seat").is_empty());
-        assert_eq!(in_line("is held back until"), [("held back", "pending approval")]);
+        assert_eq!(
+            in_line("is held back until"),
+            [("held back", "pending approval")]
+        );
     }
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use larder_provider::{
-    Content, Entry, EntryPage, Error, Provider, Query, Reading, Request, Result, Template, TemplatePage,
-    caller, paginate, time_left,
+    Content, Entry, EntryPage, Error, Provider, Query, Reading, Request, Result, Template,
+    TemplatePage, caller, paginate, time_left,
 };
 
 static CALLS: AtomicU32 = AtomicU32::new(0);
@@ -49,8 +49,12 @@ impl Provider for Again {
             }
             _ => {}
         }
-        let subject = caller().and_then(|caller| caller.subject).unwrap_or_default();
-        Ok(Content::text(format!("call {call} for {subject}")).mime("text/plain").into())
+        let subject = caller()
+            .and_then(|caller| caller.subject)
+            .unwrap_or_default();
+        Ok(Content::text(format!("call {call} for {subject}"))
+            .mime("text/plain")
+            .into())
     }
 }
 

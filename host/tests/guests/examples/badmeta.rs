@@ -45,13 +45,24 @@ impl Behaviour for BadMeta {
             "badmeta://\u{1b}[31m",
             "badmeta://%zz",
         ];
-        let metadata = METADATA.iter().enumerate().map(|(i, (key, json))| with_metadata(i, key, json));
-        [good.clone(), good, escapes, Entry { details: Some(wild), ..entry("badmeta://wild") }]
-            .into_iter()
-            .chain([f64::NAN, f64::INFINITY, -1.0].map(with_priority))
-            .chain(uris.map(entry))
-            .chain(metadata)
-            .collect()
+        let metadata = METADATA
+            .iter()
+            .enumerate()
+            .map(|(i, (key, json))| with_metadata(i, key, json));
+        [
+            good.clone(),
+            good,
+            escapes,
+            Entry {
+                details: Some(wild),
+                ..entry("badmeta://wild")
+            },
+        ]
+        .into_iter()
+        .chain([f64::NAN, f64::INFINITY, -1.0].map(with_priority))
+        .chain(uris.map(entry))
+        .chain(metadata)
+        .collect()
     }
 
     fn templates() -> Vec<&'static str> {
@@ -66,7 +77,9 @@ impl Behaviour for BadMeta {
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
-        let metadata = METADATA.map(|(key, json)| (key.to_owned(), json.to_owned())).to_vec();
+        let metadata = METADATA
+            .map(|(key, json)| (key.to_owned(), json.to_owned()))
+            .to_vec();
         reading(vec![Content {
             uri: Some("not a uri".to_owned()),
             mime_type: Some("\n".to_owned()),
@@ -93,12 +106,24 @@ const METADATA: [(&str, &str); 9] = [
 
 fn with_metadata(i: usize, key: &str, json: &str) -> Entry {
     let metadata = vec![(key.to_owned(), json.to_owned())];
-    Entry { details: Some(Details { metadata, ..details() }), ..entry(&format!("badmeta://metadata/{i}")) }
+    Entry {
+        details: Some(Details {
+            metadata,
+            ..details()
+        }),
+        ..entry(&format!("badmeta://metadata/{i}"))
+    }
 }
 
 fn with_priority(priority: f64) -> Entry {
-    let details = Details { priority: Some(priority), ..details() };
-    Entry { details: Some(details), ..entry(&format!("badmeta://priority/{priority}")) }
+    let details = Details {
+        priority: Some(priority),
+        ..details()
+    };
+    Entry {
+        details: Some(details),
+        ..entry(&format!("badmeta://priority/{priority}"))
+    }
 }
 
 guests::export!(BadMeta);

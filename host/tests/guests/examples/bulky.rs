@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use larder_provider::{
-    Entry, EntryPage, Error, Freshness, Provider, Query, Reading, Request, Result, Template, TemplatePage,
-    paginate, setting_or,
+    Entry, EntryPage, Error, Freshness, Provider, Query, Reading, Request, Result, Template,
+    TemplatePage, paginate, setting_or,
 };
 
 struct Bulky;
@@ -25,7 +25,13 @@ impl Provider for Bulky {
         };
         match setting_or("greedy", false)? {
             true => {
-                let page = paginate((0..count).map(entry), &Query { limit: count, ..query.clone() });
+                let page = paginate(
+                    (0..count).map(entry),
+                    &Query {
+                        limit: count,
+                        ..query.clone()
+                    },
+                );
                 Ok(page.freshness(Freshness::caller(Duration::ZERO)))
             }
             false => Ok(paginate((0..count).map(entry), query)),
@@ -35,7 +41,8 @@ impl Provider for Bulky {
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
         let (count, description) = bulk()?;
         let template = |n: u32| {
-            Template::new(format!("bulky://{n:04}/{{x}}"), n.to_string()).description(description.clone())
+            Template::new(format!("bulky://{n:04}/{{x}}"), n.to_string())
+                .description(description.clone())
         };
         Ok((0..count).map(template).collect::<Vec<_>>().into())
     }
@@ -47,7 +54,10 @@ impl Provider for Bulky {
 
 /// The number of items, and the description of each.
 fn bulk() -> Result<(u32, String)> {
-    Ok((setting_or("count", 300)?, "x".repeat(setting_or("bytes", 16_000)?)))
+    Ok((
+        setting_or("count", 300)?,
+        "x".repeat(setting_or("bytes", 16_000)?),
+    ))
 }
 
 larder_provider::export!(Bulky);

@@ -6,9 +6,20 @@ struct Careless;
 
 impl Behaviour for Careless {
     fn entries() -> Vec<Entry> {
-        let no_name = Entry { name: " ".to_owned(), ..entry("careless://no-name") };
-        let no_type = Entry { mime_type: Some("markdown".to_owned()), ..entry("careless://type") };
-        vec![entry("careless://again"), no_name, no_type, entry("careless://again")]
+        let no_name = Entry {
+            name: " ".to_owned(),
+            ..entry("careless://no-name")
+        };
+        let no_type = Entry {
+            mime_type: Some("markdown".to_owned()),
+            ..entry("careless://type")
+        };
+        vec![
+            entry("careless://again"),
+            no_name,
+            no_type,
+            entry("careless://again"),
+        ]
     }
 
     fn templates() -> Vec<&'static str> {

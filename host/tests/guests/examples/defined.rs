@@ -29,14 +29,28 @@ impl tool_provider::Guest for Defined {
         };
         let more = host::setting("more").unwrap_or_default();
         let padding = host::setting("padding").map(|size| "x".repeat(size.parse().unwrap()));
-        let padded = |name| Tool { description: padding.clone(), ..named(name) };
+        let padded = |name| Tool {
+            description: padding.clone(),
+            ..named(name)
+        };
         let more = more.split(',').filter(|name| !name.is_empty()).map(padded);
-        let freshness = host::setting("personal").map(|_| Freshness { ttl_ms: 0, scope: Scope::Caller });
-        Ok(ToolPage { tools: std::iter::once(double).chain(more).collect(), next_cursor: None, freshness })
+        let freshness = host::setting("personal").map(|_| Freshness {
+            ttl_ms: 0,
+            scope: Scope::Caller,
+        });
+        Ok(ToolPage {
+            tools: std::iter::once(double).chain(more).collect(),
+            next_cursor: None,
+            freshness,
+        })
     }
 
     fn call_tool(call: ToolCall) -> Result<ToolAnswer, Error> {
-        if let Ok(mut file) = fs::File::options().append(true).create(true).open("/data/calls") {
+        if let Ok(mut file) = fs::File::options()
+            .append(true)
+            .create(true)
+            .open("/data/calls")
+        {
             let written = writeln!(file, "{} {}", call.name, call.arguments);
             written.map_err(|error| Error::Failed(error.to_string()))?;
         }
@@ -47,21 +61,30 @@ impl tool_provider::Guest for Defined {
             return text_result(call.name);
         }
         let number = call.arguments.split("\"n\":").nth(1).unwrap_or_default();
-        let number: i64 =
-            number.trim_end_matches('}').split(',').next().and_then(|n| n.parse().ok()).unwrap();
+        let number: i64 = number
+            .trim_end_matches('}')
+            .split(',')
+            .next()
+            .and_then(|n| n.parse().ok())
+            .unwrap();
         let structured = match call.arguments.as_str() {
             wrong if wrong.contains("wrong") => Some("{\"doubled\":\"many\"}".to_owned()),
             none if none.contains("none") => None,
             _ => Some(format!("{{\"doubled\":{}}}", number * 2)),
         };
-        Ok(ToolAnswer::Complete(ToolResult { structured, ..result(vec![]) }))
+        Ok(ToolAnswer::Complete(ToolResult {
+            structured,
+            ..result(vec![])
+        }))
     }
 }
 
 /// A file takes precedence, so that the description can change while the component is served.
 fn description() -> String {
     let changed = fs::read_to_string("/data/description").ok();
-    changed.or_else(|| host::setting("description")).unwrap_or_else(|| "Doubles a number.".to_owned())
+    changed
+        .or_else(|| host::setting("description"))
+        .unwrap_or_else(|| "Doubles a number.".to_owned())
 }
 
 impl prompt_provider::Guest for Defined {
@@ -86,7 +109,9 @@ impl search_provider::Guest for Defined {
 
 impl settings_provider::Guest for Defined {
     fn settings() -> Vec<Declaration> {
-        ["description", "more", "padding", "personal"].map(|name| declaration(name, Kind::Text)).into()
+        ["description", "more", "padding", "personal"]
+            .map(|name| declaration(name, Kind::Text))
+            .into()
     }
 }
 
@@ -98,8 +123,12 @@ fn named(name: &str) -> Tool {
         _ => return tool(name),
     };
     let property = format!(r#"{{ "type": "string", "x-mcp-header": "{header}" }}"#);
-    let input_schema = format!(r#"{{ "type": "object", "properties": {{ "region": {property} }} }}"#);
-    Tool { input_schema, ..tool(name) }
+    let input_schema =
+        format!(r#"{{ "type": "object", "properties": {{ "region": {property} }} }}"#);
+    Tool {
+        input_schema,
+        ..tool(name)
+    }
 }
 
 guests::export!(Defined);

@@ -28,7 +28,11 @@ impl Behaviour for Dirs {
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
         let (path, to) = (value(&request, "path"), value(&request, "to"));
-        let action = request.uri.trim_start_matches("dirs://").split(['/', '?']).next();
+        let action = request
+            .uri
+            .trim_start_matches("dirs://")
+            .split(['/', '?'])
+            .next();
         match action {
             Some("read") => outcome(fs::read_to_string(path)),
             Some("write") => outcome(fs::write(path, "written by a guest")),
@@ -46,7 +50,8 @@ impl Behaviour for Dirs {
 }
 
 fn list(path: &str) -> Io<Vec<String>> {
-    let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let names =
+        fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
     let mut names: Vec<_> = names.collect::<Io<_>>()?;
     names.sort();
     Ok(names)

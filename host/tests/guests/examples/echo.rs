@@ -27,17 +27,32 @@ impl Behaviour for Echo {
     }
 
     fn entries() -> Vec<Entry> {
-        ["echo://hello", "echo://many", "echo://blob", "echo://progress"].map(entry).to_vec()
+        [
+            "echo://hello",
+            "echo://many",
+            "echo://blob",
+            "echo://progress",
+        ]
+        .map(entry)
+        .to_vec()
     }
 
     fn templates() -> Vec<&'static str> {
-        vec!["echo://say/{word}", "echo://setting/{name}", "echo://error/{kind}", "echo://touch/{+uri}"]
+        vec![
+            "echo://say/{word}",
+            "echo://setting/{name}",
+            "echo://error/{kind}",
+            "echo://touch/{+uri}",
+        ]
     }
 
     fn match_uri(uri: String) -> Option<TemplateMatch> {
         let rest = uri.strip_prefix("echo-claim:mine/")?;
         let variables = vec![variable("rest", rest)];
-        Some(TemplateMatch { uri_template: "echo-claim:mine/{+rest}".to_owned(), variables })
+        Some(TemplateMatch {
+            uri_template: "echo-claim:mine/{+rest}".to_owned(),
+            variables,
+        })
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -45,9 +60,10 @@ impl Behaviour for Echo {
         let mut words = request.uri.split('/').skip(2);
         match words.next() {
             Some("many") => several_contents(),
-            Some("blob") => {
-                reading(vec![content(Body::Blob(vec![0, 159, 146, 150]), "application/octet-stream")])
-            }
+            Some("blob") => reading(vec![content(
+                Body::Blob(vec![0, 159, 146, 150]),
+                "application/octet-stream",
+            )]),
             Some("setting") => {
                 text(host::setting(value(&request, "name")).unwrap_or_else(|| "unset".to_owned()))
             }
@@ -62,12 +78,24 @@ impl Behaviour for Echo {
 impl Guest for Echo {
     fn complete(request: CompletionRequest) -> Result<Completion, Error> {
         if request.variable != "word" {
-            return Err(Error::Invalid(format!("`{}` has no suggestions", request.variable)));
+            return Err(Error::Invalid(format!(
+                "`{}` has no suggestions",
+                request.variable
+            )));
         }
         let mut values: Vec<String> = ["hello", "help", "world"].map(ToOwned::to_owned).to_vec();
         values.retain(|word| word.starts_with(&request.prefix));
-        values.extend(request.filled.into_iter().map(|(name, value)| format!("{name}={value}")));
-        Ok(Completion { total: Some(values.len() as u64), values, more: false })
+        values.extend(
+            request
+                .filled
+                .into_iter()
+                .map(|(name, value)| format!("{name}={value}")),
+        );
+        Ok(Completion {
+            total: Some(values.len() as u64),
+            values,
+            more: false,
+        })
     }
 }
 
@@ -81,8 +109,17 @@ fn describe_request(request: &ReadRequest) -> String {
         None => "caller: the host".to_owned(),
         Some(caller) => describe_caller(&caller),
     });
-    lines.extend(host::request_metadata().into_iter().map(|(key, json)| format!("metadata: {key}={json}")));
-    lines.extend(request.known_version.iter().map(|version| format!("known version: {version}")));
+    lines.extend(
+        host::request_metadata()
+            .into_iter()
+            .map(|(key, json)| format!("metadata: {key}={json}")),
+    );
+    lines.extend(
+        request
+            .known_version
+            .iter()
+            .map(|version| format!("known version: {version}")),
+    );
     lines.join("\n")
 }
 
@@ -94,14 +131,30 @@ fn describe_variable(variable: &Variable) -> String {
     }
 }
 
-fn describe_caller(Caller { subject, issuer, team, scopes }: &Caller) -> String {
+fn describe_caller(
+    Caller {
+        subject,
+        issuer,
+        team,
+        scopes,
+    }: &Caller,
+) -> String {
     let subject = subject.as_deref().unwrap_or("nobody");
-    let issuer = issuer.iter().map(|issuer| format!(", issued by {issuer}")).collect::<String>();
-    format!("caller: {subject} of {team} with [{}]{issuer}", scopes.join(" "))
+    let issuer = issuer
+        .iter()
+        .map(|issuer| format!(", issued by {issuer}"))
+        .collect::<String>();
+    format!(
+        "caller: {subject} of {team} with [{}]{issuer}",
+        scopes.join(" ")
+    )
 }
 
 fn several_contents() -> Result<Reading, Error> {
-    let under = |uri: &str, body| Content { uri: Some(uri.to_owned()), ..content(body, "text/plain") };
+    let under = |uri: &str, body| Content {
+        uri: Some(uri.to_owned()),
+        ..content(body, "text/plain")
+    };
     reading(vec![
         under("echo://many/1", Body::Text("first".to_owned())),
         under("echo://many/2", Body::Blob(b"second".to_vec())),

@@ -13,8 +13,15 @@ impl Behaviour for Env {
         let variables = std::env::vars().map(|(name, value)| format!("{name}={value}\n"));
         let arguments = std::env::args().map(|argument| format!("argument {argument}\n"));
         let preopens = wasip2::filesystem::preopens::get_directories();
-        let folders = preopens.into_iter().map(|(_, path)| format!("folder {path}\n"));
-        text(variables.chain(arguments).chain(folders).collect::<String>())
+        let folders = preopens
+            .into_iter()
+            .map(|(_, path)| format!("folder {path}\n"));
+        text(
+            variables
+                .chain(arguments)
+                .chain(folders)
+                .collect::<String>(),
+        )
     }
 }
 

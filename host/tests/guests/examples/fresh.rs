@@ -11,15 +11,28 @@ struct Fresh;
 
 impl Behaviour for Fresh {
     fn describe() -> Description {
-        Description { claims: vec!["fresh-claim:".to_owned()], ..description() }
+        Description {
+            claims: vec!["fresh-claim:".to_owned()],
+            ..description()
+        }
     }
 
     /// One entry, with another name in each list. The setting `list-ttl` is the time to live of the list.
     fn list(_query: ListQuery) -> Result<EntryPage, Error> {
         let ttl = host::setting("list-ttl").and_then(|ttl| ttl.parse().ok());
-        let listed = Entry { name: get_random_u64().to_string(), ..entry("fresh://everyone/0/0/listed") };
-        let freshness = ttl.map(|ttl_ms| Freshness { ttl_ms, scope: Scope::Everyone });
-        Ok(EntryPage { entries: vec![listed], next_cursor: None, freshness })
+        let listed = Entry {
+            name: get_random_u64().to_string(),
+            ..entry("fresh://everyone/0/0/listed")
+        };
+        let freshness = ttl.map(|ttl_ms| Freshness {
+            ttl_ms,
+            scope: Scope::Everyone,
+        });
+        Ok(EntryPage {
+            entries: vec![listed],
+            next_cursor: None,
+            freshness,
+        })
     }
 
     fn templates() -> Vec<&'static str> {
@@ -27,11 +40,17 @@ impl Behaviour for Fresh {
     }
 
     fn match_uri(uri: String) -> Option<TemplateMatch> {
-        let mut parts = uri.strip_prefix("fresh-claim:")?.splitn(4, '/').map(ToOwned::to_owned);
+        let mut parts = uri
+            .strip_prefix("fresh-claim:")?
+            .splitn(4, '/')
+            .map(ToOwned::to_owned);
         let names = ["scope", "ttl", "delay", "name"];
         let variables = names.map(|name| Some(variable(name, parts.next()?)));
         let variables = variables.into_iter().collect::<Option<_>>()?;
-        Some(TemplateMatch { uri_template: Self::templates()[0].to_owned(), variables })
+        Some(TemplateMatch {
+            uri_template: Self::templates()[0].to_owned(),
+            variables,
+        })
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -51,18 +70,36 @@ impl Behaviour for Fresh {
         if let Some(uri) = name.strip_prefix("touch/") {
             host::resource_updated(uri);
         }
-        let size = name.strip_prefix("size/").and_then(|size| size.parse().ok()).unwrap_or(0);
-        let caller = host::get_caller().and_then(|caller| caller.subject).unwrap_or_default();
+        let size = name
+            .strip_prefix("size/")
+            .and_then(|size| size.parse().ok())
+            .unwrap_or(0);
+        let caller = host::get_caller()
+            .and_then(|caller| caller.subject)
+            .unwrap_or_default();
         // Padded to a fixed width, because the audit log records the length.
         let answer = format!("{:020} for {caller}{}", get_random_u64(), ".".repeat(size));
         let mut contents = vec![content(Body::Text(answer), "text/plain")];
         if name == "parts" {
             let part = content(Body::Text("a part".to_owned()), "text/plain");
-            contents.push(Content { uri: Some("fresh://everyone/0/0/part".to_owned()), ..part });
+            contents.push(Content {
+                uri: Some("fresh://everyone/0/0/part".to_owned()),
+                ..part
+            });
         }
-        let version =
-            Some(if name == "versioned" { "current".to_owned() } else { get_random_u64().to_string() });
-        Ok(Reading { contents, version, freshness: Some(Freshness { ttl_ms: number("ttl"), scope }) })
+        let version = Some(if name == "versioned" {
+            "current".to_owned()
+        } else {
+            get_random_u64().to_string()
+        });
+        Ok(Reading {
+            contents,
+            version,
+            freshness: Some(Freshness {
+                ttl_ms: number("ttl"),
+                scope,
+            }),
+        })
     }
 }
 

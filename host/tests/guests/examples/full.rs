@@ -42,7 +42,10 @@ impl Behaviour for Full {
                 sizes: vec!["48x48".to_owned()],
                 theme: Some(Theme::Dark),
             }],
-            metadata: vec![("example.com/colour".to_owned(), "{\"name\":\"blue\"}".to_owned())],
+            metadata: vec![(
+                "example.com/colour".to_owned(),
+                "{\"name\":\"blue\"}".to_owned(),
+            )],
         };
         let one = Entry {
             uri: "full://one".to_owned(),
@@ -54,7 +57,11 @@ impl Behaviour for Full {
             version: Some(version()),
             details: Some(details),
         };
-        Ok(EntryPage { entries: vec![one], next_cursor: None, freshness: Some(fresh(60_000)) })
+        Ok(EntryPage {
+            entries: vec![one],
+            next_cursor: None,
+            freshness: Some(fresh(60_000)),
+        })
     }
 
     fn templates() -> Vec<&'static str> {
@@ -64,7 +71,10 @@ impl Behaviour for Full {
     fn match_uri(uri: String) -> Option<TemplateMatch> {
         let rest = uri.strip_prefix("full-claim:mine/")?;
         let variables = vec![variable("rest", rest)];
-        Some(TemplateMatch { uri_template: "full-claim:mine/{+rest}".to_owned(), variables })
+        Some(TemplateMatch {
+            uri_template: "full-claim:mine/{+rest}".to_owned(),
+            variables,
+        })
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -72,21 +82,34 @@ impl Behaviour for Full {
             return Err(Error::NotModified);
         }
         let contents = vec![content(Body::Text("one".to_owned()), "text/plain")];
-        Ok(Reading { contents, version: Some(version()), freshness: Some(fresh(5_000)) })
+        Ok(Reading {
+            contents,
+            version: Some(version()),
+            freshness: Some(fresh(5_000)),
+        })
     }
 }
 
 impl completion_provider::Guest for Full {
     fn complete(request: CompletionRequest) -> Result<Completion, Error> {
         let offered = ["plain", "pretty", "proud"];
-        let values = offered.iter().filter(|value| value.starts_with(&request.prefix));
-        Ok(Completion { values: values.map(ToString::to_string).collect(), total: None, more: false })
+        let values = offered
+            .iter()
+            .filter(|value| value.starts_with(&request.prefix));
+        Ok(Completion {
+            values: values.map(ToString::to_string).collect(),
+            total: None,
+            more: false,
+        })
     }
 }
 
 impl version_provider::Guest for Full {
     fn versions(uris: Vec<String>) -> Result<Vec<Option<String>>, Error> {
-        Ok(uris.iter().map(|uri| uri.starts_with("full://").then(version)).collect())
+        Ok(uris
+            .iter()
+            .map(|uri| uri.starts_with("full://").then(version))
+            .collect())
     }
 }
 
@@ -96,7 +119,10 @@ fn version() -> String {
 }
 
 fn fresh(ttl_ms: u64) -> Freshness {
-    Freshness { ttl_ms, scope: Scope::Caller }
+    Freshness {
+        ttl_ms,
+        scope: Scope::Caller,
+    }
 }
 
 guests::export!(Full);

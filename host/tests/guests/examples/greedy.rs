@@ -3,7 +3,8 @@
 //! template has a list and a map.
 
 use larder_provider::{
-    Completion, CompletionRequest, Content, Provider, Reading, Request, Result, Template, TemplatePage,
+    Completion, CompletionRequest, Content, Provider, Reading, Request, Result, Template,
+    TemplatePage,
 };
 
 struct Greedy;
@@ -19,7 +20,10 @@ impl Provider for Greedy {
 
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
         let templates = [(FILE, "a file"), (PAGE, "a page"), (SEARCH, "a search")];
-        Ok(templates.map(|(uri_template, name)| Template::new(uri_template, name)).to_vec().into())
+        Ok(templates
+            .map(|(uri_template, name)| Template::new(uri_template, name))
+            .to_vec()
+            .into())
     }
 
     fn greedy(&self) -> Vec<&str> {
@@ -39,7 +43,10 @@ impl Provider for Greedy {
     }
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
-        Ok(Completion::matching(["docs/a.md", "docs/b.md", "src/lib.rs"], &request.prefix))
+        Ok(Completion::matching(
+            ["docs/a.md", "docs/b.md", "src/lib.rs"],
+            &request.prefix,
+        ))
     }
 }
 

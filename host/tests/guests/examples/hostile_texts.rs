@@ -36,7 +36,11 @@ impl Behaviour for HostileTexts {
             version: Some(texts()[0].clone()),
             summary: all.clone(),
             instructions: all,
-            claims: vec!["hostile:".to_owned(), "javascript:".to_owned(), "data:".to_owned()],
+            claims: vec![
+                "hostile:".to_owned(),
+                "javascript:".to_owned(),
+                "data:".to_owned(),
+            ],
         }
     }
 
@@ -108,7 +112,12 @@ fn hostile_details() -> Details {
 
 fn hostile_icons() -> Vec<Icon> {
     let origin = texts::origin();
-    let icon = |src: String| Icon { src, mime_type: None, sizes: vec!["any".to_owned()], theme: None };
+    let icon = |src: String| Icon {
+        src,
+        mime_type: None,
+        sizes: vec!["any".to_owned()],
+        theme: None,
+    };
     let svg = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' onload='parent.attacked=1'/%3E";
     vec![
         icon("javascript:window.attacked='icon'".into()),
@@ -121,7 +130,10 @@ fn hostile_icons() -> Vec<Icon> {
 fn metadata() -> Vec<(String, String)> {
     vec![
         ("__proto__".to_owned(), "{\"attacked\":true}".to_owned()),
-        ("example.com/__proto__".to_owned(), "{\"__proto__\":{\"attacked\":true}}".to_owned()),
+        (
+            "example.com/__proto__".to_owned(),
+            "{\"__proto__\":{\"attacked\":true}}".to_owned(),
+        ),
     ]
 }
 
@@ -148,8 +160,11 @@ impl tool_provider::Guest for HostileTexts {
             ..tool(&format!("hostile_{number}"))
         });
         let names = ["__proto__", "constructor", "toString"].map(tool);
-        let huge =
-            Tool { title: Some(huge(1 << 20)), description: Some(huge(TEN_MEBIBYTES / 4)), ..tool("huge") };
+        let huge = Tool {
+            title: Some(huge(1 << 20)),
+            description: Some(huge(TEN_MEBIBYTES / 4)),
+            ..tool("huge")
+        };
         tool_page(hostile.chain(names).chain([huge]).collect())
     }
 
@@ -162,17 +177,20 @@ impl tool_provider::Guest for HostileTexts {
 
 impl prompt_provider::Guest for HostileTexts {
     fn list_prompts(_cursor: Option<String>) -> Result<PromptPage, Error> {
-        let hostile = texts().into_iter().enumerate().map(|(number, text)| Prompt {
-            title: Some(text.clone()),
-            description: Some(text.clone()),
-            arguments: vec![Argument {
+        let hostile = texts()
+            .into_iter()
+            .enumerate()
+            .map(|(number, text)| Prompt {
                 title: Some(text.clone()),
-                description: Some(text),
-                ..argument("__proto__", true)
-            }],
-            icons: hostile_icons(),
-            ..prompt(&format!("<b onclick=alert({number})>{number}"))
-        });
+                description: Some(text.clone()),
+                arguments: vec![Argument {
+                    title: Some(text.clone()),
+                    description: Some(text),
+                    ..argument("__proto__", true)
+                }],
+                icons: hostile_icons(),
+                ..prompt(&format!("<b onclick=alert({number})>{number}"))
+            });
         prompt_page(hostile.collect())
     }
 
@@ -193,16 +211,25 @@ impl search_provider::Guest for HostileTexts {
 
 impl settings_provider::Guest for HostileTexts {
     fn settings() -> Vec<Declaration> {
-        let described =
-            |name: &str, text: String| Declaration { description: text, ..declaration(name, Kind::Text) };
+        let described = |name: &str, text: String| Declaration {
+            description: text,
+            ..declaration(name, Kind::Text)
+        };
         let all = texts().concat();
-        vec![described("origin", all.clone()), described("<b onclick=alert(1)>", all)]
+        vec![
+            described("origin", all.clone()),
+            described("<b onclick=alert(1)>", all),
+        ]
     }
 }
 
 impl CompletionGuest for HostileTexts {
     fn complete(_request: CompletionRequest) -> Result<Completion, Error> {
-        Ok(Completion { values: texts(), total: None, more: true })
+        Ok(Completion {
+            values: texts(),
+            total: None,
+            more: true,
+        })
     }
 }
 

@@ -20,8 +20,14 @@ impl tool_provider::Guest for HostileTools {
             Some("million") => tool_page((0..1_000_000).map(|n| tool(&n.to_string())).collect()),
             Some("endless") => {
                 let first: u32 = cursor.map_or(0, |cursor| cursor.parse().unwrap());
-                let tools = (first..first + PAGE).map(|n| tool(&format!("t{n}"))).collect();
-                Ok(ToolPage { tools, next_cursor: Some((first + PAGE).to_string()), freshness: None })
+                let tools = (first..first + PAGE)
+                    .map(|n| tool(&format!("t{n}")))
+                    .collect();
+                Ok(ToolPage {
+                    tools,
+                    next_cursor: Some((first + PAGE).to_string()),
+                    freshness: None,
+                })
             }
             Some("bombs") => tool_page(bombs()),
             Some("patterns") => tool_page(patterns()),
@@ -37,11 +43,17 @@ impl tool_provider::Guest for HostileTools {
             // Its output schema is expensive for this text.
             "result" => {
                 let structured = Some(format!("{{\"text\":\"{}\"}}", irregular(900_000)));
-                Ok(ToolAnswer::Complete(ToolResult { structured, ..result(vec![]) }))
+                Ok(ToolAnswer::Complete(ToolResult {
+                    structured,
+                    ..result(vec![])
+                }))
             }
             "result_chain" => {
                 let structured = Some(format!("{}2{}", "{\"a\":".repeat(100), "}".repeat(100)));
-                Ok(ToolAnswer::Complete(ToolResult { structured, ..result(vec![]) }))
+                Ok(ToolAnswer::Complete(ToolResult {
+                    structured,
+                    ..result(vec![])
+                }))
             }
             "large" => text_result("x".repeat(20 << 20)),
             name => text_result(format!("{name} was called")),
@@ -83,16 +95,25 @@ fn count(arguments: &str) -> Result<ToolAnswer, Error> {
 /// A tool with a property of this schema.
 fn with_property(name: &str, property: &str) -> Tool {
     let input_schema = format!(r#"{{ "type": "object", "properties": {{ "text": {property} }} }}"#);
-    Tool { input_schema, ..tool(name) }
+    Tool {
+        input_schema,
+        ..tool(name)
+    }
 }
 
 /// A schema with a chain of so many links, each of which leads to the next one for the same value. The last one leads to
 /// the first one for each member.
 fn chain(length: usize, keyword: &str) -> String {
     let link = |n: usize| match keyword {
-        "allOf" => format!(r##""a{n}": {{ "allOf": [{{ "$ref": "#/$defs/a{}" }}] }}"##, n + 1),
+        "allOf" => format!(
+            r##""a{n}": {{ "allOf": [{{ "$ref": "#/$defs/a{}" }}] }}"##,
+            n + 1
+        ),
         "$ref" => format!(r##""a{n}": {{ "$ref": "#/$defs/a{}" }}"##, n + 1),
-        _ => format!(r##""a{n}": {{ "{keyword}": {{ "$ref": "#/$defs/a{}" }} }}"##, n + 1),
+        _ => format!(
+            r##""a{n}": {{ "{keyword}": {{ "$ref": "#/$defs/a{}" }} }}"##,
+            n + 1
+        ),
     };
     let links: Vec<_> = (0..length).map(link).collect();
     format!(
@@ -125,26 +146,66 @@ fn bombs() -> Vec<Tool> {
     let recursive = r##"{ "type": "object", "properties": { "text": { "type": "string" } },
         "additionalProperties": { "anyOf": [{ "$ref": "#" }, { "$ref": "#" }, { "const": 1 }] } }"##;
     let endless = r##"{ "type": "object", "allOf": [{ "$ref": "#/$defs/a" }], "$defs": { "a": { "allOf": [{ "$ref": "#/$defs/a" }] } } }"##;
-    let output = r#"{ "type": "object", "properties": { "text": { "pattern": "[ab]*a[ab]{500}c" } } }"#;
+    let output =
+        r#"{ "type": "object", "properties": { "text": { "pattern": "[ab]*a[ab]{500}c" } } }"#;
     vec![
         with_property("deep", &deep),
-        with_property("large_pattern", r#"{ "pattern": "((a{1000}){1000}){1000}" }"#),
+        with_property(
+            "large_pattern",
+            r#"{ "pattern": "((a{1000}){1000}){1000}" }"#,
+        ),
         with_property("look_around", r#"{ "pattern": "(?=a)a" }"#),
         with_property("back_reference", r#"{ "pattern": "(a)\\1" }"#),
         with_property("exponential_pattern", r#"{ "pattern": "^(a+)+$" }"#),
         with_property("many_states", r#"{ "pattern": "[ab]*a[ab]{500}c" }"#),
-        with_property("many_values", &format!(r#"{{ "enum": [{}] }}"#, values.join(","))),
-        Tool { input_schema: doubling, ..tool("doubling") },
-        Tool { input_schema: recursive.to_owned(), ..tool("recursive") },
-        Tool { input_schema: endless.to_owned(), ..tool("endless") },
-        Tool { output_schema: Some(output.to_owned()), ..tool("result") },
-        Tool { input_schema: UNEVALUATED.to_owned(), ..tool("unevaluated") },
-        Tool { input_schema: chain(250, "allOf"), ..tool("long_chain") },
-        Tool { output_schema: Some(chain(250, "allOf")), ..tool("long_result_chain") },
-        Tool { input_schema: chain(60, "allOf"), ..tool("chain") },
-        Tool { input_schema: chain(100, "$ref"), ..tool("chain_of_references") },
-        Tool { input_schema: chain(60, "not"), ..tool("chain_of_not") },
-        Tool { output_schema: Some(chain(60, "allOf")), ..tool("result_chain") },
+        with_property(
+            "many_values",
+            &format!(r#"{{ "enum": [{}] }}"#, values.join(",")),
+        ),
+        Tool {
+            input_schema: doubling,
+            ..tool("doubling")
+        },
+        Tool {
+            input_schema: recursive.to_owned(),
+            ..tool("recursive")
+        },
+        Tool {
+            input_schema: endless.to_owned(),
+            ..tool("endless")
+        },
+        Tool {
+            output_schema: Some(output.to_owned()),
+            ..tool("result")
+        },
+        Tool {
+            input_schema: UNEVALUATED.to_owned(),
+            ..tool("unevaluated")
+        },
+        Tool {
+            input_schema: chain(250, "allOf"),
+            ..tool("long_chain")
+        },
+        Tool {
+            output_schema: Some(chain(250, "allOf")),
+            ..tool("long_result_chain")
+        },
+        Tool {
+            input_schema: chain(60, "allOf"),
+            ..tool("chain")
+        },
+        Tool {
+            input_schema: chain(100, "$ref"),
+            ..tool("chain_of_references")
+        },
+        Tool {
+            input_schema: chain(60, "not"),
+            ..tool("chain_of_not")
+        },
+        Tool {
+            output_schema: Some(chain(60, "allOf")),
+            ..tool("result_chain")
+        },
         tool("large"),
         tool("fine"),
     ]
@@ -153,31 +214,54 @@ fn bombs() -> Vec<Tool> {
 /// A schema with so many regular expressions, and one with none.
 fn patterns() -> Vec<Tool> {
     let count: u32 = host::setting("count").unwrap().parse().unwrap();
-    let patterns: Vec<_> = (0..count).map(|n| format!(r#"{{ "pattern": "\\p{{L}}{{9}}{n}" }}"#)).collect();
-    vec![with_property("patterns", &format!(r#"{{ "anyOf": [{}] }}"#, patterns.join(","))), tool("fine")]
+    let patterns: Vec<_> = (0..count)
+        .map(|n| format!(r#"{{ "pattern": "\\p{{L}}{{9}}{n}" }}"#))
+        .collect();
+    vec![
+        with_property(
+            "patterns",
+            &format!(r#"{{ "anyOf": [{}] }}"#, patterns.join(",")),
+        ),
+        tool("fine"),
+    ]
 }
 
 /// Schemas that refer to a file, to a server, and to a place outside of themselves.
 fn references() -> Vec<Tool> {
     let server = host::setting("counter").unwrap();
-    let relative =
-        r#"{ "$id": "SERVER/", "type": "object", "properties": { "text": { "$ref": "schema.json" } } }"#;
+    let relative = r#"{ "$id": "SERVER/", "type": "object", "properties": { "text": { "$ref": "schema.json" } } }"#;
     let dialect = r#"{ "$schema": "SERVER/dialect", "type": "object" }"#;
     vec![
         with_property("file", r#"{ "$ref": "file:///etc/passwd" }"#),
         with_property("http", &format!(r#"{{ "$ref": "{server}" }}"#)),
         with_property("dynamic", &format!(r#"{{ "$dynamicRef": "{server}" }}"#)),
         with_property("missing", r##"{ "$ref": "#/$defs/missing" }"##),
-        with_property("value", r##"{ "$ref": "#/properties/text/const", "const": { "type": "string" } }"##),
-        Tool { input_schema: relative.replace("SERVER", &server), ..tool("relative") },
-        Tool { input_schema: dialect.replace("SERVER", &server), ..tool("dialect") },
+        with_property(
+            "value",
+            r##"{ "$ref": "#/properties/text/const", "const": { "type": "string" } }"##,
+        ),
+        Tool {
+            input_schema: relative.replace("SERVER", &server),
+            ..tool("relative")
+        },
+        Tool {
+            input_schema: dialect.replace("SERVER", &server),
+            ..tool("dialect")
+        },
         tool("fine"),
     ]
 }
 
 /// Names and descriptions with control characters, marks of direction, and characters that nobody sees.
 fn texts() -> Vec<Tool> {
-    let names = ["del\u{7f}", "rtl\u{202e}", "wide\u{200b}", "tag\u{e0041}", "two words", "сору"];
+    let names = [
+        "del\u{7f}",
+        "rtl\u{202e}",
+        "wide\u{200b}",
+        "tag\u{e0041}",
+        "two words",
+        "сору",
+    ];
     let described = |name: &str, text: &str| Tool {
         title: Some(text.to_owned()),
         description: Some(text.to_owned()),
@@ -189,7 +273,11 @@ fn texts() -> Vec<Tool> {
         ("direction", "safe \u{202e}elif eht eteled\u{202c}"),
         ("invisible", "fine\u{200b}\u{e0064}\u{e0065}\u{e006c}"),
     ];
-    names.map(tool).into_iter().chain(texts.map(|(name, text)| described(name, text))).collect()
+    names
+        .map(tool)
+        .into_iter()
+        .chain(texts.map(|(name, text)| described(name, text)))
+        .collect()
 }
 
 impl prompt_provider::Guest for HostileTools {
@@ -214,7 +302,9 @@ impl search_provider::Guest for HostileTools {
 
 impl settings_provider::Guest for HostileTools {
     fn settings() -> Vec<Declaration> {
-        ["list", "counter", "count"].map(|name| declaration(name, Kind::Text)).into()
+        ["list", "counter", "count"]
+            .map(|name| declaration(name, Kind::Text))
+            .into()
     }
 }
 

@@ -15,16 +15,25 @@ const PRIVATE: [&str; 2] = ["indexed://denied", "indexed://own"];
 impl Behaviour for Indexed {
     fn entries() -> Vec<Entry> {
         let files = fs::read_dir("/docs").into_iter().flatten().flatten();
-        let mut names: Vec<_> = files.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<_> = files
+            .map(|file| file.file_name().to_string_lossy().into_owned())
+            .collect();
         names.sort();
         let has_versions = host::setting("versions").is_some();
         let file = |name: String| Entry {
             mime_type: Some("text/markdown".to_owned()),
-            version: has_versions.then(|| fs::read_to_string(format!("/docs/{name}")).unwrap_or_default()),
+            version: has_versions
+                .then(|| fs::read_to_string(format!("/docs/{name}")).unwrap_or_default()),
             ..entry(&format!("indexed://{name}"))
         };
-        let private = PRIVATE.into_iter().filter(|_| host::setting("private").is_some());
-        names.into_iter().map(file).chain(private.map(entry)).collect()
+        let private = PRIVATE
+            .into_iter()
+            .filter(|_| host::setting("private").is_some());
+        names
+            .into_iter()
+            .map(file)
+            .chain(private.map(entry))
+            .collect()
     }
 
     fn templates() -> Vec<&'static str> {
@@ -45,7 +54,10 @@ impl Behaviour for Indexed {
             "indexed://denied" if !has_caller => Err(Error::Denied("callers only".to_owned())),
             "indexed://denied" => text("confidential"),
             "indexed://own" => Ok(Reading {
-                freshness: Some(Freshness { ttl_ms: 1_000, scope: Scope::Caller }),
+                freshness: Some(Freshness {
+                    ttl_ms: 1_000,
+                    scope: Scope::Caller,
+                }),
                 ..text("confidential")?
             }),
             _ => file(uri),
@@ -65,7 +77,11 @@ fn content_of(content: String) -> Content {
 
 fn log(uri: &str) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::Failed(error.to_string());
-    let mut log = fs::File::options().append(true).create(true).open("/log/reads").map_err(failed)?;
+    let mut log = fs::File::options()
+        .append(true)
+        .create(true)
+        .open("/log/reads")
+        .map_err(failed)?;
     writeln!(log, "{uri}").map_err(failed)
 }
 

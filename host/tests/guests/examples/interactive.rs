@@ -22,8 +22,14 @@ impl Behaviour for Interactive {
 }
 
 fn kind_entry(kind: &str) -> Entry {
-    let details = Details { kind: Some(kind.to_owned()), ..details() };
-    Entry { details: Some(details), ..entry(&format!("interactive:{kind}")) }
+    let details = Details {
+        kind: Some(kind.to_owned()),
+        ..details()
+    };
+    Entry {
+        details: Some(details),
+        ..entry(&format!("interactive:{kind}"))
+    }
 }
 
 impl tool_provider::Guest for Interactive {
@@ -35,8 +41,9 @@ impl tool_provider::Guest for Interactive {
         let full = Tool {
             title: Some("Everything".to_owned()),
             description: Some("Returns every kind of content.".to_owned()),
-            input_schema: "{\n  \"type\": \"object\",\n  \"properties\": { \"z\": {}, \"a\": {} }\n}"
-                .to_owned(),
+            input_schema:
+                "{\n  \"type\": \"object\",\n  \"properties\": { \"z\": {}, \"a\": {} }\n}"
+                    .to_owned(),
             output_schema: Some("{ \"type\": \"object\" }".to_owned()),
             hints: Hints {
                 read_only: Some(true),
@@ -48,7 +55,11 @@ impl tool_provider::Guest for Interactive {
             metadata: vec![("example.com/x".to_owned(), "1".to_owned())],
             ..tool("everything")
         };
-        Ok(ToolPage { tools: vec![full, tool("ask")], next_cursor: Some("2".to_owned()), freshness: None })
+        Ok(ToolPage {
+            tools: vec![full, tool("ask")],
+            next_cursor: Some("2".to_owned()),
+            freshness: None,
+        })
     }
 
     fn call_tool(call: ToolCall) -> Result<ToolAnswer, Error> {
@@ -68,8 +79,15 @@ impl tool_provider::Guest for Interactive {
 }
 
 fn everything(arguments: String) -> ToolResult {
-    let annotations = Annotations { audience: vec![Role::User], priority: Some(2.0), last_modified: None };
-    let media = |mime_type: &str| Media { mime_type: mime_type.to_owned(), data: vec![1, 2, 3] };
+    let annotations = Annotations {
+        audience: vec![Role::User],
+        priority: Some(2.0),
+        last_modified: None,
+    };
+    let media = |mime_type: &str| Media {
+        mime_type: mime_type.to_owned(),
+        data: vec![1, 2, 3],
+    };
     let embedded = EmbeddedResource {
         uri: "interactive:note".to_owned(),
         mime_type: Some("text/plain".to_owned()),
@@ -88,7 +106,11 @@ fn everything(arguments: String) -> ToolResult {
         ..block(BlockValue::Text("a text".to_owned()))
     };
     let content = [vec![text], values.map(block).to_vec()].concat();
-    ToolResult { structured: Some(arguments), is_error: true, ..result(content) }
+    ToolResult {
+        structured: Some(arguments),
+        is_error: true,
+        ..result(content)
+    }
 }
 
 const QUESTION: &str = r#"{ "message": "Who are you?", "requestedSchema": { "type": "object", "properties": { "name": { "type": "string" } } } }"#;
@@ -102,14 +124,23 @@ fn ask(input: Option<ProvidedInput>) -> Result<ToolAnswer, Error> {
             params: host::setting("question").unwrap_or_else(|| QUESTION.to_owned()),
         };
         let state = Some(b"asked".to_vec());
-        return Ok(ToolAnswer::InputRequired(InputRequired { requests: vec![request], state }));
+        return Ok(ToolAnswer::InputRequired(InputRequired {
+            requests: vec![request],
+            state,
+        }));
     };
     let state = String::from_utf8_lossy(&input.state.unwrap_or_default()).into_owned();
-    let responses = input.responses.iter().map(|response| match &response.outcome {
-        Ok(json) => format!("{}: {json}", response.key),
-        Err(json) => format!("{} failed: {json}", response.key),
-    });
-    text_result(format!("{state}; {}", responses.collect::<Vec<_>>().join(", ")))
+    let responses = input
+        .responses
+        .iter()
+        .map(|response| match &response.outcome {
+            Ok(json) => format!("{}: {json}", response.key),
+            Err(json) => format!("{} failed: {json}", response.key),
+        });
+    text_result(format!(
+        "{state}; {}",
+        responses.collect::<Vec<_>>().join(", ")
+    ))
 }
 
 /// Logs to the client, and returns what is known about it.
@@ -121,12 +152,20 @@ fn tell() -> Result<ToolAnswer, Error> {
     (0..more).for_each(|_| interaction_host::log_to_client(Severity::Error, None, "0"));
     let supports = |capability| interaction_host::client_supports(capability);
     let level = interaction_host::client_log_level();
-    text_result(format!("{} {} {level:?}", supports("/elicitation/url"), supports("/sampling")))
+    text_result(format!(
+        "{} {} {level:?}",
+        supports("/elicitation/url"),
+        supports("/sampling")
+    ))
 }
 
 /// Appends a line to a file of the granted folder, and then traps if the arguments say so.
 fn append(arguments: &str) -> Result<ToolAnswer, Error> {
-    let mut file = fs::File::options().append(true).create(true).open("/data/calls").map_err(failed)?;
+    let mut file = fs::File::options()
+        .append(true)
+        .create(true)
+        .open("/data/calls")
+        .map_err(failed)?;
     writeln!(file, "{arguments}").map_err(failed)?;
     assert!(!arguments.contains("trap"), "this call traps halfway");
     text_result("appended")
@@ -139,7 +178,13 @@ fn failed(error: std::io::Error) -> Error {
 impl prompt_provider::Guest for Interactive {
     fn list_prompts(_cursor: Option<String>) -> Result<PromptPage, Error> {
         let arguments = vec![argument("name", true), argument("tone", false)];
-        prompt_page(vec![Prompt { arguments, ..prompt("greet") }, prompt("interview")])
+        prompt_page(vec![
+            Prompt {
+                arguments,
+                ..prompt("greet")
+            },
+            prompt("interview"),
+        ])
     }
 
     fn get_prompt(request: PromptRequest) -> Result<PromptAnswer, Error> {
@@ -153,21 +198,37 @@ impl prompt_provider::Guest for Interactive {
     fn complete_argument(query: ArgumentQuery) -> Result<Suggestions, Error> {
         let offered = ["ann", "anton", "bob"];
         let is_free = |value: &&str| query.filled.iter().all(|(_, filled)| filled != value);
-        let values = offered.iter().filter(|value| value.starts_with(&query.prefix)).copied().filter(is_free);
+        let values = offered
+            .iter()
+            .filter(|value| value.starts_with(&query.prefix))
+            .copied()
+            .filter(is_free);
         let values = values.map(str::to_owned).collect();
         match query.argument.as_str() {
-            "name" => Ok(Suggestions { values, total: Some(3), more: false }),
+            "name" => Ok(Suggestions {
+                values,
+                total: Some(3),
+                more: false,
+            }),
             _ => Err(Error::NotFound),
         }
     }
 }
 
 fn greet(arguments: &[(String, String)]) -> Result<PromptAnswer, Error> {
-    let name = arguments.iter().find(|(name, _)| name == "name").map(|(_, value)| value);
+    let name = arguments
+        .iter()
+        .find(|(name, _)| name == "name")
+        .map(|(_, value)| value);
     let name = name.ok_or_else(|| Error::Invalid("`name` is missing".to_owned()))?;
-    let message = |role, text: String| Message { role, content: block(BlockValue::Text(text)) };
-    let messages =
-        vec![message(Role::User, format!("Greet {name}.")), message(Role::Assistant, "Hello.".to_owned())];
+    let message = |role, text: String| Message {
+        role,
+        content: block(BlockValue::Text(text)),
+    };
+    let messages = vec![
+        message(Role::User, format!("Greet {name}.")),
+        message(Role::Assistant, "Hello.".to_owned()),
+    ];
     Ok(PromptAnswer::Complete(PromptResult {
         description: Some("A greeting".to_owned()),
         messages,
@@ -188,7 +249,10 @@ fn interview(input: Option<ProvidedInput>) -> Result<PromptAnswer, Error> {
                 request("roots", "roots/list", "{}"),
                 request("model", "sampling/createMessage", sampling),
             ];
-            Ok(PromptAnswer::InputRequired(InputRequired { requests, state: None }))
+            Ok(PromptAnswer::InputRequired(InputRequired {
+                requests,
+                state: None,
+            }))
         }
         Some(input) => Err(Error::Failed(format!("{} answers", input.responses.len()))),
     }
@@ -197,21 +261,46 @@ fn interview(input: Option<ProvidedInput>) -> Result<PromptAnswer, Error> {
 impl search_provider::Guest for Interactive {
     /// Ignores the hints of the query.
     fn search(query: SearchQuery) -> Result<Hits, Error> {
-        let hit = |entry: Entry| Hit { excerpt: Some(format!("about {}", query.text)), entry };
-        let hits = Self::entries().into_iter().take(query.limit as usize).map(hit).collect();
-        Ok(Hits { hits, freshness: Some(Freshness { ttl_ms: 1_000, scope: Scope::Everyone }) })
+        let hit = |entry: Entry| Hit {
+            excerpt: Some(format!("about {}", query.text)),
+            entry,
+        };
+        let hits = Self::entries()
+            .into_iter()
+            .take(query.limit as usize)
+            .map(hit)
+            .collect();
+        Ok(Hits {
+            hits,
+            freshness: Some(Freshness {
+                ttl_ms: 1_000,
+                scope: Scope::Everyone,
+            }),
+        })
     }
 }
 
 impl settings_provider::Guest for Interactive {
     fn settings() -> Vec<Declaration> {
         vec![
-            Declaration { required: true, ..declaration("name", Kind::Text) },
-            Declaration { default: Some("0".to_owned()), ..declaration("more", Kind::Number) },
-            Declaration { description: "Be brief.".to_owned(), ..declaration("brief", Kind::Boolean) },
+            Declaration {
+                required: true,
+                ..declaration("name", Kind::Text)
+            },
+            Declaration {
+                default: Some("0".to_owned()),
+                ..declaration("more", Kind::Number)
+            },
+            Declaration {
+                description: "Be brief.".to_owned(),
+                ..declaration("brief", Kind::Boolean)
+            },
             declaration("cache", Kind::Size),
             declaration("wait", Kind::Duration),
-            Declaration { secret: true, ..declaration("token", Kind::Text) },
+            Declaration {
+                secret: true,
+                ..declaration("token", Kind::Text)
+            },
         ]
     }
 }

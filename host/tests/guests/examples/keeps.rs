@@ -25,11 +25,17 @@ const PATHS: [&str; 10] = [
 impl Behaviour for Keeps {
     fn templates() -> Vec<&'static str> {
         let scheme = host::setting("scheme").unwrap_or_else(|| "keeps".to_owned());
-        PATHS.map(|path| &*format!("{scheme}://{path}").leak()).to_vec()
+        PATHS
+            .map(|path| &*format!("{scheme}://{path}").leak())
+            .to_vec()
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
-        let bucket = if value(&request, "bucket") == "caller" { Bucket::Caller } else { Bucket::Shared };
+        let bucket = if value(&request, "bucket") == "caller" {
+            Bucket::Caller
+        } else {
+            Bucket::Shared
+        };
         let (key, given) = (value(&request, "key"), value(&request, "value"));
         let path = request.uri.split_once("://").map_or("", |(_, path)| path);
         match path.split('/').next() {
@@ -44,8 +50,14 @@ impl Behaviour for Keeps {
             Some("delete") => shown(key_value::delete(bucket, key)),
             Some("increment") => shown(increment(bucket, key)),
             Some("swap") => {
-                let some = |name| Some(value(&request, name).as_bytes()).filter(|bytes| !bytes.is_empty());
-                shown(key_value::compare_and_swap(bucket, key, some("expected"), some("value")))
+                let some =
+                    |name| Some(value(&request, name).as_bytes()).filter(|bytes| !bytes.is_empty());
+                shown(key_value::compare_and_swap(
+                    bucket,
+                    key,
+                    some("expected"),
+                    some("value"),
+                ))
             }
             Some("keys") => {
                 let cursor = Some(value(&request, "cursor")).filter(|cursor| !cursor.is_empty());
@@ -78,9 +90,16 @@ fn remembered(bucket: Bucket, key: &str) -> Option<String> {
 fn increment(bucket: Bucket, key: &str) -> Result<u32, Failure> {
     loop {
         let current = key_value::get(bucket, key)?;
-        let number = current.as_ref().and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        let number = current
+            .as_ref()
+            .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
         let next = number.unwrap_or(0) + 1;
-        if key_value::compare_and_swap(bucket, key, current.as_deref(), Some(next.to_string().as_bytes()))? {
+        if key_value::compare_and_swap(
+            bucket,
+            key,
+            current.as_deref(),
+            Some(next.to_string().as_bytes()),
+        )? {
             return Ok(next);
         }
     }
@@ -120,7 +139,13 @@ fn shown<T: std::fmt::Debug>(result: Result<T, Failure>) -> Result<Reading, Erro
 /// Says that every caller may use the answer.
 fn fresh(result: Result<Option<String>, Failure>) -> Result<Reading, Error> {
     let reading = shown(result)?;
-    Ok(Reading { freshness: Some(Freshness { ttl_ms: 60_000, scope: Scope::Everyone }), ..reading })
+    Ok(Reading {
+        freshness: Some(Freshness {
+            ttl_ms: 60_000,
+            scope: Scope::Everyone,
+        }),
+        ..reading
+    })
 }
 
 guests::export!(Keeps);

@@ -31,7 +31,12 @@ impl Behaviour for Ledger {
     }
 
     fn templates() -> Vec<&'static str> {
-        vec!["ledger:line/{name}", "ledger:page/{name}", "ledger:draft/{name}", "ledger:write/{name}/{line}"]
+        vec![
+            "ledger:line/{name}",
+            "ledger:page/{name}",
+            "ledger:draft/{name}",
+            "ledger:write/{name}/{line}",
+        ]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
@@ -50,7 +55,11 @@ impl Behaviour for Ledger {
 
 impl version_provider::Guest for Ledger {
     fn versions(uris: Vec<String>) -> Result<Vec<Option<String>>, Error> {
-        let mut log = fs::File::options().append(true).create(true).open("/data/asked").map_err(failed)?;
+        let mut log = fs::File::options()
+            .append(true)
+            .create(true)
+            .open("/data/asked")
+            .map_err(failed)?;
         writeln!(log, "{}", uris.join(" ")).map_err(failed)?;
         // The file `page` has the name of the one page that has changed: a file for each page would be slow.
         let page = fs::read_to_string("/data/page").unwrap_or_default();

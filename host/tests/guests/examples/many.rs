@@ -14,12 +14,16 @@ impl Behaviour for Many {
             Some(Ok(start)) => start,
             Some(Err(_)) => return Err(Error::Invalid("not a cursor of mine".to_owned())),
         };
-        if let (Some(delay), true, Some(_)) = (host::setting("delay_ms"), start > 0, host::get_caller()) {
+        if let (Some(delay), true, Some(_)) =
+            (host::setting("delay_ms"), start > 0, host::get_caller())
+        {
             std::thread::sleep(Duration::from_millis(delay.parse().unwrap()));
         }
         let end = count().min(start + u64::from(query.limit.max(1)));
         Ok(EntryPage {
-            entries: (start..end).map(|n| entry(&format!("many://{n}"))).collect(),
+            entries: (start..end)
+                .map(|n| entry(&format!("many://{n}")))
+                .collect(),
             next_cursor: (end < count()).then(|| end.to_string()),
             freshness: None,
         })
@@ -38,7 +42,9 @@ impl Behaviour for Many {
 }
 
 fn count() -> u64 {
-    host::setting("count").and_then(|count| count.parse().ok()).unwrap_or(100_000)
+    host::setting("count")
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(100_000)
 }
 
 guests::export!(Many);

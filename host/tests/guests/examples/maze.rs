@@ -9,7 +9,10 @@ struct Maze;
 impl Behaviour for Maze {
     fn entries() -> Vec<Entry> {
         let text = || Some("long ".repeat(3_000));
-        let long = |n| Entry { description: text(), ..entry(&format!("maze://long/{n}")) };
+        let long = |n| Entry {
+            description: text(),
+            ..entry(&format!("maze://long/{n}"))
+        };
         (0..number("long")).map(long).collect()
     }
 
@@ -17,7 +20,9 @@ impl Behaviour for Maze {
         let variables: String = (0..20).map(|n| format!("{{+v{n}}}")).collect();
         match number("ways") {
             0 => vec!["maze://{+path}"],
-            ways => (0..ways).map(|n| &*format!("maze://{variables}!{n}").leak()).collect(),
+            ways => (0..ways)
+                .map(|n| &*format!("maze://{variables}!{n}").leak())
+                .collect(),
         }
     }
 
@@ -27,7 +32,9 @@ impl Behaviour for Maze {
 }
 
 fn number(setting: &str) -> usize {
-    host::setting(setting).and_then(|number| number.parse().ok()).unwrap_or(0)
+    host::setting(setting)
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
 }
 
 guests::export!(Maze);

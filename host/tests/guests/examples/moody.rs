@@ -14,7 +14,10 @@ impl Behaviour for Moody {
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
-        assert!(std::fs::exists("/mood/well").unwrap_or_default(), "not today");
+        assert!(
+            std::fs::exists("/mood/well").unwrap_or_default(),
+            "not today"
+        );
         text(request.uri)
     }
 }

@@ -6,7 +6,8 @@ use std::net::{TcpListener, TcpStream, ToSocketAddrs as _, UdpSocket};
 use guests::*;
 use wasip2::http::outgoing_handler;
 use wasip2::http::types::{
-    Fields, FutureIncomingResponse, IncomingResponse, Method, OutgoingRequest, RequestOptions, Scheme,
+    Fields, FutureIncomingResponse, IncomingResponse, Method, OutgoingRequest, RequestOptions,
+    Scheme,
 };
 
 struct Net;
@@ -29,18 +30,34 @@ impl Behaviour for Net {
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
         let (url, address) = (value(&request, "url"), value(&request, "address"));
-        let method = Some(value(&request, "method")).filter(|method| !method.is_empty()).unwrap_or("GET");
-        match request.uri.trim_start_matches("net://").split(['/', '?']).next() {
-            Some("http-client") => outcome(by_http_client(method, url, milliseconds(&request, "timeout"))),
+        let method = Some(value(&request, "method"))
+            .filter(|method| !method.is_empty())
+            .unwrap_or("GET");
+        match request
+            .uri
+            .trim_start_matches("net://")
+            .split(['/', '?'])
+            .next()
+        {
+            Some("http-client") => outcome(by_http_client(
+                method,
+                url,
+                milliseconds(&request, "timeout"),
+            )),
             Some("wasi-http") => outcome(by_wasi_http(method, url, options(&request))),
             Some("send-all") => text(send_all(&request).join("\n")),
-            Some("open") => text(open(value(&request, "count").parse().unwrap_or(0), url).join("\n")),
+            Some("open") => {
+                text(open(value(&request, "count").parse().unwrap_or(0), url).join("\n"))
+            }
             Some("connect") => outcome(TcpStream::connect(address).map(|_| "connected")),
             Some("listen") => outcome(TcpListener::bind(address).map(|_| "listening")),
             Some("udp") => outcome(UdpSocket::bind(address).map(|_| "bound")),
             Some("resolve") => {
                 let name = (value(&request, "name"), 80);
-                outcome(name.to_socket_addrs().map(|addresses| addresses.collect::<Vec<_>>()))
+                outcome(
+                    name.to_socket_addrs()
+                        .map(|addresses| addresses.collect::<Vec<_>>()),
+                )
             }
             _ => Err(Error::NotFound),
         }
@@ -51,7 +68,11 @@ fn milliseconds(request: &ReadRequest, name: &str) -> Option<u64> {
     value(request, name).parse().ok()
 }
 
-fn by_http_client(method: &str, url: &str, timeout_ms: Option<u64>) -> Result<(u16, String), String> {
+fn by_http_client(
+    method: &str,
+    url: &str,
+    timeout_ms: Option<u64>,
+) -> Result<(u16, String), String> {
     http_response(http_client::send(&http_request(method, url, timeout_ms)))
 }
 
@@ -69,21 +90,36 @@ fn http_response(
     response: Result<http_client::Response, http_client::Failure>,
 ) -> Result<(u16, String), String> {
     let response = response.map_err(|failure| format!("{failure:?}"))?;
-    Ok((response.status, String::from_utf8_lossy(&response.body).into_owned()))
+    Ok((
+        response.status,
+        String::from_utf8_lossy(&response.body).into_owned(),
+    ))
 }
 
 /// One line for the result of each request. The last timeout is also that of the requests after it.
 fn send_all(request: &ReadRequest) -> Vec<String> {
     let values = |name: &str| -> Vec<&str> {
-        let variables = request.matched.iter().flat_map(|matched| &matched.variables);
-        variables.filter(|variable| variable.name == name).map(|variable| &*variable.value).collect()
+        let variables = request
+            .matched
+            .iter()
+            .flat_map(|matched| &matched.variables);
+        variables
+            .filter(|variable| variable.name == name)
+            .map(|variable| &*variable.value)
+            .collect()
     };
     let timeouts = values("timeout");
     let timeout = |n: usize| timeouts.get(n).or(timeouts.last())?.parse().ok();
     let urls = values("url").into_iter().enumerate();
-    let requests: Vec<_> = urls.map(|(n, url)| http_request("GET", url, timeout(n))).collect();
-    let responses = http_client::send_all(&requests).into_iter().map(http_response);
-    responses.map(|response| response.map_or_else(|error| error, |ok| format!("{ok:?}"))).collect()
+    let requests: Vec<_> = urls
+        .map(|(n, url)| http_request("GET", url, timeout(n)))
+        .collect();
+    let responses = http_client::send_all(&requests)
+        .into_iter()
+        .map(http_response);
+    responses
+        .map(|response| response.map_or_else(|error| error, |ok| format!("{ok:?}")))
+        .collect()
 }
 
 /// Sends this many wasi:http requests without waiting for a response, and another one when they have ended.
@@ -94,26 +130,39 @@ fn open(count: usize, url: &str) -> Vec<String> {
         Ok(response) => response.status().to_string(),
         Err(error) => error,
     };
-    let mut lines: Vec<_> =
-        futures.into_iter().map(|future| future.map_or_else(|error| error, line)).collect();
+    let mut lines: Vec<_> = futures
+        .into_iter()
+        .map(|future| future.map_or_else(|error| error, line))
+        .collect();
     lines.push(start("GET", url, None).map_or_else(|error| error, line));
     lines
 }
 
 fn options(request: &ReadRequest) -> Option<RequestOptions> {
-    let nanoseconds = |name| milliseconds(request, name).map(|milliseconds| milliseconds * 1_000_000);
+    let nanoseconds =
+        |name| milliseconds(request, name).map(|milliseconds| milliseconds * 1_000_000);
     let options = RequestOptions::new();
     options.set_connect_timeout(nanoseconds("connect")).ok()?;
     options.set_first_byte_timeout(nanoseconds("first")).ok()?;
-    options.set_between_bytes_timeout(nanoseconds("between")).ok()?;
+    options
+        .set_between_bytes_timeout(nanoseconds("between"))
+        .ok()?;
     Some(options)
 }
 
-fn by_wasi_http(method: &str, url: &str, options: Option<RequestOptions>) -> Result<(u16, String), String> {
+fn by_wasi_http(
+    method: &str,
+    url: &str,
+    options: Option<RequestOptions>,
+) -> Result<(u16, String), String> {
     read_body(&response(start(method, url, options)?)?)
 }
 
-fn start(method: &str, url: &str, options: Option<RequestOptions>) -> Result<FutureIncomingResponse, String> {
+fn start(
+    method: &str,
+    url: &str,
+    options: Option<RequestOptions>,
+) -> Result<FutureIncomingResponse, String> {
     let (scheme, rest) = url.split_once("://").ok_or("a URL has a scheme")?;
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let request = OutgoingRequest::new(Fields::new());
@@ -139,7 +188,11 @@ fn start(method: &str, url: &str, options: Option<RequestOptions>) -> Result<Fut
 
 fn response(future: FutureIncomingResponse) -> Result<IncomingResponse, String> {
     future.subscribe().block();
-    future.get().ok_or("not ready")?.map_err(|()| "taken")?.map_err(|error| format!("{error:?}"))
+    future
+        .get()
+        .ok_or("not ready")?
+        .map_err(|()| "taken")?
+        .map_err(|error| format!("{error:?}"))
 }
 
 fn read_body(response: &IncomingResponse) -> Result<(u16, String), String> {
@@ -147,7 +200,9 @@ fn read_body(response: &IncomingResponse) -> Result<(u16, String), String> {
     let body = response.consume().map_err(|()| "the body was taken")?;
     let mut text = String::new();
     let mut stream = body.stream().map_err(|()| "the stream was taken")?;
-    stream.read_to_string(&mut text).map_err(|error| error.to_string())?;
+    stream
+        .read_to_string(&mut text)
+        .map_err(|error| error.to_string())?;
     Ok((status, text))
 }
 

@@ -15,7 +15,8 @@ impl Behaviour for Personal {
         if let (Some(delay), Some(_)) = (host::setting("delay_ms"), host::get_caller()) {
             std::thread::sleep(Duration::from_millis(delay.parse().unwrap()));
         }
-        let uris = subject().map(|subject| ["b", "a"].map(|name| format!("personal://{subject}/{name}")));
+        let uris =
+            subject().map(|subject| ["b", "a"].map(|name| format!("personal://{subject}/{name}")));
         let mut uris = uris.map(Vec::from).unwrap_or_default();
         let start = usize::from(query.cursor.is_some());
         let rest = uris.split_off(start.min(uris.len()));
@@ -23,7 +24,10 @@ impl Behaviour for Personal {
         Ok(EntryPage {
             entries: rest[..limit].iter().map(|uri| entry(uri)).collect(),
             next_cursor: (limit < rest.len()).then(|| "second".to_owned()),
-            freshness: Some(Freshness { ttl_ms: 60_000, scope: Scope::Caller }),
+            freshness: Some(Freshness {
+                ttl_ms: 60_000,
+                scope: Scope::Caller,
+            }),
         })
     }
 

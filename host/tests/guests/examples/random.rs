@@ -38,7 +38,11 @@ impl Behaviour for RandomEntries {
         let mut random = Random::new(2);
         let (seed, count) = (number("seed"), number("count"));
         let entries = (0..count).map(|n| random.entry(seed * count + n)).collect();
-        Ok(EntryPage { entries, next_cursor: None, freshness: random.freshness() })
+        Ok(EntryPage {
+            entries,
+            next_cursor: None,
+            freshness: random.freshness(),
+        })
     }
 
     fn templates() -> Vec<&'static str> {
@@ -51,16 +55,26 @@ impl Behaviour for RandomEntries {
     fn read(request: ReadRequest) -> Result<Reading, Error> {
         let mut random = Random::new(request.uri.bytes().map(u64::from).sum());
         let contents = (0..random.below(3) + 1).map(|_| random.content()).collect();
-        Ok(Reading { contents, version: random.optional(TEXTS), freshness: random.freshness() })
+        Ok(Reading {
+            contents,
+            version: random.optional(TEXTS),
+            freshness: random.freshness(),
+        })
     }
 }
 
 impl completion_provider::Guest for RandomEntries {
     fn complete(request: CompletionRequest) -> Result<Completion, Error> {
         let mut random = Random::new(request.prefix.bytes().map(u64::from).sum());
-        let values = (0..random.below(200)).map(|_| random.one_of(TEXTS).to_owned()).collect();
+        let values = (0..random.below(200))
+            .map(|_| random.one_of(TEXTS).to_owned())
+            .collect();
         let total = random.is_next(2).then(|| random.number());
-        Ok(Completion { values, total, more: random.is_next(2) })
+        Ok(Completion {
+            values,
+            total,
+            more: random.is_next(2),
+        })
     }
 }
 
@@ -124,7 +138,9 @@ impl Random {
     }
 
     fn details(&mut self) -> Details {
-        let audience = (0..self.below(5)).map(|_| self.one_of(&[Role::User, Role::Assistant])).collect();
+        let audience = (0..self.below(5))
+            .map(|_| self.one_of(&[Role::User, Role::Assistant]))
+            .collect();
         Details {
             kind: self.optional(TEXTS),
             audience,
@@ -139,15 +155,27 @@ impl Random {
         Icon {
             src: self.one_of(ICONS).to_owned(),
             mime_type: self.optional(MEDIA_TYPES),
-            sizes: (0..self.below(4)).map(|_| self.one_of(SIZES).to_owned()).collect(),
-            theme: self.is_next(2).then(|| self.one_of(&[Theme::Light, Theme::Dark])),
+            sizes: (0..self.below(4))
+                .map(|_| self.one_of(SIZES).to_owned())
+                .collect(),
+            theme: self
+                .is_next(2)
+                .then(|| self.one_of(&[Theme::Light, Theme::Dark])),
         }
     }
 
     fn metadata(&mut self) -> Vec<(String, String)> {
         let pair = |random: &mut Self| {
-            let key = if random.is_next(8) { random.characters() } else { random.one_of(KEYS).to_owned() };
-            let json = if random.is_next(8) { random.characters() } else { random.one_of(JSON).to_owned() };
+            let key = if random.is_next(8) {
+                random.characters()
+            } else {
+                random.one_of(KEYS).to_owned()
+            };
+            let json = if random.is_next(8) {
+                random.characters()
+            } else {
+                random.one_of(JSON).to_owned()
+            };
             (key, json)
         };
         (0..self.below(8)).map(|_| pair(self)).collect()
@@ -158,11 +186,20 @@ impl Random {
             true => Body::Text(self.text()),
             false => Body::Blob((0..self.below(50)).map(|_| self.number() as u8).collect()),
         };
-        Content { uri: None, mime_type: self.optional(MEDIA_TYPES), body, metadata: self.metadata() }
+        Content {
+            uri: None,
+            mime_type: self.optional(MEDIA_TYPES),
+            body,
+            metadata: self.metadata(),
+        }
     }
 
     fn text(&mut self) -> String {
-        if self.is_next(4) { self.characters() } else { self.one_of(TEXTS).to_owned() }
+        if self.is_next(4) {
+            self.characters()
+        } else {
+            self.one_of(TEXTS).to_owned()
+        }
     }
 
     /// Random characters.
@@ -176,12 +213,17 @@ impl Random {
 
     fn freshness(&mut self) -> Option<Freshness> {
         let scope = self.one_of(&[Scope::Everyone, Scope::Caller]);
-        self.is_next(2).then(|| Freshness { ttl_ms: self.number(), scope })
+        self.is_next(2).then(|| Freshness {
+            ttl_ms: self.number(),
+            scope,
+        })
     }
 }
 
 fn number(setting: &str) -> u32 {
-    host::setting(setting).and_then(|value| value.parse().ok()).unwrap_or(0)
+    host::setting(setting)
+        .and_then(|value| value.parse().ok())
+        .unwrap_or(0)
 }
 
 guests::export!(RandomEntries);

@@ -17,14 +17,20 @@ fn revision() -> &'static str {
 
 impl Behaviour for Revision {
     fn describe() -> Description {
-        Description { version: Some(revision().to_owned()), ..description() }
+        Description {
+            version: Some(revision().to_owned()),
+            ..description()
+        }
     }
 
     /// Two entries that every revision has, and one that only this revision has.
     fn entries() -> Vec<Entry> {
         let own = format!("revision://only/{}", revision());
         ["revision://now", "revision://many", &own]
-            .map(|uri| Entry { name: revision().to_owned(), ..entry(uri) })
+            .map(|uri| Entry {
+                name: revision().to_owned(),
+                ..entry(uri)
+            })
             .to_vec()
     }
 

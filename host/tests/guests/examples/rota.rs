@@ -12,22 +12,35 @@ struct Rota;
 
 impl Behaviour for Rota {
     fn list(query: ListQuery) -> Result<EntryPage, Error> {
-        let start: usize = query.cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+        let start: usize = query
+            .cursor
+            .and_then(|cursor| cursor.parse().ok())
+            .unwrap_or(0);
         if start == 0 {
-            let log = fs::File::options().append(true).create(true).open("/log/asked");
-            log.and_then(|mut log| writeln!(log, "asked")).map_err(failed)?;
+            let log = fs::File::options()
+                .append(true)
+                .create(true)
+                .open("/log/asked");
+            log.and_then(|mut log| writeln!(log, "asked"))
+                .map_err(failed)?;
         }
         if fs::exists("/rota/shut").unwrap_or_default() {
             return Err(Error::Unavailable("it is shut".to_owned()));
         }
         let names = fs::read_to_string("/rota/names").map_err(failed)?;
-        let all: Vec<Entry> = names.lines().map(|name| entry(&format!("rota://{name}"))).collect();
+        let all: Vec<Entry> = names
+            .lines()
+            .map(|name| entry(&format!("rota://{name}")))
+            .collect();
         let end = all.len().min(start + query.limit as usize);
         let personal = host::setting("personal").is_some();
         Ok(EntryPage {
             entries: all.get(start..end).unwrap_or_default().to_vec(),
             next_cursor: (end < all.len()).then(|| end.to_string()),
-            freshness: personal.then_some(Freshness { ttl_ms: 0, scope: Scope::Caller }),
+            freshness: personal.then_some(Freshness {
+                ttl_ms: 0,
+                scope: Scope::Caller,
+            }),
         })
     }
 

@@ -30,7 +30,10 @@ impl Behaviour for Schema {
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
         let requested = ["catalog", "schema_name", "table"].map(|name| value(&request, name));
-        match TABLES.iter().any(|(catalog, schema, table)| requested == [*catalog, *schema, *table]) {
+        match TABLES
+            .iter()
+            .any(|(catalog, schema, table)| requested == [*catalog, *schema, *table])
+        {
             true => text(requested.join(" > ")),
             false => Err(Error::NotFound),
         }
@@ -40,24 +43,38 @@ impl Behaviour for Schema {
 impl Guest for Schema {
     fn complete(request: CompletionRequest) -> Result<Completion, Error> {
         let filled = |name: &str, own: &str| {
-            request.filled.iter().find(|(key, _)| key == name).is_none_or(|(_, value)| value == own)
+            request
+                .filled
+                .iter()
+                .find(|(key, _)| key == name)
+                .is_none_or(|(_, value)| value == own)
         };
         let fits = |(catalog, schema, table): &&(&str, &str, &str)| {
             filled("catalog", catalog) && filled("schema_name", schema) && filled("table", table)
         };
-        let own = |&(catalog, schema, table): &(&'static str, &'static str, &'static str)| match request
-            .variable
-            .as_str()
-        {
-            "catalog" => catalog,
-            "schema_name" => schema,
-            _ => table,
-        };
-        let mut values: Vec<String> = TABLES.iter().filter(fits).map(own).map(ToOwned::to_owned).collect();
+        let own =
+            |&(catalog, schema, table): &(&'static str, &'static str, &'static str)| match request
+                .variable
+                .as_str()
+            {
+                "catalog" => catalog,
+                "schema_name" => schema,
+                _ => table,
+            };
+        let mut values: Vec<String> = TABLES
+            .iter()
+            .filter(fits)
+            .map(own)
+            .map(ToOwned::to_owned)
+            .collect();
         values.retain(|value| value.starts_with(&request.prefix));
         values.sort();
         values.dedup();
-        Ok(Completion { total: Some(values.len() as u64), values, more: false })
+        Ok(Completion {
+            total: Some(values.len() as u64),
+            values,
+            more: false,
+        })
     }
 }
 

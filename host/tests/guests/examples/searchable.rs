@@ -21,8 +21,10 @@ struct Searchable;
 
 impl Behaviour for Searchable {
     fn entries() -> Vec<Entry> {
-        let note =
-            |name: &str| Entry { name: format!("listed {name}"), ..entry(&format!("{}:{name}", scheme())) };
+        let note = |name: &str| Entry {
+            name: format!("listed {name}"),
+            ..entry(&format!("{}:{name}", scheme()))
+        };
         ["one", "two"].map(note).to_vec()
     }
 
@@ -49,22 +51,35 @@ impl Guest for Searchable {
             std::thread::sleep(Duration::from_millis(delay.parse().unwrap()));
         }
         let excerpt = Some(format!("\u{1b}[2Jabout\u{202e}\n{}", query.text));
-        let hit = |uri: &str| Hit { entry: entry(uri), excerpt: excerpt.clone() };
+        let hit = |uri: &str| Hit {
+            entry: entry(uri),
+            excerpt: excerpt.clone(),
+        };
         let hits: Vec<Hit> = match query.text.as_str() {
             "fail" => panic!("this search traps"),
             "nobody" => return Err(Error::Denied("not for you".to_owned())),
             "mine" => {
                 let subject = host::get_caller().and_then(|caller| caller.subject);
-                subject.iter().map(|subject| hit(&format!("{}:{subject}", scheme()))).collect()
+                subject
+                    .iter()
+                    .map(|subject| hit(&format!("{}:{subject}", scheme())))
+                    .collect()
             }
             _ => match host::setting("count") {
-                Some(count) => {
-                    (0..count.parse::<u32>().unwrap()).map(|n| hit(&format!("{}:{n}", scheme()))).collect()
-                }
-                None => host::setting("hits").unwrap_or_default().split_whitespace().map(hit).collect(),
+                Some(count) => (0..count.parse::<u32>().unwrap())
+                    .map(|n| hit(&format!("{}:{n}", scheme())))
+                    .collect(),
+                None => host::setting("hits")
+                    .unwrap_or_default()
+                    .split_whitespace()
+                    .map(hit)
+                    .collect(),
             },
         };
-        Ok(Hits { hits, freshness: None })
+        Ok(Hits {
+            hits,
+            freshness: None,
+        })
     }
 }
 

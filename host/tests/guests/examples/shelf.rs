@@ -12,19 +12,37 @@ impl Behaviour for Catalogue {
     fn list(query: ListQuery) -> Result<EntryPage, Error> {
         let hinted = query.uri_prefix.is_some() || query.kind.is_some();
         if hinted && host::setting("broken").is_some() {
-            return Err(Error::Unavailable("filter hints are not supported".to_owned()));
+            return Err(Error::Unavailable(
+                "filter hints are not supported".to_owned(),
+            ));
         }
         let matches = |entry: &Entry| {
-            let kind = entry.details.as_ref().and_then(|details| details.kind.as_ref());
-            query.uri_prefix.as_ref().is_none_or(|prefix| entry.uri.starts_with(prefix))
-                && query.kind.as_ref().is_none_or(|wanted| kind == Some(wanted))
+            let kind = entry
+                .details
+                .as_ref()
+                .and_then(|details| details.kind.as_ref());
+            query
+                .uri_prefix
+                .as_ref()
+                .is_none_or(|prefix| entry.uri.starts_with(prefix))
+                && query
+                    .kind
+                    .as_ref()
+                    .is_none_or(|wanted| kind == Some(wanted))
         };
-        let all: Vec<Entry> = (0..3_000).map(|n| item(n, hinted)).filter(matches).collect();
+        let all: Vec<Entry> = (0..3_000)
+            .map(|n| item(n, hinted))
+            .filter(matches)
+            .collect();
         let start = query.cursor.as_deref().map_or(Ok(0), str::parse::<usize>);
         let start = start.map_err(|_| Error::Invalid("not a cursor of mine".to_owned()))?;
         let end = all.len().min(start + query.limit as usize);
         let entries = all.get(start..end).unwrap_or_default().to_vec();
-        Ok(EntryPage { entries, next_cursor: (end < all.len()).then(|| end.to_string()), freshness: None })
+        Ok(EntryPage {
+            entries,
+            next_cursor: (end < all.len()).then(|| end.to_string()),
+            freshness: None,
+        })
     }
 
     fn templates() -> Vec<&'static str> {
@@ -37,8 +55,13 @@ fn item(n: usize, hinted: bool) -> Entry {
     Entry {
         title: hinted.then(|| "filtered by hints".to_owned()),
         description: (n % 1_000 == 7).then(|| "A Rare one".to_owned()),
-        mime_type: ["text/plain; charset=utf-8", "image/png"].get(n % KINDS.len()).map(ToString::to_string),
-        details: Some(Details { kind: Some(kind.to_owned()), ..details() }),
+        mime_type: ["text/plain; charset=utf-8", "image/png"]
+            .get(n % KINDS.len())
+            .map(ToString::to_string),
+        details: Some(Details {
+            kind: Some(kind.to_owned()),
+            ..details()
+        }),
         ..entry(&format!("shelf://{kind}/{n:05}"))
     }
 }

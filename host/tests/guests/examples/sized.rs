@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use larder_provider::{
-    Content, Entry, EntryPage, Error, Freshness, Provider, Query, Reading, Request, Result, Template,
-    TemplatePage, paginate, setting_or,
+    Content, Entry, EntryPage, Error, Freshness, Provider, Query, Reading, Request, Result,
+    Template, TemplatePage, paginate, setting_or,
 };
 
 struct Sized;
@@ -26,7 +26,10 @@ impl Provider for Sized {
     fn list(&self, query: &Query) -> Result<EntryPage> {
         let authority = authority()?;
         let size = |kind: &str, bytes: u32| {
-            Entry::new(format!("sized://{authority}/{kind}/{bytes}"), format!("{bytes} bytes of {kind}"))
+            Entry::new(
+                format!("sized://{authority}/{kind}/{bytes}"),
+                format!("{bytes} bytes of {kind}"),
+            )
         };
         Ok(paginate([size("blob", 1024), size("text", 1024)], query))
     }
@@ -38,7 +41,10 @@ impl Provider for Sized {
 
     fn read(&self, request: &Request) -> Result<Reading> {
         let mut parts = request.uri.rsplit('/');
-        let bytes = parts.next().and_then(|part| part.parse::<usize>().ok()).ok_or(Error::NotFound)?;
+        let bytes = parts
+            .next()
+            .and_then(|part| part.parse::<usize>().ok())
+            .ok_or(Error::NotFound)?;
         let content = match parts.next() {
             Some("text") => Content::text(text(bytes)).mime("text/plain"),
             Some("blob") => Content::blob(blob(bytes)).mime("application/octet-stream"),

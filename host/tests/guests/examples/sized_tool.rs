@@ -26,14 +26,18 @@ impl Provider for SizedTool {
                 "additionalProperties": false,
             })
         };
-        let tool = Tool::new("document", Self::document).input_schema(schema).read_only(true);
+        let tool = Tool::new("document", Self::document)
+            .input_schema(schema)
+            .read_only(true);
         Ok(Tools::new().tool(tool.description("Returns a text with so many bytes.")))
     }
 }
 
 impl SizedTool {
     fn document(&self, call: &Call<Value>) -> Result<String> {
-        let bytes = call.arguments["bytes"].as_u64().and_then(|bytes| usize::try_from(bytes).ok());
+        let bytes = call.arguments["bytes"]
+            .as_u64()
+            .and_then(|bytes| usize::try_from(bytes).ok());
         let bytes = bytes.ok_or(Error::NotFound)?;
         let mut text = LINE.repeat(bytes / LINE.len() + 1);
         text.truncate(bytes);

@@ -14,7 +14,9 @@ impl Behaviour for Stdin {
     fn read(_request: ReadRequest) -> Result<Reading, Error> {
         let mut input = vec![];
         outcome(
-            std::io::stdin().read_to_end(&mut input).map(|_| String::from_utf8_lossy(&input).into_owned()),
+            std::io::stdin()
+                .read_to_end(&mut input)
+                .map(|_| String::from_utf8_lossy(&input).into_owned()),
         )
     }
 }

@@ -10,26 +10,45 @@ fn token() -> String {
 
 /// The secret after some other text, so that truncation may cut it in the middle.
 fn behind(many: &str) -> String {
-    format!("{}{}", "x".repeat(many.parse().unwrap_or_default()), token())
+    format!(
+        "{}{}",
+        "x".repeat(many.parse().unwrap_or_default()),
+        token()
+    )
 }
 
 impl Behaviour for Tattle {
     fn describe() -> Description {
-        Description { claims: vec![behind("190")], ..description() }
+        Description {
+            claims: vec![behind("190")],
+            ..description()
+        }
     }
 
     fn entries() -> Vec<Entry> {
         let uris = ["tattle://foreign", "tattle://bad", "tattle://updated"];
-        uris.map(entry).into_iter().chain([entry(&format!("no uri {}", behind("180")))]).collect()
+        uris.map(entry)
+            .into_iter()
+            .chain([entry(&format!("no uri {}", behind("180")))])
+            .collect()
     }
 
     fn templates() -> Vec<&'static str> {
         let bad = format!("tattle://{{{}", behind("180"));
-        vec!["tattle://print/{before}", "tattle://trap/{behind}", bad.leak()]
+        vec![
+            "tattle://print/{before}",
+            "tattle://trap/{behind}",
+            bad.leak(),
+        ]
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
-        let under = |uri| reading(vec![Content { uri: Some(uri), ..content(Body::Blob(vec![]), "") }]);
+        let under = |uri| {
+            reading(vec![Content {
+                uri: Some(uri),
+                ..content(Body::Blob(vec![]), "")
+            }])
+        };
         match request.uri.as_str() {
             "tattle://foreign" => under(format!("https://example.com/?key={}", token())),
             "tattle://bad" => under(format!("no uri {}", behind("180"))),
@@ -43,7 +62,11 @@ impl Behaviour for Tattle {
                 text("printed")
             }
             _ => {
-                eprint!("{}{}", token(), "x".repeat(value(&request, "behind").parse().unwrap_or_default()));
+                eprint!(
+                    "{}{}",
+                    token(),
+                    "x".repeat(value(&request, "behind").parse().unwrap_or_default())
+                );
                 std::process::abort()
             }
         }

@@ -33,13 +33,18 @@ impl Behaviour for Tcp {
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
         let address = value(&request, "address");
-        let milliseconds = Duration::from_millis(value(&request, "milliseconds").parse().unwrap_or(0));
+        let milliseconds =
+            Duration::from_millis(value(&request, "milliseconds").parse().unwrap_or(0));
         match request.uri.trim_start_matches("tcp://").split('/').next() {
             Some("ask") => outcome(connect(address).and_then(|mut stream| ask(&mut stream))),
             Some("resolve") => outcome(resolve(value(&request, "name"))),
             Some("after") => {
                 let found = resolve(value(&request, "name")).map(|_| ());
-                outcome(found.and_then(|()| connect(address)).and_then(|mut stream| ask(&mut stream)))
+                outcome(
+                    found
+                        .and_then(|()| connect(address))
+                        .and_then(|mut stream| ask(&mut stream)),
+                )
             }
             Some("many") => text(many(value(&request, "count").parse().unwrap_or(0), address)),
             Some("hold") => outcome(connect(address).map(|stream| {
@@ -63,7 +68,10 @@ fn connect(address: &str) -> std::io::Result<BufReader<TcpStream>> {
 }
 
 fn within(time: Duration, address: &str) -> std::io::Result<&'static str> {
-    let address = address.to_socket_addrs()?.next().ok_or(std::io::ErrorKind::NotFound)?;
+    let address = address
+        .to_socket_addrs()?
+        .next()
+        .ok_or(std::io::ErrorKind::NotFound)?;
     TcpStream::connect_timeout(&address, time).map(|_| "connected")
 }
 
@@ -76,7 +84,10 @@ fn ask(stream: &mut BufReader<TcpStream>) -> std::io::Result<String> {
 }
 
 fn resolve(name: &str) -> std::io::Result<Vec<String>> {
-    Ok((name, 0).to_socket_addrs()?.map(|found| found.ip().to_string()).collect())
+    Ok((name, 0)
+        .to_socket_addrs()?
+        .map(|found| found.ip().to_string())
+        .collect())
 }
 
 /// Opens connections at the same time. One line for each.

@@ -15,7 +15,10 @@ impl Behaviour for Touch {
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
         let mut parts = request.uri.rsplit('/');
-        let mebibytes = parts.next().and_then(|part| part.parse::<usize>().ok()).ok_or(Error::NotFound)?;
+        let mebibytes = parts
+            .next()
+            .and_then(|part| part.parse::<usize>().ok())
+            .ok_or(Error::NotFound)?;
         let bytes = mebibytes << 20;
         match parts.next() {
             // One instruction, which the host cannot interrupt.

@@ -10,7 +10,10 @@ impl Behaviour for TrapNth {
     }
 
     fn read(request: ReadRequest) -> Result<Reading, Error> {
-        assert_ne!(request.uri, "trap://7", "a read of the seventh resource traps");
+        assert_ne!(
+            request.uri, "trap://7",
+            "a read of the seventh resource traps"
+        );
         text(request.uri)
     }
 }

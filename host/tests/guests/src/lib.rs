@@ -33,7 +33,11 @@ pub trait Behaviour {
     }
 
     fn list(_query: ListQuery) -> Result<EntryPage, Error> {
-        Ok(EntryPage { entries: Self::entries(), next_cursor: None, freshness: None })
+        Ok(EntryPage {
+            entries: Self::entries(),
+            next_cursor: None,
+            freshness: None,
+        })
     }
 
     /// The URI templates of `list-templates`, which has one page.
@@ -61,7 +65,11 @@ impl<T: Behaviour> bindings::exports::larder::provider::resource_provider::Guest
 
     fn list_templates(_cursor: Option<String>) -> Result<TemplatePage, Error> {
         let templates = T::templates().into_iter().map(template).collect();
-        Ok(TemplatePage { templates, next_cursor: None, freshness: None })
+        Ok(TemplatePage {
+            templates,
+            next_cursor: None,
+            freshness: None,
+        })
     }
 
     fn match_uri(uri: String) -> Option<TemplateMatch> {
@@ -75,7 +83,13 @@ impl<T: Behaviour> bindings::exports::larder::provider::resource_provider::Guest
 
 /// A description without any fields.
 pub fn description() -> Description {
-    Description { title: None, version: None, summary: None, instructions: None, claims: vec![] }
+    Description {
+        title: None,
+        version: None,
+        summary: None,
+        instructions: None,
+        claims: vec![],
+    }
 }
 
 /// An entry with a URI and a name.
@@ -118,12 +132,21 @@ pub fn details() -> Details {
 
 /// A content under the requested URI.
 pub fn content(body: Body, mime_type: &str) -> Content {
-    Content { uri: None, mime_type: Some(mime_type.to_owned()), body, metadata: vec![] }
+    Content {
+        uri: None,
+        mime_type: Some(mime_type.to_owned()),
+        body,
+        metadata: vec![],
+    }
 }
 
 /// A result with several contents.
 pub fn reading(contents: Vec<Content>) -> Result<Reading, Error> {
-    Ok(Reading { contents, version: None, freshness: None })
+    Ok(Reading {
+        contents,
+        version: None,
+        freshness: None,
+    })
 }
 
 /// A result with one text.
@@ -133,13 +156,23 @@ pub fn text(text: impl Into<String>) -> Result<Reading, Error> {
 
 /// A variable without a key.
 pub fn variable(name: &str, value: impl Into<String>) -> Variable {
-    Variable { name: name.to_owned(), key: None, value: value.into() }
+    Variable {
+        name: name.to_owned(),
+        key: None,
+        value: value.into(),
+    }
 }
 
 /// The value of a template variable, or "".
 pub fn value<'a>(request: &'a ReadRequest, name: &str) -> &'a str {
-    let values = request.matched.iter().flat_map(|matched| &matched.variables);
-    values.into_iter().find(|variable| variable.name == name).map_or("", |variable| &variable.value)
+    let values = request
+        .matched
+        .iter()
+        .flat_map(|matched| &matched.variables);
+    values
+        .into_iter()
+        .find(|variable| variable.name == name)
+        .map_or("", |variable| &variable.value)
 }
 
 /// Whether this guest is to misbehave in this function. The setting `in` names the function; the default is
@@ -149,7 +182,9 @@ pub fn misbehaves_in(function: &str) -> bool {
 }
 
 /// Returns the result of an operation that the host may refuse, as text.
-pub fn outcome<T: std::fmt::Debug, E: std::fmt::Display>(result: Result<T, E>) -> Result<Reading, Error> {
+pub fn outcome<T: std::fmt::Debug, E: std::fmt::Display>(
+    result: Result<T, E>,
+) -> Result<Reading, Error> {
     text(match result {
         Ok(value) => format!("ok: {value:?}"),
         Err(error) => format!("refused: {error}"),

@@ -20,10 +20,14 @@ impl Document {
     /// Checks the response of an operation.
     fn check_response(&self, (method, path): (&str, &str), status: u16, body: &Value) {
         let operation = &self.0["paths"][path][method];
-        assert!(operation.is_object(), "{method} {path} is not in the document");
+        assert!(
+            operation.is_object(),
+            "{method} {path} is not in the document"
+        );
         let responses = &operation["responses"];
-        let response =
-            responses.get(status.to_string()).unwrap_or(&self.0["components"]["responses"]["Error"]);
+        let response = responses
+            .get(status.to_string())
+            .unwrap_or(&self.0["components"]["responses"]["Error"]);
         let schema = &response["content"]["application/json"]["schema"];
         self.check(schema, body, &format!("{method} {path} {status}"));
     }
@@ -32,16 +36,22 @@ impl Document {
 /// A server that has something for every path: calls, faults, a rejected component, one that waits for approval.
 async fn eventful() -> DataServer {
     let config = format!("{CONFIG}{TOKEN}[provider.echo]\nsettings.colour = \"blue\"\n");
-    let work_dir =
-        WorkDir::with_guests("echo trap_start dirs moody defined flood").file("larder.toml", &config);
+    let work_dir = WorkDir::with_guests("echo trap_start dirs moody defined flood")
+        .file("larder.toml", &config);
     let work_dir = work_dir.file("plugins/dirs.toml", "dirs = [\"/usr\"]\n");
     let server = DataServer::in_folder(work_dir);
     server.read("echo://hello").expect_success();
     server.read("flood://lines/3").expect_success();
     server.read("moody://listed").expect_exit(1);
-    server.until("dirs waits", "/api/approvals", |list| !list["items"].as_array().unwrap().is_empty()).await;
     server
-        .until("a sample", "/api/history", |history| !super::known(&history["series"]["calls"]).is_empty())
+        .until("dirs waits", "/api/approvals", |list| {
+            !list["items"].as_array().unwrap().is_empty()
+        })
+        .await;
+    server
+        .until("a sample", "/api/history", |history| {
+            !super::known(&history["series"]["calls"]).is_empty()
+        })
         .await;
     server
 }
@@ -69,7 +79,11 @@ async fn each_response_matches_the_document() {
         ("/api/providers/{name}", "/api/providers/dirs", 200),
         ("/api/providers/{name}", "/api/providers/no%2Fbody", 404),
         ("/api/providers/{name}/log", "/api/providers/flood/log", 200),
-        ("/api/providers/{name}/log", "/api/providers/flood/log?after=x", 400),
+        (
+            "/api/providers/{name}/log",
+            "/api/providers/flood/log?after=x",
+            400,
+        ),
         ("/api/resources", "/api/resources", 200),
         ("/api/templates", "/api/templates", 200),
         ("/api/tools", "/api/tools", 200),
@@ -87,37 +101,88 @@ async fn each_response_matches_the_document() {
     checked.extend(check_posts(&server, &document).await);
     let paths = document.0["paths"].as_object().unwrap();
     let all = paths.iter().flat_map(|(path, item)| {
-        item.as_object().unwrap().keys().map(move |method| (method.as_str(), path.as_str()))
+        item.as_object()
+            .unwrap()
+            .keys()
+            .map(move |method| (method.as_str(), path.as_str()))
     });
-    let unchecked: Vec<_> = all.filter(|operation| !checked.contains(operation)).collect();
-    assert!(unchecked.is_empty(), "no response was checked: {unchecked:?}");
+    let unchecked: Vec<_> = all
+        .filter(|operation| !checked.contains(operation))
+        .collect();
+    assert!(
+        unchecked.is_empty(),
+        "no response was checked: {unchecked:?}"
+    );
     assert_eq!(server.get("/api/nothing").await.0, 404);
 }
 
 /// Checks the responses to requests with a body, and that the bodies match too.
-async fn check_posts(server: &DataServer, document: &Document) -> Vec<(&'static str, &'static str)> {
+async fn check_posts(
+    server: &DataServer,
+    document: &Document,
+) -> Vec<(&'static str, &'static str)> {
     let pending = server.items("/api/approvals").await.remove(0);
-    let decision = json!({ "decision": "reject", "digest": pending["digest"], "id": pending["id"] });
+    let decision =
+        json!({ "decision": "reject", "digest": pending["digest"], "id": pending["id"] });
     let mut checked = Vec::new();
     for (template, path, body, status) in [
-        ("/api/login", "/api/login", json!({ "token": "secret" }), 200),
-        ("/api/read", "/api/read", json!({ "uri": "echo://hello", "caller": { "subject": "ann" } }), 200),
-        ("/api/read", "/api/read", json!({ "uri": "echo://none" }), 404),
+        (
+            "/api/login",
+            "/api/login",
+            json!({ "token": "secret" }),
+            200,
+        ),
+        (
+            "/api/read",
+            "/api/read",
+            json!({ "uri": "echo://hello", "caller": { "subject": "ann" } }),
+            200,
+        ),
+        (
+            "/api/read",
+            "/api/read",
+            json!({ "uri": "echo://none" }),
+            404,
+        ),
         (
             "/api/complete",
             "/api/complete",
             json!({ "template": "echo://say/{word}", "variable": "word", "value": "", "context": {} }),
             200,
         ),
-        ("/api/approvals/{name}", "/api/approvals/nobody", decision.clone(), 404),
-        ("/api/approvals/{name}", "/api/approvals/dirs", decision, 200),
+        (
+            "/api/approvals/{name}",
+            "/api/approvals/nobody",
+            decision.clone(),
+            404,
+        ),
+        (
+            "/api/approvals/{name}",
+            "/api/approvals/dirs",
+            decision,
+            200,
+        ),
         ("/api/logout", "/api/logout", json!({}), 204),
     ] {
-        let response = server.request("POST", path).json(&body).send().await.unwrap();
-        assert_eq!(response.status().as_u16(), status, "{path}: {}", response.text().await.unwrap());
+        let response = server
+            .request("POST", path)
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(
+            response.status().as_u16(),
+            status,
+            "{path}: {}",
+            response.text().await.unwrap()
+        );
         let operation = &document.0["paths"][template]["post"];
         if let Some(request) = operation.get("requestBody") {
-            document.check(&request["content"]["application/json"]["schema"], &body, path);
+            document.check(
+                &request["content"]["application/json"]["schema"],
+                &body,
+                path,
+            );
         }
         if status != 204 {
             document.check_response(("post", template), status, &response.json().await.unwrap());
@@ -173,7 +238,11 @@ async fn the_document_describes_all_parts_of_a_status() {
     let status: larder_admin::Status = serde_json::from_value(full_status()).unwrap();
     let status = serde_json::to_value(status).unwrap();
     assert_eq!(status, full_status());
-    document.check(&json!({ "$ref": "#/components/schemas/Status" }), &status, "status");
+    document.check(
+        &json!({ "$ref": "#/components/schemas/Status" }),
+        &status,
+        "status",
+    );
     let (own, api) = (server.get("/status").await, server.get("/api/status").await);
     assert_eq!(own, api);
 }

@@ -22,7 +22,11 @@ async fn responses_take_little_cpu_time_with_a_thousand_providers() {
         let folder = work_dir.path(&format!("t{team}"));
         std::fs::create_dir(&folder).unwrap();
         for n in 0..PROVIDERS {
-            std::fs::hard_link(work_dir.path("one.wasm"), folder.join(format!("p{n:03}.wasm"))).unwrap();
+            std::fs::hard_link(
+                work_dir.path("one.wasm"),
+                folder.join(format!("p{n:03}.wasm")),
+            )
+            .unwrap();
         }
     }
     let server = DataServer::in_folder(work_dir);
@@ -56,10 +60,22 @@ async fn responses_take_little_cpu_time_with_a_thousand_providers() {
     let mut names = Vec::new();
     let mut cursor = String::new();
     loop {
-        let page =
-            server.json(&format!("/api/providers?limit=300&cursor={}", cursor.replace('/', "%2F"))).await;
-        names.extend(page["items"].as_array().unwrap().iter().map(|item| item["name"].clone()));
-        let Some(next) = page["next"].as_str() else { break };
+        let page = server
+            .json(&format!(
+                "/api/providers?limit=300&cursor={}",
+                cursor.replace('/', "%2F")
+            ))
+            .await;
+        names.extend(
+            page["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|item| item["name"].clone()),
+        );
+        let Some(next) = page["next"].as_str() else {
+            break;
+        };
         cursor = next.to_owned();
     }
     assert_eq!(names.len() as u64, all, "each is on one page");

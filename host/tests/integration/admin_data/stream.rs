@@ -26,10 +26,17 @@ pub(super) struct Message {
 impl Stream {
     pub(super) async fn open(server: &DataServer, query: &str) -> Self {
         let request = server.request("GET", &format!("/api/events/stream{query}"));
-        let response = request.timeout(Duration::from_secs(600)).send().await.unwrap();
+        let response = request
+            .timeout(Duration::from_secs(600))
+            .send()
+            .await
+            .unwrap();
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
-        Self { chunks: response.bytes_stream().boxed(), received: String::new() }
+        Self {
+            chunks: response.bytes_stream().boxed(),
+            received: String::new(),
+        }
     }
 
     /// Returns the next message; none at the end of the stream.
@@ -44,8 +51,10 @@ impl Stream {
                     None => continue,
                 }
             }
-            let chunk =
-                timeout(SLOW_WAIT, self.chunks.next()).await.expect("the stream sends something")?.ok()?;
+            let chunk = timeout(SLOW_WAIT, self.chunks.next())
+                .await
+                .expect("the stream sends something")?
+                .ok()?;
             self.received += std::str::from_utf8(&chunk).unwrap();
         }
     }
@@ -62,7 +71,10 @@ impl Stream {
 }
 
 fn parse(text: &str) -> Option<Message> {
-    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    let field = |name: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    };
     let id = field("id").map(|id| id.parse().unwrap());
     Some(Message {
         name: field("event")?.to_owned(),
@@ -77,11 +89,21 @@ async fn sends_events_as_they_happen_and_the_overview() {
     let mut stream = Stream::open(&server, "").await;
     // The first message is the overview, so the stream is connected now; the loads before it are not sent.
     let first = stream.next().await.unwrap();
-    assert_eq!((first.name.as_str(), &first.data["ready"]), ("overview", &true.into()));
+    assert_eq!(
+        (first.name.as_str(), &first.data["ready"]),
+        ("overview", &true.into())
+    );
     server.read("moody://listed").expect_exit(1);
     let fault = stream.next_event("fault").await;
     assert_eq!(fault.data["provider"], "moody");
-    assert!(fault.data["details"]["stderr"].as_str().unwrap().contains("not today"), "{}", fault.data);
+    assert!(
+        fault.data["details"]["stderr"]
+            .as_str()
+            .unwrap()
+            .contains("not today"),
+        "{}",
+        fault.data
+    );
     assert_eq!(fault.id, fault.data["id"].as_u64());
     std::fs::remove_file(server.work_dir.path("plugins/echo.wasm")).unwrap();
     let removal = stream.next_event("removal").await;
@@ -90,9 +112,14 @@ async fn sends_events_as_they_happen_and_the_overview() {
     let mut again = Stream::open(&server, &format!("?after={}", fault.id.unwrap())).await;
     assert_eq!(again.next_event("removal").await.id, removal.id);
     let mut resumed = {
-        let request = server.request("GET", "/api/events/stream").header("last-event-id", fault.id.unwrap());
+        let request = server
+            .request("GET", "/api/events/stream")
+            .header("last-event-id", fault.id.unwrap());
         let response = request.send().await.unwrap();
-        Stream { chunks: response.bytes_stream().boxed(), received: String::new() }
+        Stream {
+            chunks: response.bytes_stream().boxed(),
+            received: String::new(),
+        }
     };
     assert_eq!(resumed.next_event("removal").await.id, removal.id);
     while stream.next().await.unwrap().name != "overview" {}
@@ -107,15 +134,28 @@ async fn the_number_of_streams_is_limited() {
         stream.next().await.unwrap();
         streams.push(stream);
     }
-    let refused = server.request("GET", "/api/events/stream").send().await.unwrap();
-    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (503, &"5".parse().unwrap()));
+    let refused = server
+        .request("GET", "/api/events/stream")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(
+        (refused.status().as_u16(), &refused.headers()["retry-after"]),
+        (503, &"5".parse().unwrap())
+    );
     let body: Value = refused.json().await.unwrap();
     assert_eq!(body["error"]["code"], "too-many-streams");
     // Other requests are answered, and a stream that is closed makes room.
     server.json("/api/overview").await;
     drop(streams.pop());
     eventually_within(SLOW_WAIT, "there is room for a stream", async || {
-        server.request("GET", "/api/events/stream").send().await.unwrap().status() == 200
+        server
+            .request("GET", "/api/events/stream")
+            .send()
+            .await
+            .unwrap()
+            .status()
+            == 200
     })
     .await;
 }

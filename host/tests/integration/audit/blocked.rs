@@ -9,12 +9,17 @@ use larder_runtime::metrics::Outcome;
 
 use super::{audited, line_count, reads};
 use crate::admin::AdminClient;
-use crate::harness::{SLOW_WAIT, TestServer, anonymous_call, eventually, eventually_within, parse_uri};
+use crate::harness::{
+    SLOW_WAIT, TestServer, anonymous_call, eventually, eventually_within, parse_uri,
+};
 use crate::process::WorkDir;
 
 /// How often the provider returned a response.
 fn calls(server: &TestServer) -> u64 {
-    server.reader.snapshot().offers()[0].provider.metrics().calls(Outcome::Ok)
+    server.reader.snapshot().offers()[0]
+        .provider
+        .metrics()
+        .calls(Outcome::Ok)
 }
 
 /// A full pipe without a reader blocks the writer, as a file system that does not respond would.
@@ -28,14 +33,22 @@ async fn a_blocked_write_is_reported_and_does_not_prevent_shutdown() {
     let (admin, url) = AdminClient::open(&work_dir);
     let reading = work_dir.start(&format!("read echo://hello --url {url}"));
     eventually_within(SLOW_WAIT, "the blocked write is reported", async || {
-        admin.get("/readyz").await.1.contains("a write takes longer than")
+        admin
+            .get("/readyz")
+            .await
+            .1
+            .contains("a write takes longer than")
     })
     .await;
     admin.process.signal("TERM");
     let stderr = admin.process.wait().expect_exit(0);
     assert!(stderr.contains("blocking tasks did not end"), "{stderr}");
     let read = reading.wait();
-    assert!(read.code != Some(0) && read.stdout.is_empty(), "the read was answered: {}", read.stdout);
+    assert!(
+        read.code != Some(0) && read.stdout.is_empty(),
+        "the read was answered: {}",
+        read.stdout
+    );
 }
 
 /// A pipe that is full: a write to it blocks until something is read from it.
@@ -43,9 +56,18 @@ async fn a_blocked_write_is_reported_and_does_not_prevent_shutdown() {
 fn full_pipe(path: &std::path::Path) -> fs::File {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
-    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(path)
+            .status()
+            .unwrap()
+            .success()
+    );
     let mut options = fs::OpenOptions::new();
-    options.read(true).write(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    options
+        .read(true)
+        .write(true)
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     let mut pipe = options.open(path).unwrap();
     while pipe.write(&[0; 4096]).is_ok() {}
     pipe
@@ -60,14 +82,23 @@ async fn no_read_is_answered_before_its_line_is_written() {
     let (server, last) = audited("echo", Target::File(path), OnFull::Wait).await;
     let (before, mut answers) = (calls(&server), tokio::task::JoinSet::new());
     for n in 1..=50 {
-        let (gateway, uri) = (server.gateway.clone(), parse_uri(&format!("echo://say/{n}")));
+        let (gateway, uri) = (
+            server.gateway.clone(),
+            parse_uri(&format!("echo://say/{n}")),
+        );
         answers.spawn(async move { gateway.read(&anonymous_call(), &uri, None).await });
     }
-    eventually("the provider has answered all reads", async || calls(&server) - before == 50).await;
+    eventually("the provider has answered all reads", async || {
+        calls(&server) - before == 50
+    })
+    .await;
     // The answers wait for their lines, however often they are polled.
     for _ in 0..100 {
         tokio::task::yield_now().await;
-        assert!(answers.try_join_next().is_none(), "a read was answered, and its line is not written");
+        assert!(
+            answers.try_join_next().is_none(),
+            "a read was answered, and its line is not written"
+        );
     }
     let draining = std::thread::spawn(move || {
         let (mut buffer, mut text) = ([0; 4096], vec![]);
@@ -83,7 +114,10 @@ async fn no_read_is_answered_before_its_line_is_written() {
         assert!(read.unwrap().is_ok());
     }
     assert_eq!(line_count(&server.metrics, "written"), 50);
-    assert_eq!(reads(&String::from_utf8(draining.join().unwrap()).unwrap()).len(), 50);
+    assert_eq!(
+        reads(&String::from_utf8(draining.join().unwrap()).unwrap()).len(),
+        50
+    );
     assert!(last.finish(Duration::from_secs(60)).await);
 }
 
@@ -98,7 +132,10 @@ async fn a_read_waits_for_the_log_for_a_limited_time() {
     let (before, call, uri) = (calls(&server), anonymous_call(), parse_uri("echo://hello"));
     let read = server.gateway.read(&call, &uri, None);
     let minute = async {
-        eventually("the provider has answered", async || calls(&server) > before).await;
+        eventually("the provider has answered", async || {
+            calls(&server) > before
+        })
+        .await;
         tokio::time::pause();
         for _ in 0..60 {
             tokio::time::advance(Duration::from_secs(1)).await;
@@ -106,7 +143,10 @@ async fn a_read_waits_for_the_log_for_a_limited_time() {
         tokio::time::resume();
     };
     let (read, ()) = tokio::join!(read, minute);
-    assert!(matches!(read, Err(Error::AuditClosed(NotRecorded::Blocked))), "{read:?}");
+    assert!(
+        matches!(read, Err(Error::AuditClosed(NotRecorded::Blocked))),
+        "{read:?}"
+    );
     drop(_full);
     assert!(last.finish(Duration::from_secs(60)).await);
 }
@@ -121,19 +161,39 @@ async fn on_a_full_disk_reads_wait_or_lines_are_lost_as_configured() {
         assert!(server.text("echo://hello").await.starts_with("uri:"));
     }
     assert!(last.finish(Duration::from_secs(60)).await);
-    assert_eq!((line_count(&server.metrics, "failed"), line_count(&server.metrics, "written")), (3, 0));
+    assert_eq!(
+        (
+            line_count(&server.metrics, "failed"),
+            line_count(&server.metrics, "written")
+        ),
+        (3, 0)
+    );
 
     let (server, last) = audited("echo", full(), OnFull::Wait).await;
     let gateway = server.gateway.clone();
-    let read = server
-        .drain
-        .spawn(async move { gateway.read(&anonymous_call(), &parse_uri("echo://hello"), None).await });
+    let read = server.drain.spawn(async move {
+        gateway
+            .read(&anonymous_call(), &parse_uri("echo://hello"), None)
+            .await
+    });
     let is_reported = async || !server.health.problems().is_empty();
     eventually("the failure is reported", is_reported).await;
-    assert!(!read.is_finished(), "a read was answered, and its line cannot be written");
+    assert!(
+        !read.is_finished(),
+        "a read was answered, and its line cannot be written"
+    );
     assert!(last.finish(Duration::from_secs(60)).await);
-    assert!(matches!(read.await.unwrap(), Some(Err(Error::AuditClosed(_)))));
-    assert_eq!((line_count(&server.metrics, "written"), line_count(&server.metrics, "failed")), (0, 1));
+    assert!(matches!(
+        read.await.unwrap(),
+        Some(Err(Error::AuditClosed(_)))
+    ));
+    assert_eq!(
+        (
+            line_count(&server.metrics, "written"),
+            line_count(&server.metrics, "failed")
+        ),
+        (0, 1)
+    );
 }
 
 /// A pipe that nobody reads from takes 64 KiB; after that, writes to it block.
@@ -142,9 +202,19 @@ async fn on_a_full_disk_reads_wait_or_lines_are_lost_as_configured() {
 async fn drops_and_counts_lines_that_do_not_fit_into_the_queue() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("audit.pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&path)
+            .status()
+            .unwrap()
+            .success()
+    );
     // Opened for reading too, because otherwise opening it for writing would block.
-    let mut pipe = fs::File::options().read(true).write(true).open(&path).unwrap();
+    let mut pipe = fs::File::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
     let (server, last) = audited("echo", Target::File(path), OnFull::Drop).await;
     let (long, mut reads) = (format!("echo://{}", "x".repeat(2_000)), 0);
     while line_count(&server.metrics, "dropped") < 10 {
@@ -156,7 +226,10 @@ async fn drops_and_counts_lines_that_do_not_fit_into_the_queue() {
         let (mut buffer, mut lines) = ([0; 4096], 0);
         loop {
             let count = std::io::Read::read(&mut pipe, &mut buffer).unwrap();
-            lines += buffer[..count].iter().filter(|byte| **byte == b'\n').count();
+            lines += buffer[..count]
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count();
             if buffer[..count].ends_with(b"end\n") {
                 return lines - 1;
             }
@@ -164,8 +237,14 @@ async fn drops_and_counts_lines_that_do_not_fit_into_the_queue() {
     });
     assert!(last.finish(Duration::from_secs(60)).await);
     fs::write(folder.path().join("audit.pipe"), "end\n").unwrap();
-    let (written, dropped) = (line_count(&server.metrics, "written"), line_count(&server.metrics, "dropped"));
-    assert_eq!((written + dropped, line_count(&server.metrics, "failed")), (reads, 0));
+    let (written, dropped) = (
+        line_count(&server.metrics, "written"),
+        line_count(&server.metrics, "dropped"),
+    );
+    assert_eq!(
+        (written + dropped, line_count(&server.metrics, "failed")),
+        (reads, 0)
+    );
     assert_eq!(reading.join().unwrap() as u64, written);
 }
 
@@ -174,7 +253,11 @@ async fn drops_and_counts_lines_that_do_not_fit_into_the_queue() {
 async fn is_not_ready_while_reads_wait_for_the_log() {
     for (on_full, status, message) in [
         ("wait", 503, "cannot write the audit log; reads wait: "),
-        ("drop", 200, "cannot write the audit log; its lines are lost: "),
+        (
+            "drop",
+            200,
+            "cannot write the audit log; its lines are lost: ",
+        ),
     ] {
         let config = format!(
             "[admin]\nlisten = \"127.0.0.1:0\"\n[audit]\nfile = \"audit.log\"\non_full = \"{on_full}\"\n"
@@ -192,7 +275,9 @@ async fn is_not_ready_while_reads_wait_for_the_log() {
         assert_eq!(admin.get("/readyz").await.0, status, "{on_full}");
         fs::remove_dir(work_dir.path("audit.log")).unwrap();
         reading.wait().expect_success();
-        work_dir.larder(&format!("read echo://many --url {url}")).expect_success();
+        work_dir
+            .larder(&format!("read echo://many --url {url}"))
+            .expect_success();
         eventually_within(SLOW_WAIT, "the failure is resolved", async || {
             !admin.get("/status").await.1.contains(message)
         })
@@ -200,7 +285,11 @@ async fn is_not_ready_while_reads_wait_for_the_log() {
         assert_eq!(admin.get("/readyz").await.0, 200, "{on_full}");
         let all = reads(&fs::read_to_string(work_dir.path("audit.log")).unwrap());
         // A dropped line may have been in the buffer that is written when the folder is gone.
-        assert!(all.len() == 2 || on_full == "drop" && all.len() == 1, "{on_full}: {}", all.len());
+        assert!(
+            all.len() == 2 || on_full == "drop" && all.len() == 1,
+            "{on_full}: {}",
+            all.len()
+        );
     }
 }
 
@@ -208,10 +297,18 @@ async fn is_not_ready_while_reads_wait_for_the_log() {
 async fn with_on_full_wait_reads_fail_once_the_log_is_closed() {
     let folder = tempfile::TempDir::new().unwrap();
     for on_full in [OnFull::Wait, OnFull::Drop] {
-        let (server, last) = audited("echo", Target::File(folder.path().join("audit.log")), on_full).await;
+        let (server, last) = audited(
+            "echo",
+            Target::File(folder.path().join("audit.log")),
+            on_full,
+        )
+        .await;
         assert!(last.finish(Duration::from_secs(60)).await);
         let before = calls(&server);
-        let answer = server.gateway.read(&anonymous_call(), &parse_uri("echo://hello"), None).await;
+        let answer = server
+            .gateway
+            .read(&anonymous_call(), &parse_uri("echo://hello"), None)
+            .await;
         match on_full {
             OnFull::Wait => assert!(matches!(answer, Err(Error::AuditClosed(_))), "{answer:?}"),
             OnFull::Drop => assert!(answer.is_ok() && line_count(&server.metrics, "dropped") == 1),
@@ -224,9 +321,20 @@ async fn with_on_full_wait_reads_fail_once_the_log_is_closed() {
 #[test]
 fn refuses_a_pipe_without_a_reader() {
     let work_dir = WorkDir::with_guests("echo").file("larder.toml", "[audit]\nfile = \"pipe\"\n");
-    assert!(std::process::Command::new("mkfifo").arg(work_dir.path("pipe")).status().unwrap().success());
-    let stderr = work_dir.larder("serve --listen 127.0.0.1:0 --config larder.toml").expect_exit(1);
-    assert!(stderr.contains("is a pipe without a reader: start the reader first"), "{stderr}");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(work_dir.path("pipe"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    let stderr = work_dir
+        .larder("serve --listen 127.0.0.1:0 --config larder.toml")
+        .expect_exit(1);
+    assert!(
+        stderr.contains("is a pipe without a reader: start the reader first"),
+        "{stderr}"
+    );
 }
 
 /// A limit of the file size has the effect of a full disk: a write stops in the middle of a line.
@@ -239,25 +347,36 @@ async fn a_full_disk_leaves_whole_lines_only() {
     let (admin, url) = AdminClient::open_with(&work_dir, |command| {
         // Without this, the signal XFSZ would end the process.
         let mut shell = Command::new("sh");
-        shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(command.get_program());
+        shell
+            .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+            .arg(command.get_program());
         shell.args(command.get_args());
         shell
     });
-    work_dir.larder(&format!("read echo://hello --url {url}")).expect_success();
+    work_dir
+        .larder(&format!("read echo://hello --url {url}"))
+        .expect_success();
     let text = || fs::read_to_string(work_dir.path("audit.log")).unwrap();
     assert_eq!(reads(&text()).len(), 1);
     let process = admin.process.id();
     set_file_size_limit(process, Some(text().len() as u64 + 100));
     let reading = work_dir.start(&format!("read echo://many --url {url}"));
     eventually_within(SLOW_WAIT, "the failure is reported", async || {
-        admin.get("/status").await.1.contains("cannot write the audit log")
+        admin
+            .get("/status")
+            .await
+            .1
+            .contains("cannot write the audit log")
     })
     .await;
     assert_eq!(reads(&text()).len(), 1, "{}", text());
     set_file_size_limit(process, None);
     reading.wait().expect_success();
     assert_eq!(
-        reads(&text()).iter().map(|line| line["uri"].clone()).collect::<Vec<_>>(),
+        reads(&text())
+            .iter()
+            .map(|line| line["uri"].clone())
+            .collect::<Vec<_>>(),
         ["echo://hello", "echo://many"]
     );
 }
@@ -266,5 +385,13 @@ async fn a_full_disk_leaves_whole_lines_only() {
 fn set_file_size_limit(process: u32, limit: Option<u64>) {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
     let process = Pid::from_raw(i32::try_from(process).unwrap());
-    prlimit(process, Resource::Fsize, Rlimit { current: limit, maximum: None }).unwrap();
+    prlimit(
+        process,
+        Resource::Fsize,
+        Rlimit {
+            current: limit,
+            maximum: None,
+        },
+    )
+    .unwrap();
 }

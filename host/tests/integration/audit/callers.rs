@@ -18,11 +18,18 @@ use crate::subscriptions::listen;
 
 #[tokio::test]
 async fn a_line_tells_a_token_from_a_jwt_with_the_same_subject() {
-    let (folder, drain, key) = (tempfile::TempDir::new().unwrap(), Drain::new(), Pair::ed25519());
+    let (folder, drain, key) = (
+        tempfile::TempDir::new().unwrap(),
+        Drain::new(),
+        Pair::ed25519(),
+    );
     let issuer = Issuer::start(&drain, Value::Array(vec![key.public("ed")])).await;
     let path = folder.path().join("audit.log");
     let (server, last) = audited("echo", Target::File(path.clone()), OnFull::Wait).await;
-    let auth = auth::Config { tokens: vec![static_token("ann", "a")], oauth: Some(issuer.oauth_config()) };
+    let auth = auth::Config {
+        tokens: vec![static_token("ann", "a")],
+        oauth: Some(issuer.oauth_config()),
+    };
     let http = HttpTestServer::serve(server, larder_mcp::Config { auth, ..config() }).await;
     let mut claims = issuer.claims();
     claims["jti"] = "token-7".into();
@@ -32,10 +39,17 @@ async fn a_line_tells_a_token_from_a_jwt_with_the_same_subject() {
     }
     assert!(last.finish(Duration::from_secs(60)).await);
     let all = reads(&fs::read_to_string(&path).unwrap());
-    let shown: Vec<_> =
-        all.iter().map(|line| ["subject", "issuer", "token", "peer"].map(|key| line[key].clone())).collect();
+    let shown: Vec<_> = all
+        .iter()
+        .map(|line| ["subject", "issuer", "token", "peer"].map(|key| line[key].clone()))
+        .collect();
     let [ann, local] = ["ann", "127.0.0.1"].map(Value::from);
-    let from_jwt = [ann.clone(), claims["iss"].clone(), "token-7".into(), local.clone()];
+    let from_jwt = [
+        ann.clone(),
+        claims["iss"].clone(),
+        "token-7".into(),
+        local.clone(),
+    ];
     assert_eq!(shown, [[ann.clone(), Value::Null, ann, local], from_jwt]);
 }
 
@@ -48,20 +62,33 @@ async fn each_operation_of_a_caller_has_a_line() {
     for method in ["resources/list", "resources/templates/list"] {
         assert_eq!(http.modern(method, json!({})).await.verdict(), "200 ok");
     }
-    let bad_cursor = http.modern("resources/list", json!({ "cursor": "x" })).await;
+    let bad_cursor = http
+        .modern("resources/list", json!({ "cursor": "x" }))
+        .await;
     assert_eq!(bad_cursor.verdict(), "200 -32602");
     let reference = json!({ "type": "ref/resource", "uri": "echo://say/{word}" });
     let params = json!({ "ref": reference, "argument": { "name": "word", "value": "h" } });
-    assert_eq!(http.modern("completion/complete", params).await.verdict(), "200 ok");
+    assert_eq!(
+        http.modern("completion/complete", params).await.verdict(),
+        "200 ok"
+    );
     let filter = json!({ "resourceSubscriptions": ["echo://hello", "echo://nothing/there"] });
     let listening = listen(&http, &filter).send().await.unwrap();
     let text = || fs::read_to_string(&path).unwrap();
-    eventually("the subscription is recorded", async || text().lines().count() == 6).await;
+    eventually("the subscription is recorded", async || {
+        text().lines().count() == 6
+    })
+    .await;
     drop(listening);
     assert!(last.finish(Duration::from_secs(60)).await);
     let shown: Vec<_> = lines(&text())
         .iter()
-        .map(|line| format!("{} {} {} {}", line["operation"], line["uri"], line["outcome"], line["items"]))
+        .map(|line| {
+            format!(
+                "{} {} {} {}",
+                line["operation"], line["uri"], line["outcome"], line["items"]
+            )
+        })
         .collect();
     expect_test::expect![[r#"
         "list" null "ok" 4
@@ -91,30 +118,62 @@ async fn reloads_components_approvals_and_refusals_have_lines() {
     }
     let all = || lines(&fs::read_to_string(work_dir.path("audit.log")).unwrap());
     let has = |operation: &str, outcome: &str| {
-        all().into_iter().find(|line| line["operation"] == operation && line["outcome"] == outcome)
+        all()
+            .into_iter()
+            .find(|line| line["operation"] == operation && line["outcome"] == outcome)
     };
     let pending = has("components", "pending-approval").unwrap();
-    assert!(pending["details"][0].as_str().unwrap().starts_with("echo "), "{pending}");
+    assert!(
+        pending["details"][0].as_str().unwrap().starts_with("echo "),
+        "{pending}"
+    );
     // The server records the request in its state folder after the audit line.
     eventually_within(SLOW_WAIT, "the request can be approved", async || {
         work_dir.approve("echo", "--config larder.toml").code == Some(0)
     })
     .await;
     let approval = has("approve", "ok").unwrap();
-    assert!(approval["provider"] == "echo" && approval["details"] == json!(["variable HOME"]), "{approval}");
-    assert!(pending["details"][0].as_str().unwrap().ends_with(approval["digest"].as_str().unwrap()));
-    eventually_within(SLOW_WAIT, "the component is loaded", async || has("components", "loaded").is_some())
-        .await;
+    assert!(
+        approval["provider"] == "echo" && approval["details"] == json!(["variable HOME"]),
+        "{approval}"
+    );
+    assert!(
+        pending["details"][0]
+            .as_str()
+            .unwrap()
+            .ends_with(approval["digest"].as_str().unwrap())
+    );
+    eventually_within(SLOW_WAIT, "the component is loaded", async || {
+        has("components", "loaded").is_some()
+    })
+    .await;
     fs::write(work_dir.path("larder.toml"), config("on_full = 7\n")).unwrap();
-    eventually_within(SLOW_WAIT, "a reload failed", async || has("reload-configuration", "failed").is_some())
-        .await;
+    eventually_within(SLOW_WAIT, "a reload failed", async || {
+        has("reload-configuration", "failed").is_some()
+    })
+    .await;
     fs::write(work_dir.path("larder.toml"), config("# fixed\n")).unwrap();
-    eventually_within(SLOW_WAIT, "a reload succeeded", async || has("reload-credentials", "ok").is_some())
-        .await;
+    eventually_within(SLOW_WAIT, "a reload succeeded", async || {
+        has("reload-credentials", "ok").is_some()
+    })
+    .await;
     running.signal("TERM");
     assert_eq!(running.wait().code, Some(0));
-    let refused: Vec<_> = all().into_iter().filter(|line| line["operation"] == "request").collect();
-    assert_eq!(refused.len(), 2, "a flood has one line and a summary: {refused:?}");
-    assert!(refused[0]["outcome"] == "credential-invalid" && refused[0]["status"] == 401, "{refused:?}");
-    assert!(refused[0]["peer"] == "127.0.0.1" && refused[1]["more"] == 49, "{refused:?}");
+    let refused: Vec<_> = all()
+        .into_iter()
+        .filter(|line| line["operation"] == "request")
+        .collect();
+    assert_eq!(
+        refused.len(),
+        2,
+        "a flood has one line and a summary: {refused:?}"
+    );
+    assert!(
+        refused[0]["outcome"] == "credential-invalid" && refused[0]["status"] == 401,
+        "{refused:?}"
+    );
+    assert!(
+        refused[0]["peer"] == "127.0.0.1" && refused[1]["more"] == 49,
+        "{refused:?}"
+    );
 }

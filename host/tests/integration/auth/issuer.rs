@@ -26,7 +26,9 @@ pub(crate) enum Pair {
 
 impl Pair {
     pub(crate) fn rsa() -> Self {
-        Self::Rsa(Box::new(RsaKeyPair::from_pkcs8(include_bytes!("rsa-for-tests.der")).unwrap()))
+        Self::Rsa(Box::new(
+            RsaKeyPair::from_pkcs8(include_bytes!("rsa-for-tests.der")).unwrap(),
+        ))
     }
 
     pub(crate) fn p256() -> Self {
@@ -45,7 +47,8 @@ impl Pair {
     /// The public key as a JWK with this key id.
     pub(crate) fn public(&self, id: &str) -> Value {
         let point = |pair: &EcdsaKeyPair, name: &str| {
-            let (x, y) = pair.public_key().as_ref()[1..].split_at(pair.public_key().as_ref().len() / 2);
+            let (x, y) =
+                pair.public_key().as_ref()[1..].split_at(pair.public_key().as_ref().len() / 2);
             json!({ "kty": "EC", "crv": name, "x": base64(x), "y": base64(y) })
         };
         let mut key = match self {
@@ -76,7 +79,9 @@ impl Pair {
                 pair.sign(encoding, &random, text, &mut signature).unwrap();
                 signature
             }
-            Self::P256(pair) | Self::P384(pair) => pair.sign(&random, text).unwrap().as_ref().to_vec(),
+            Self::P256(pair) | Self::P384(pair) => {
+                pair.sign(&random, text).unwrap().as_ref().to_vec()
+            }
             Self::Ed25519(pair) => pair.sign(text).as_ref().to_vec(),
         }
     }
@@ -100,12 +105,18 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
 }
 
 pub(crate) fn unsigned(header: &Value, claims: &Value) -> String {
-    format!("{}.{}", base64(header.to_string().as_bytes()), base64(claims.to_string().as_bytes()))
+    format!(
+        "{}.{}",
+        base64(header.to_string().as_bytes()),
+        base64(claims.to_string().as_bytes())
+    )
 }
 
 /// A time as a claim: seconds since the epoch.
 pub(crate) fn from_now(seconds: i64) -> i64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap();
     i64::try_from(now.as_secs()).unwrap() + seconds
 }
 
@@ -132,7 +143,9 @@ impl Issuer {
             keys: Mutex::new(Some(keys)),
             key_requests: AtomicUsize::new(0),
         });
-        let router = axum::Router::new().fallback(respond).with_state(served.clone());
+        let router = axum::Router::new()
+            .fallback(respond)
+            .with_state(served.clone());
         drain.spawn(async move { axum::serve(listener, router).await });
         Self { url, served }
     }
@@ -173,7 +186,8 @@ impl Issuer {
 async fn respond(State(served): State<Arc<Served>>, request: Request) -> (StatusCode, String) {
     match request.uri().path() {
         "/.well-known/openid-configuration/realm" => {
-            let metadata = json!({ "issuer": served.url, "jwks_uri": format!("{}/keys", served.url) });
+            let metadata =
+                json!({ "issuer": served.url, "jwks_uri": format!("{}/keys", served.url) });
             (StatusCode::OK, metadata.to_string())
         }
         "/realm/keys" => {

@@ -46,18 +46,32 @@ async fn a_server_without_any_verifiable_credential_is_not_ready() {
     .await;
     let (code, body) = admin.get("/readyz").await;
     assert_eq!(code, 503, "{body}");
-    assert!(body.contains(&issuer) && body.contains("larder check --online"), "{body}");
+    assert!(
+        body.contains(&issuer) && body.contains("larder check --online"),
+        "{body}"
+    );
     assert_eq!(metric(&admin, "larder_issuer_keys").await, 0.0);
     let state = &status(&admin).await["issuer"];
     assert_eq!(
         (&state["issuer"], &state["keys"], &state["fetched"]),
         (&json!(issuer), &json!(0), &Value::Null)
     );
-    assert!(!state["error"]["message"].as_str().unwrap().is_empty(), "{state}");
+    assert!(
+        !state["error"]["message"].as_str().unwrap().is_empty(),
+        "{state}"
+    );
     let shown = work_dir.larder(&format!("status --admin http://{}", admin.address()));
     assert_eq!(shown.code, Some(1));
-    assert!(shown.stdout.contains("not ready: the keys of the issuer"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("0 keys, never fetched; last error"), "{}", shown.stdout);
+    assert!(
+        shown.stdout.contains("not ready: the keys of the issuer"),
+        "{}",
+        shown.stdout
+    );
+    assert!(
+        shown.stdout.contains("0 keys, never fetched; last error"),
+        "{}",
+        shown.stdout
+    );
 }
 
 #[tokio::test]
@@ -67,14 +81,18 @@ async fn a_server_with_static_tokens_is_ready_but_reports_the_issuer() {
     let (admin, _) = AdminClient::open(&work_dir);
     eventually_within(SLOW_WAIT, "the problem is reported", async || {
         let status = status(&admin).await;
-        status["problems"].to_string().contains("its tokens are refused: ")
+        status["problems"]
+            .to_string()
+            .contains("its tokens are refused: ")
     })
     .await;
     assert_eq!(admin.get("/readyz").await.0, 200);
     // Without the token, nothing can be verified any more.
     fs::write(work_dir.path("larder.toml"), oauth(&issuer)).unwrap();
-    eventually_within(SLOW_WAIT, "the server is not ready", async || admin.get("/readyz").await.0 == 503)
-        .await;
+    eventually_within(SLOW_WAIT, "the server is not ready", async || {
+        admin.get("/readyz").await.0 == 503
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -84,10 +102,16 @@ async fn the_state_shows_a_working_issuer_and_one_that_fails_later() {
     let issuer = Issuer::start(&drain, json!([key.public("one")])).await;
     let work_dir = WorkDir::with_guests("echo").file("larder.toml", &oauth(&issuer.url));
     let (admin, _) = AdminClient::open(&work_dir);
-    eventually_within(SLOW_WAIT, "the keys are fetched", async || admin.get("/readyz").await.0 == 200).await;
+    eventually_within(SLOW_WAIT, "the keys are fetched", async || {
+        admin.get("/readyz").await.0 == 200
+    })
+    .await;
     assert_eq!(metric(&admin, "larder_issuer_keys").await, 1.0);
     let state = &status(&admin).await["issuer"];
-    assert!(state["fetched"].is_string() && state["error"].is_null(), "{state}");
+    assert!(
+        state["fetched"].is_string() && state["error"].is_null(),
+        "{state}"
+    );
 }
 
 #[tokio::test]
@@ -98,10 +122,16 @@ async fn keys_are_fetched_again_soon_after_a_failure_without_any_request() {
     issuer.rotate(None);
     let http = with_issuer(issuer.oauth_config()).await;
     let state = || http.authenticator.issuer_state().unwrap();
-    eventually_within(SLOW_WAIT, "the fetch fails", async || state().failure.is_some()).await;
+    eventually_within(SLOW_WAIT, "the fetch fails", async || {
+        state().failure.is_some()
+    })
+    .await;
     assert!(state().keys == 0 && state().is_only_credential);
     issuer.rotate(Some(json!([key.public("one")])));
-    eventually_within(SLOW_WAIT, "the keys are fetched", async || state().keys == 1).await;
+    eventually_within(SLOW_WAIT, "the keys are fetched", async || {
+        state().keys == 1
+    })
+    .await;
     assert!(state().failure.is_none());
     let token = key.token(&json!({ "alg": "EdDSA", "kid": "one" }), &issuer.claims());
     assert_eq!(read_with_token(&http, &token).await.status, 200);
@@ -110,6 +140,10 @@ async fn keys_are_fetched_again_soon_after_a_failure_without_any_request() {
 #[tokio::test]
 async fn static_tokens_are_no_issuer() {
     let tokens = vec![static_token("ann", "secret")];
-    let http = with_auth(Config { tokens, oauth: None }).await;
+    let http = with_auth(Config {
+        tokens,
+        oauth: None,
+    })
+    .await;
     assert_eq!(http.authenticator.issuer_state(), None);
 }

@@ -22,7 +22,12 @@ struct Keys {
 
 impl Keys {
     fn new() -> Self {
-        Self { rsa: Pair::rsa(), p256: Pair::p256(), p384: Pair::p384(), ed25519: Pair::ed25519() }
+        Self {
+            rsa: Pair::rsa(),
+            p256: Pair::p256(),
+            p384: Pair::p384(),
+            ed25519: Pair::ed25519(),
+        }
     }
 
     fn public(&self) -> Value {
@@ -31,8 +36,16 @@ impl Keys {
         let secret = json!({ "kty": "oct", "kid": "oct", "k": base64(b"secret") });
         let keys = [&self.rsa, &self.p256, &self.p384, &self.ed25519];
         let named = ["rsa", "p256", "p384", "ed"];
-        let public = keys.into_iter().zip(named).map(|(key, name)| key.public(name));
-        Value::Array([unknown, secret, json!(7)].into_iter().chain(public).collect())
+        let public = keys
+            .into_iter()
+            .zip(named)
+            .map(|(key, name)| key.public(name));
+        Value::Array(
+            [unknown, secret, json!(7)]
+                .into_iter()
+                .chain(public)
+                .collect(),
+        )
     }
 }
 
@@ -48,7 +61,10 @@ async fn verifies_each_signature_algorithm() {
         (&keys.p384, "ES384", "p384"),
         (&keys.ed25519, "EdDSA", "ed"),
     ] {
-        let token = key.token(&json!({ "alg": algorithm, "kid": id, "typ": "at+jwt" }), &issuer.claims());
+        let token = key.token(
+            &json!({ "alg": algorithm, "kid": id, "typ": "at+jwt" }),
+            &issuer.claims(),
+        );
         for _ in 0..2 {
             let answer = read_with_token(&http, &token).await;
             assert!(
@@ -65,14 +81,21 @@ async fn verifies_each_signature_algorithm() {
         bytes[middle] = if bytes[middle] == b'A' { b'B' } else { b'A' };
         let broken = String::from_utf8(bytes).unwrap();
         let answer = read_with_token(&http, &broken).await;
-        assert!(answer.status == 401 && answer.body.contains("signature is invalid"), "{}", answer.body);
+        assert!(
+            answer.status == 401 && answer.body.contains("signature is invalid"),
+            "{}",
+            answer.body
+        );
     }
 }
 
 fn hmac(header: &Value, claims: &Value, secret: &[u8]) -> String {
     let text = unsigned(header, claims);
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, secret);
-    format!("{text}.{}", base64(ring::hmac::sign(&key, text.as_bytes()).as_ref()))
+    format!(
+        "{text}.{}",
+        base64(ring::hmac::sign(&key, text.as_bytes()).as_ref())
+    )
 }
 
 /// Valid claims with these changes: null removes a claim.
@@ -97,13 +120,17 @@ async fn refuses_a_token_that_is_invalid_in_one_way() {
     let claim = |change: Value| keys.p256.token(&es, &claims_with(&issuer, change));
     let header = |change: Value| {
         let mut header = es.clone();
-        header.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        header
+            .as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
         keys.p256.token(&header, &good)
     };
     let none = |name: &str| format!("{}.", unsigned(&json!({ "alg": name }), &good));
     let hs = json!({ "alg": "HS256", "kid": "rsa" });
-    let modulus =
-        base64_simd::URL_SAFE_NO_PAD.decode_to_vec(keys.rsa.public("x")["n"].as_str().unwrap()).unwrap();
+    let modulus = base64_simd::URL_SAFE_NO_PAD
+        .decode_to_vec(keys.rsa.public("x")["n"].as_str().unwrap())
+        .unwrap();
     let mut seen = String::new();
     for (case, token) in [
         ("good", claim(json!({}))),
@@ -111,13 +138,31 @@ async fn refuses_a_token_that_is_invalid_in_one_way() {
             "good, one audience of two",
             claim(json!({ "aud": ["https://other.example", super::issuer::AUDIENCE] })),
         ),
-        ("good, expired within the leeway", claim(json!({ "exp": from_now(-20) }))),
-        ("good, not yet valid within the leeway", claim(json!({ "nbf": from_now(20) }))),
-        ("for another server", claim(json!({ "aud": "https://other.example/mcp" }))),
-        ("with an additional slash", claim(json!({ "aud": format!("{}/", super::issuer::AUDIENCE) }))),
+        (
+            "good, expired within the leeway",
+            claim(json!({ "exp": from_now(-20) })),
+        ),
+        (
+            "good, not yet valid within the leeway",
+            claim(json!({ "nbf": from_now(20) })),
+        ),
+        (
+            "for another server",
+            claim(json!({ "aud": "https://other.example/mcp" })),
+        ),
+        (
+            "with an additional slash",
+            claim(json!({ "aud": format!("{}/", super::issuer::AUDIENCE) })),
+        ),
         ("without an audience", claim(json!({ "aud": null }))),
-        ("with an empty list of audiences", claim(json!({ "aud": [] }))),
-        ("from another issuer", claim(json!({ "iss": "https://id.example" }))),
+        (
+            "with an empty list of audiences",
+            claim(json!({ "aud": [] })),
+        ),
+        (
+            "from another issuer",
+            claim(json!({ "iss": "https://id.example" })),
+        ),
         ("without an issuer", claim(json!({ "iss": null }))),
         ("expired", claim(json!({ "exp": from_now(-120) }))),
         ("without exp", claim(json!({ "exp": null }))),
@@ -131,35 +176,54 @@ async fn refuses_a_token_that_is_invalid_in_one_way() {
         ("key of another kind", header(json!({ "kid": "rsa" }))),
         ("a symmetric key", header(json!({ "kid": "oct" }))),
         ("a DPoP proof", header(json!({ "typ": "dpop+jwt" }))),
-        ("with critical header parameters", header(json!({ "crit": ["b64"], "b64": false }))),
+        (
+            "with critical header parameters",
+            header(json!({ "crit": ["b64"], "b64": false })),
+        ),
         ("signed with another key", Pair::p256().token(&es, &good)),
         (
             "brings its own key",
-            Pair::p256()
-                .token(&json!({ "alg": "ES256", "jwk": Pair::p256().public("p256"), "kid": "p256" }), &good),
+            Pair::p256().token(
+                &json!({ "alg": "ES256", "jwk": Pair::p256().public("p256"), "kid": "p256" }),
+                &good,
+            ),
         ),
         ("alg: none", none("none")),
         ("alg: None", none("None")),
         ("alg: nOnE", none("nOnE")),
         ("without a signature", format!("{}.", unsigned(&es, &good))),
         ("HMAC with the public key", hmac(&hs, &good, &modulus)),
-        ("HMAC with the published secret", hmac(&json!({ "alg": "HS256", "kid": "oct" }), &good, b"secret")),
+        (
+            "HMAC with the published secret",
+            hmac(&json!({ "alg": "HS256", "kid": "oct" }), &good, b"secret"),
+        ),
         (
             "an algorithm that is not accepted",
-            keys.rsa.token(&json!({ "alg": "RS512", "kid": "rsa" }), &good),
+            keys.rsa
+                .token(&json!({ "alg": "RS512", "kid": "rsa" }), &good),
         ),
         ("four parts", format!("{}.x", claim(json!({})))),
         ("no parts", "x".into()),
         ("empty parts", "..".into()),
-        ("too long", format!("{}{}", claim(json!({})), "A".repeat(20_000))),
+        (
+            "too long",
+            format!("{}{}", claim(json!({})), "A".repeat(20_000)),
+        ),
     ] {
         let answer = read_with_token(&http, &token).await;
-        let why = answer.json()["error"]["message"].as_str().unwrap_or("ok").to_owned();
+        let why = answer.json()["error"]["message"]
+            .as_str()
+            .unwrap_or("ok")
+            .to_owned();
         writeln!(seen, "{case}: {} {why}", answer.status).unwrap();
         assert!(
-            !answer
-                .body
-                .contains(token.split('.').next_back().filter(|end| end.len() > 8).unwrap_or("\u{0}"))
+            !answer.body.contains(
+                token
+                    .split('.')
+                    .next_back()
+                    .filter(|end| end.len() > 8)
+                    .unwrap_or("\u{0}")
+            )
         );
     }
     expect![[r#"
@@ -215,7 +279,10 @@ async fn the_challenge_names_the_metadata_and_the_scopes() {
         Bearer resource_metadata="https://docs.example.com/.well-known/oauth-protected-resource/mcp", scope="docs:read docs:watch"
         a token is required: send it as `Authorization: Bearer …`"#]].assert_eq(&summary(&read_hello(&http, &[]).await));
     let header = json!({ "alg": "EdDSA", "kid": "k" });
-    let expired = key.token(&header, &claims_with(&issuer, json!({ "exp": from_now(-600) })));
+    let expired = key.token(
+        &header,
+        &claims_with(&issuer, json!({ "exp": from_now(-600) })),
+    );
     expect![[r#"
         401
         Bearer error="invalid_token", error_description="the token has expired", resource_metadata="https://docs.example.com/.well-known/oauth-protected-resource/mcp", scope="docs:read docs:watch"
@@ -231,7 +298,12 @@ async fn the_challenge_names_the_metadata_and_the_scopes() {
         Bearer error="insufficient_scope", error_description="the token does not have the required scopes", resource_metadata="https://docs.example.com/.well-known/oauth-protected-resource/mcp", scope="docs:read docs:watch"
         the token does not have the required scopes"#]].assert_eq(&summary(&super::legacy(&http, &token, None, &initialize).await));
     let enough = claims_with(&issuer, json!({ "scope": "other docs:watch docs:read" }));
-    assert_eq!(read_with_token(&http, &key.token(&header, &enough)).await.status, 200);
+    assert_eq!(
+        read_with_token(&http, &key.token(&header, &enough))
+            .await
+            .status,
+        200
+    );
 }
 
 #[tokio::test]
@@ -243,18 +315,29 @@ async fn serves_the_resource_metadata_to_any_origin() {
     let http = with_issuer(oauth).await;
     let base = http.url.trim_end_matches("/mcp");
     for path in ["", "/mcp"] {
-        let request = http.client.get(format!("{base}/.well-known/oauth-protected-resource{path}"));
-        let answer = http.send(request.header("origin", "https://anywhere.example")).await;
+        let request = http
+            .client
+            .get(format!("{base}/.well-known/oauth-protected-resource{path}"));
+        let answer = http
+            .send(request.header("origin", "https://anywhere.example"))
+            .await;
         assert_eq!(
-            (answer.status, &answer.headers["access-control-allow-origin"]),
+            (
+                answer.status,
+                &answer.headers["access-control-allow-origin"]
+            ),
             (200, &"*".parse().unwrap())
         );
         assert_eq!(answer.headers["content-type"], "application/json");
         expect![[r#"{"resource":"https://docs.example.com/mcp","authorization_servers":["ISSUER"],"scopes_supported":["docs:read"],"bearer_methods_supported":["header"],"resource_name":"Test"}"#]].assert_eq(&answer.body.replace(&issuer.url, "ISSUER"));
     }
-    let other = http.client.get(format!("{base}/.well-known/oauth-protected-resource/other"));
+    let other = http
+        .client
+        .get(format!("{base}/.well-known/oauth-protected-resource/other"));
     assert_eq!(http.send(other).await.status, 404);
-    let post = http.client.post(format!("{base}/.well-known/oauth-protected-resource"));
+    let post = http
+        .client
+        .post(format!("{base}/.well-known/oauth-protected-resource"));
     assert_eq!(http.send(post).await.status, 405);
     let evil = http
         .client
@@ -262,7 +345,10 @@ async fn serves_the_resource_metadata_to_any_origin() {
         .header("host", "evil.example");
     assert_eq!(http.send(evil).await.status, 403);
     let plain = super::with_tokens(&[("ann", "a")]).await;
-    let none = format!("{}/.well-known/oauth-protected-resource", plain.url.trim_end_matches("/mcp"));
+    let none = format!(
+        "{}/.well-known/oauth-protected-resource",
+        plain.url.trim_end_matches("/mcp")
+    );
     assert_eq!(plain.send(plain.client.get(none)).await.status, 404);
 }
 
@@ -272,14 +358,22 @@ async fn maps_a_claim_to_teams() {
     let issuer = Issuer::start(&drain, json!([key.public("k")])).await;
     let mut oauth = issuer.oauth_config();
     let teams = [("readers".to_owned(), TeamName::default_team())].into();
-    oauth.membership = Membership::Claim { claim: "groups".into(), teams };
+    oauth.membership = Membership::Claim {
+        claim: "groups".into(),
+        teams,
+    };
     let http = with_issuer(oauth).await;
     let header = json!({ "alg": "EdDSA", "kid": "k" });
     for groups in [json!("readers"), json!(["others", "readers"])] {
         let token = key.token(&header, &claims_with(&issuer, json!({ "groups": groups })));
         assert_eq!(read_with_token(&http, &token).await.status, 200, "{groups}");
     }
-    for groups in [json!(null), json!("default"), json!([]), json!({ "readers": true })] {
+    for groups in [
+        json!(null),
+        json!("default"),
+        json!([]),
+        json!({ "readers": true }),
+    ] {
         let token = key.token(&header, &claims_with(&issuer, json!({ "groups": groups })));
         expect![[r#"
             403
@@ -295,19 +389,54 @@ async fn fetches_the_keys_again_for_an_unknown_key_id() {
     let issuer = Issuer::start(&drain, json!([old.public("old")])).await;
     let http = with_issuer(issuer.oauth_config()).await;
     let token = |key: &Pair, id: Option<&str>| {
-        let header = id.map_or(json!({ "alg": "ES256" }), |id| json!({ "alg": "ES256", "kid": id }));
+        let header = id.map_or(
+            json!({ "alg": "ES256" }),
+            |id| json!({ "alg": "ES256", "kid": id }),
+        );
         key.token(&header, &issuer.claims())
     };
-    assert_eq!(read_with_token(&http, &token(&old, Some("old"))).await.status, 200);
-    assert_eq!(read_with_token(&http, &token(&old, None)).await.status, 200, "there is only one key");
+    assert_eq!(
+        read_with_token(&http, &token(&old, Some("old")))
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        read_with_token(&http, &token(&old, None)).await.status,
+        200,
+        "there is only one key"
+    );
     issuer.rotate(Some(json!([old.public("old"), new.public("new")])));
-    assert_eq!(read_with_token(&http, &token(&new, Some("new"))).await.status, 200);
-    assert_eq!(read_with_token(&http, &token(&old, Some("old"))).await.status, 200);
-    assert_eq!(read_with_token(&http, &token(&old, None)).await.status, 401, "the key is ambiguous");
+    assert_eq!(
+        read_with_token(&http, &token(&new, Some("new")))
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        read_with_token(&http, &token(&old, Some("old")))
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        read_with_token(&http, &token(&old, None)).await.status,
+        401,
+        "the key is ambiguous"
+    );
     issuer.rotate(None);
     let other = read_with_token(&http, &token(&new, Some("other"))).await;
-    assert_eq!(other.status, 503, "whether the issuer has the key is not known");
-    assert_eq!(read_with_token(&http, &token(&new, Some("new"))).await.status, 200, "the known keys stay");
+    assert_eq!(
+        other.status, 503,
+        "whether the issuer has the key is not known"
+    );
+    assert_eq!(
+        read_with_token(&http, &token(&new, Some("new")))
+            .await
+            .status,
+        200,
+        "the known keys stay"
+    );
 }
 
 #[tokio::test]
@@ -321,10 +450,21 @@ async fn limits_how_often_the_keys_are_fetched() {
     let all = futures_util::future::join_all((0..16).map(|_| read_with_token(&http, &good))).await;
     assert!(all.iter().all(|answer| answer.status == 200));
     for n in 0..5 {
-        let unknown = key.token(&json!({ "alg": "ES256", "kid": format!("k{n}") }), &issuer.claims());
+        let unknown = key.token(
+            &json!({ "alg": "ES256", "kid": format!("k{n}") }),
+            &issuer.claims(),
+        );
         let answer = read_with_token(&http, &unknown).await;
-        let retry: u64 = answer.headers["retry-after"].to_str().unwrap().parse().unwrap();
-        assert!(answer.status == 503 && (3_000..=3_601).contains(&retry), "{} {retry}", answer.status);
+        let retry: u64 = answer.headers["retry-after"]
+            .to_str()
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!(
+            answer.status == 503 && (3_000..=3_601).contains(&retry),
+            "{} {retry}",
+            answer.status
+        );
     }
     assert_eq!(issuer.key_requests(), 1);
 }

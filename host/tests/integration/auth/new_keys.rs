@@ -17,8 +17,12 @@ async fn a_token_with_a_new_key_is_never_rejected_for_good() {
     let mut oauth = issuer.oauth_config();
     oauth.min_fetch_interval = Duration::from_secs(3);
     let http = with_issuer(oauth).await;
-    let token = |key: &Pair, id: &str| key.token(&json!({ "alg": "ES256", "kid": id }), &issuer.claims());
-    assert_eq!(read_with_token(&http, &token(&old, "old")).await.status, 200);
+    let token =
+        |key: &Pair, id: &str| key.token(&json!({ "alg": "ES256", "kid": id }), &issuer.claims());
+    assert_eq!(
+        read_with_token(&http, &token(&old, "old")).await.status,
+        200
+    );
     issuer.rotate(Some(json!([old.public("old"), new.public("new")])));
     let early = read_with_token(&http, &token(&new, "new")).await;
     expect![[r#"
@@ -44,7 +48,10 @@ async fn a_token_with_a_withdrawn_key_is_rejected_soon() {
     oauth.min_fetch_interval = Duration::from_secs(1);
     let http = with_issuer(oauth).await;
     let token = gone.token(&json!({ "alg": "ES256", "kid": "gone" }), &issuer.claims());
-    for what in ["the keys were fetched for the token", "the keys were fetched again"] {
+    for what in [
+        "the keys were fetched for the token",
+        "the keys were fetched again",
+    ] {
         let fetches = issuer.key_requests();
         eventually(what, async || {
             let status = read_with_token(&http, &token).await.status;
@@ -54,6 +61,10 @@ async fn a_token_with_a_withdrawn_key_is_rejected_soon() {
         .await;
     }
     for _ in 0..3 {
-        assert_eq!(read_with_token(&http, &token).await.status, 401, "it is known to be missing");
+        assert_eq!(
+            read_with_token(&http, &token).await.status,
+            401,
+            "it is known to be missing"
+        );
     }
 }

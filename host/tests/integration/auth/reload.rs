@@ -10,7 +10,10 @@ use crate::process::{ProcessOutput, RunningProcess, WorkDir};
 const ADMIN: &str = "admin.listen = '127.0.0.1:0'\n";
 
 fn token(name: &str) -> String {
-    format!("[[auth.tokens]]\nname = '{name}'\ndigest = 'sha256:{}'\n", Digest::of(name.as_bytes()))
+    format!(
+        "[[auth.tokens]]\nname = '{name}'\ndigest = 'sha256:{}'\n",
+        Digest::of(name.as_bytes())
+    )
 }
 
 fn list(work_dir: &WorkDir, url: &str, token: &str) -> ProcessOutput {
@@ -19,7 +22,9 @@ fn list(work_dir: &WorkDir, url: &str, token: &str) -> ProcessOutput {
 
 /// Writes a configuration without bob's token, and checks that the token is refused.
 fn assert_revoked_by(work_dir: &WorkDir, server: &mut RunningProcess, url: &str, text: &str) {
-    work_dir.larder(&format!("list --url {url} --token bob")).expect_success();
+    work_dir
+        .larder(&format!("list --url {url} --token bob"))
+        .expect_success();
     fs::write(work_dir.path("larder.toml"), text).unwrap();
     server.wait_for_stderr("credentials reloaded");
     let refused = list(work_dir, url, "bob").expect_exit(1);
@@ -30,13 +35,22 @@ fn assert_revoked_by(work_dir: &WorkDir, server: &mut RunningProcess, url: &str,
 fn revokes_despite_an_error_in_another_team() {
     let teams = "[server]\nteams = ['a']\n[team.a]\nplugins = 'plugins'\n[team.b]\nplugins = 'b'\n\
                  [team.b.provider.x]\ndirs = ['docs']\n";
-    let (ann, bob) = (token("ann") + "teams = ['b']\n", token("bob") + "teams = ['a']\n");
-    let work_dir = WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{teams}{ann}{bob}"));
+    let (ann, bob) = (
+        token("ann") + "teams = ['b']\n",
+        token("bob") + "teams = ['a']\n",
+    );
+    let work_dir =
+        WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{teams}{ann}{bob}"));
     fs::create_dir(work_dir.path("b")).unwrap();
     fs::create_dir(work_dir.path("docs")).unwrap();
     let (mut server, url) = work_dir.serve("");
     fs::remove_dir(work_dir.path("docs")).unwrap();
-    assert_revoked_by(&work_dir, &mut server, &url, &format!("{ADMIN}{teams}{ann}"));
+    assert_revoked_by(
+        &work_dir,
+        &mut server,
+        &url,
+        &format!("{ADMIN}{teams}{ann}"),
+    );
     let line = server.find_stderr("reload failed section=\"configuration\"");
     assert!(line.contains("team.b.provider.x.dirs"), "{line}");
     list(&work_dir, &url, "ann").expect_success();
@@ -48,14 +62,25 @@ fn revokes_despite_an_error_in_another_team() {
 
 #[test]
 fn revokes_despite_a_syntax_error() {
-    let work_dir =
-        WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{}{}", token("ann"), token("bob")));
+    let work_dir = WorkDir::with_guests("echo").file(
+        "larder.toml",
+        &format!("{ADMIN}{}{}", token("ann"), token("bob")),
+    );
     let (mut server, url) = work_dir.serve("");
-    assert_revoked_by(&work_dir, &mut server, &url, &format!("{ADMIN}{}[[[\n{}", token("ann"), token("new")));
+    assert_revoked_by(
+        &work_dir,
+        &mut server,
+        &url,
+        &format!("{ADMIN}{}[[[\n{}", token("ann"), token("new")),
+    );
     server.wait_for_stderr("removed credentials are revoked");
     list(&work_dir, &url, "ann").expect_success();
     list(&work_dir, &url, "new").expect_exit(1);
-    fs::write(work_dir.path("larder.toml"), format!("{ADMIN}{}{}", token("ann"), token("new"))).unwrap();
+    fs::write(
+        work_dir.path("larder.toml"),
+        format!("{ADMIN}{}{}", token("ann"), token("new")),
+    )
+    .unwrap();
     server.wait_for_stderr("credentials reloaded");
     list(&work_dir, &url, "new").expect_success();
 }
@@ -64,7 +89,8 @@ fn revokes_despite_a_syntax_error() {
 fn a_team_is_added_and_removed_with_its_credentials() {
     let teams = "[server.log]\nfilter = 'info'\n[team.a]\nplugins = 'plugins'\n";
     let ann = token("ann") + "teams = ['a']\n";
-    let work_dir = WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{teams}{ann}"));
+    let work_dir =
+        WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{teams}{ann}"));
     let (mut server, url) = work_dir.serve("");
     fs::create_dir(work_dir.path("b")).unwrap();
     fs::copy(component_path("echo"), work_dir.path("b/echo.wasm")).unwrap();
@@ -76,12 +102,28 @@ fn a_team_is_added_and_removed_with_its_credentials() {
     eventually_blocking(SLOW_WAIT, "the new team is served", || {
         list(&work_dir, &url, "bob").stdout.contains("echo://hello")
     });
-    assert!(list(&work_dir, &url, "ann").expect_success().contains("echo://hello"));
-    fs::write(work_dir.path("larder.toml"), format!("{ADMIN}[team.b]\nplugins = 'b'\n{bob}")).unwrap();
+    assert!(
+        list(&work_dir, &url, "ann")
+            .expect_success()
+            .contains("echo://hello")
+    );
+    fs::write(
+        work_dir.path("larder.toml"),
+        format!("{ADMIN}[team.b]\nplugins = 'b'\n{bob}"),
+    )
+    .unwrap();
     server.wait_for_stderr("team removed");
     server.find_stderr("credentials reloaded tokens=1");
-    assert!(list(&work_dir, &url, "ann").expect_exit(1).contains("HTTP 401"));
-    assert!(list(&work_dir, &url, "bob").expect_success().contains("echo://hello"));
+    assert!(
+        list(&work_dir, &url, "ann")
+            .expect_exit(1)
+            .contains("HTTP 401")
+    );
+    assert!(
+        list(&work_dir, &url, "bob")
+            .expect_success()
+            .contains("echo://hello")
+    );
 }
 
 /// A loopback address that the configuration does not recognize as one.
@@ -90,32 +132,58 @@ const MAPPED: &str = "[::ffff:127.0.0.1]:0";
 #[test]
 fn revokes_the_last_token_on_a_public_address() {
     let hosts = "[server]\nhosts = ['docs.example.com']\n";
-    let work_dir =
-        WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{hosts}{}", token("bob")));
+    let work_dir = WorkDir::with_guests("echo")
+        .file("larder.toml", &format!("{ADMIN}{hosts}{}", token("bob")));
     let mut server = work_dir.start(&format!("serve --listen {MAPPED}"));
     let line = server.wait_for_stderr("serves http://");
-    let port = line.trim().trim_end_matches("/mcp").rsplit(':').next().unwrap();
+    let port = line
+        .trim()
+        .trim_end_matches("/mcp")
+        .rsplit(':')
+        .next()
+        .unwrap();
     let url = format!("http://127.0.0.1:{port}/mcp");
-    work_dir.larder(&format!("list --url {url} --token bob")).expect_success();
+    work_dir
+        .larder(&format!("list --url {url} --token bob"))
+        .expect_success();
     fs::write(work_dir.path("larder.toml"), format!("{ADMIN}{hosts}")).unwrap();
     server.wait_for_stderr("no credentials are configured");
     list(&work_dir, &url, "bob").expect_exit(1);
-    assert!(work_dir.larder(&format!("list --url {url}")).expect_exit(1).contains("HTTP 401"));
+    assert!(
+        work_dir
+            .larder(&format!("list --url {url}"))
+            .expect_exit(1)
+            .contains("HTTP 401")
+    );
     server.find_stderr("reloaded section=\"configuration\"");
 }
 
 #[test]
 fn status_shows_reload_errors() {
-    let work_dir = WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{}", token("ann")));
+    let work_dir =
+        WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{}", token("ann")));
     let mut server = work_dir.start("serve --listen 127.0.0.1:0");
     let line = server.wait_for_stderr("serving /livez");
     let admin = line.trim().rsplit("url=").next().unwrap().to_owned();
     server.wait_for_stderr("serves http://");
-    fs::write(work_dir.path("larder.toml"), format!("{ADMIN}color = 1\n{}", token("ann"))).unwrap();
+    fs::write(
+        work_dir.path("larder.toml"),
+        format!("{ADMIN}color = 1\n{}", token("ann")),
+    )
+    .unwrap();
     server.wait_for_stderr("reload failed section=\"configuration\"");
     let status = work_dir.larder(&format!("status --admin {admin}"));
-    assert!(status.stdout.contains("color"), "{}{}", status.stdout, status.stderr);
-    fs::write(work_dir.path("larder.toml"), format!("{ADMIN}{}", token("ann"))).unwrap();
+    assert!(
+        status.stdout.contains("color"),
+        "{}{}",
+        status.stdout,
+        status.stderr
+    );
+    fs::write(
+        work_dir.path("larder.toml"),
+        format!("{ADMIN}{}", token("ann")),
+    )
+    .unwrap();
     server.wait_for_stderr("reloaded section=\"configuration\"");
     let status = work_dir.larder(&format!("status --admin {admin}"));
     assert!(!status.stdout.contains("color"), "{}", status.stdout);
@@ -127,7 +195,11 @@ fn a_reload_with_stdio_needs_no_restart() {
     let work_dir = WorkDir::with_guests("echo").file("larder.toml", text);
     let mut server = work_dir.start("serve --stdio");
     server.wait_for_stderr("serves stdin and stdout");
-    fs::write(work_dir.path("larder.toml"), format!("{text}limits.concurrency = 3\n")).unwrap();
+    fs::write(
+        work_dir.path("larder.toml"),
+        format!("{text}limits.concurrency = 3\n"),
+    )
+    .unwrap();
     server.wait_for_stderr("reloaded section=\"configuration\"");
     server.stdin = None;
     let log = server.wait().expect_exit(0);
@@ -136,12 +208,15 @@ fn a_reload_with_stdio_needs_no_restart() {
 
 #[test]
 fn a_token_file_takes_precedence_over_the_environment() {
-    let work_dir = WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{}", token("ann")));
+    let work_dir =
+        WorkDir::with_guests("echo").file("larder.toml", &format!("{ADMIN}{}", token("ann")));
     let work_dir = work_dir.file("token", "ann\n");
     let (_server, url) = work_dir.serve("");
     let list_with = |token: &str, args: &str| {
-        let mut running =
-            work_dir.start_with(&[("LARDER_TOKEN", token)], &format!("list --url {url} {args}"));
+        let mut running = work_dir.start_with(
+            &[("LARDER_TOKEN", token)],
+            &format!("list --url {url} {args}"),
+        );
         running.stdin = None;
         running.wait()
     };
@@ -150,5 +225,9 @@ fn a_token_file_takes_precedence_over_the_environment() {
     list_with("wrong", "--token ann").expect_success();
     list_with("", "--token-file token").expect_success();
     list_with("wrong", "").expect_exit(1);
-    assert!(list_with("", "--token-file token --token ann").expect_exit(64).contains("cannot be used with"));
+    assert!(
+        list_with("", "--token-file token --token ann")
+            .expect_exit(64)
+            .contains("cannot be used with")
+    );
 }

@@ -34,7 +34,10 @@ async fn a_new_session_evicts_a_session_of_the_same_caller() {
     for own in &anns {
         assert_eq!(legacy(&http, "ann", Some(own), &ping()).await.status, 200);
     }
-    assert_eq!(legacy(&http, "bob", Some(&first), &ping()).await.status, 404);
+    assert_eq!(
+        legacy(&http, "bob", Some(&first), &ping()).await.status,
+        404
+    );
 }
 
 #[tokio::test]
@@ -43,7 +46,11 @@ async fn a_caller_with_all_sessions_in_use_does_not_lock_out_others() {
     let mut streams = Vec::new();
     for _ in 0..4 {
         let own = session(&http, "bob").await;
-        let request = http.client.get(&http.url).header("accept", "text/event-stream").bearer_auth("bob");
+        let request = http
+            .client
+            .get(&http.url)
+            .header("accept", "text/event-stream")
+            .bearer_auth("bob");
         streams.push(Events::of(request.header("mcp-session-id", own)).await);
     }
     let body = json!({
@@ -51,8 +58,15 @@ async fn a_caller_with_all_sessions_in_use_does_not_lock_out_others() {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
         },
     });
-    assert_eq!(legacy(&http, "bob", None, &body).await.status, 503, "bob has all sessions");
+    assert_eq!(
+        legacy(&http, "bob", None, &body).await.status,
+        503,
+        "bob has all sessions"
+    );
     let anns = session(&http, "ann").await;
     assert_eq!(legacy(&http, "ann", Some(&anns), &ping()).await.status, 200);
-    assert!(streams[0].next().await.is_none(), "bob's oldest session was not evicted");
+    assert!(
+        streams[0].next().await.is_none(),
+        "bob's oldest session was not evicted"
+    );
 }

@@ -43,12 +43,18 @@ impl Log {
     /// The lines about failures to optimise.
     fn failures(&self) -> Vec<String> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().filter(|line| line.contains("cannot optimise")).map(ToOwned::to_owned).collect()
+        text.lines()
+            .filter(|line| line.contains("cannot optimise"))
+            .map(ToOwned::to_owned)
+            .collect()
     }
 
     /// Waits for this number of failures. From then on, no compiler runs until time has passed.
     async fn wait_for_failures(&self, count: usize) {
-        eventually_within(SLOW_WAIT, "it fails", async || self.failures().len() == count).await;
+        eventually_within(SLOW_WAIT, "it fails", async || {
+            self.failures().len() == count
+        })
+        .await;
     }
 }
 
@@ -83,9 +89,17 @@ async fn there_are_three_more_attempts() {
     }
     log.wait_for_failures(4).await;
     assert_eq!((test.runs(), unoptimised(&server)), (5, 1));
-    let next = ["retry_in=60s", "retry_in=240s", "retry_in=960s", "it stays slower until it is loaded again"];
+    let next = [
+        "retry_in=60s",
+        "retry_in=240s",
+        "retry_in=960s",
+        "it stays slower until it is loaded again",
+    ];
     for (failure, next) in log.failures().iter().zip(next) {
-        assert!(failure.contains("WARN") && failure.contains(next), "{next}: {failure}");
+        assert!(
+            failure.contains("WARN") && failure.contains(next),
+            "{next}: {failure}"
+        );
     }
 }
 
@@ -98,6 +112,9 @@ async fn another_attempt_may_succeed() {
     assert_eq!(unoptimised(&server), 1);
     fs::write(test.folder.path().join("go"), "").unwrap();
     skip(1).await;
-    eventually_within(SLOW_WAIT, "the code is optimised", async || unoptimised(&server) == 0).await;
+    eventually_within(SLOW_WAIT, "the code is optimised", async || {
+        unoptimised(&server) == 0
+    })
+    .await;
     assert_eq!((test.runs(), log.failures().len()), (3, 1));
 }

@@ -45,8 +45,13 @@ impl TestCompiler {
     fn modes(&self) -> Vec<String> {
         let runs = fs::read_to_string(self.folder.path().join("runs")).unwrap_or_default();
         let modes = ["--functions", "--reuse", "--nice=0", "--unoptimised"];
-        let mode =
-            |run: &str| modes.into_iter().filter(|mode| run.contains(mode)).collect::<Vec<_>>().join(" ");
+        let mode = |run: &str| {
+            modes
+                .into_iter()
+                .filter(|mode| run.contains(mode))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         runs.lines().map(mode).collect()
     }
 }
@@ -86,7 +91,10 @@ async fn optimised_code_replaces_code_of_the_same_revision() {
         let done = AtomicBool::new(false);
         let optimise = async {
             test.go();
-            eventually_within(SLOW_WAIT, "the code is optimised", async || unoptimised(&http) == 0).await;
+            eventually_within(SLOW_WAIT, "the code is optimised", async || {
+                unoptimised(&http) == 0
+            })
+            .await;
             // Some reads with the new code.
             tokio::time::sleep(Duration::from_millis(100)).await;
             done.store(true, Ordering::Relaxed);
@@ -95,7 +103,11 @@ async fn optimised_code_replaces_code_of_the_same_revision() {
         assert!(reads > 10, "{reads}");
         assert_eq!(test.modes(), ["--nice=0 --unoptimised", "--reuse"]);
         assert_eq!(provider_revision(&http), revision);
-        assert_eq!(test.files("cwasm").len(), 1, "the other code is not needed any more");
+        assert_eq!(
+            test.files("cwasm").len(),
+            1,
+            "the other code is not needed any more"
+        );
         let notified = tokio::time::timeout(Duration::from_millis(200), events.next()).await;
         assert!(notified.is_err(), "{notified:?}");
     }
@@ -108,10 +120,22 @@ async fn a_restart_uses_code_that_is_not_optimised() {
     assert_eq!(unoptimised(&http), 1);
     http.server.drain.finish(Duration::from_secs(10)).await;
     let again = test.server(GuestLifetime::Fresh).await;
-    assert_eq!((unoptimised(&again), again.read(NOW).await.verdict().as_str()), (1, "200 ok"));
+    assert_eq!(
+        (
+            unoptimised(&again),
+            again.read(NOW).await.verdict().as_str()
+        ),
+        (1, "200 ok")
+    );
     test.go();
-    eventually_within(SLOW_WAIT, "the code is optimised", async || unoptimised(&again) == 0).await;
-    let awaited = test.modes().into_iter().filter(|mode| mode.contains("--nice=0"));
+    eventually_within(SLOW_WAIT, "the code is optimised", async || {
+        unoptimised(&again) == 0
+    })
+    .await;
+    let awaited = test
+        .modes()
+        .into_iter()
+        .filter(|mode| mode.contains("--nice=0"));
     assert_eq!(awaited.count(), 1);
 }
 
@@ -127,11 +151,17 @@ async fn a_new_revision_replaces_code_that_is_not_optimised() {
     http.server.wait_for_revision(2).await;
     assert_eq!(unoptimised(&http), 1);
     test.go();
-    eventually_within(SLOW_WAIT, "the code is optimised", async || unoptimised(&http) == 0).await;
+    eventually_within(SLOW_WAIT, "the code is optimised", async || {
+        unoptimised(&http) == 0
+    })
+    .await;
     http.server.wait_for_revision(2).await;
     // The functions of the first revision were compiled, and are used.
     let first_tier = "--nice=0 --unoptimised";
-    assert_eq!(test.modes(), [first_tier, "--reuse", first_tier, "--functions --reuse"]);
+    assert_eq!(
+        test.modes(),
+        [first_tier, "--reuse", first_tier, "--functions --reuse"]
+    );
 }
 
 async fn try_to_compile(
@@ -139,13 +169,25 @@ async fn try_to_compile(
     bytes: Bytes,
     priority: Priority,
 ) -> Result<CachedComponent, Rejection> {
-    let (team, provider) = (TeamName::default_team(), ProviderName::parse("wiki").unwrap());
-    let job = CompileJob { team: &team, provider: Some(&provider), priority };
-    Ok(sandbox.compile_for(&job, HashedComponent::new(bytes)).await?.0)
+    let (team, provider) = (
+        TeamName::default_team(),
+        ProviderName::parse("wiki").unwrap(),
+    );
+    let job = CompileJob {
+        team: &team,
+        provider: Some(&provider),
+        priority,
+    };
+    Ok(sandbox
+        .compile_for(&job, HashedComponent::new(bytes))
+        .await?
+        .0)
 }
 
 async fn compile(sandbox: &Sandbox, bytes: Bytes, priority: Priority) -> CompiledComponent {
-    sandbox.link(try_to_compile(sandbox, bytes, priority).await.unwrap()).unwrap()
+    sandbox
+        .link(try_to_compile(sandbox, bytes, priority).await.unwrap())
+        .unwrap()
 }
 
 #[tokio::test]
@@ -169,7 +211,10 @@ async fn a_limit_that_only_optimised_code_meets_is_no_rejection() {
         config.code = code;
     });
     compile(&sandbox, large(1), Priority::Awaited).await;
-    assert_eq!(other.modes(), ["--nice=0 --unoptimised", "--reuse --nice=0"]);
+    assert_eq!(
+        other.modes(),
+        ["--nice=0 --unoptimised", "--reuse --nice=0"]
+    );
 }
 
 #[tokio::test]
@@ -179,6 +224,10 @@ async fn a_component_that_takes_too_long_is_not_optimised_at_once() {
         config.program = test.compiler("hangs");
         config.timeout = Duration::from_secs(1);
     });
-    assert!(try_to_compile(&sandbox, large(1), Priority::Awaited).await.is_err());
+    assert!(
+        try_to_compile(&sandbox, large(1), Priority::Awaited)
+            .await
+            .is_err()
+    );
     assert_eq!(test.modes(), ["--nice=0 --unoptimised"]);
 }

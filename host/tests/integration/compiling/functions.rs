@@ -21,9 +21,19 @@ async fn compile_with(
     priority: Priority,
     bytes: Bytes,
 ) -> CompilePhases {
-    let (team, provider) = (TeamName::parse(team).unwrap(), ProviderName::parse(provider).unwrap());
-    let job = CompileJob { team: &team, provider: Some(&provider), priority };
-    let (cached, phases) = sandbox.compile_for(&job, HashedComponent::new(bytes)).await.unwrap();
+    let (team, provider) = (
+        TeamName::parse(team).unwrap(),
+        ProviderName::parse(provider).unwrap(),
+    );
+    let job = CompileJob {
+        team: &team,
+        provider: Some(&provider),
+        priority,
+    };
+    let (cached, phases) = sandbox
+        .compile_for(&job, HashedComponent::new(bytes))
+        .await
+        .unwrap();
     sandbox.link(cached).unwrap();
     phases
 }
@@ -33,7 +43,9 @@ const WIKI: (&str, &str) = ("default", "wiki");
 
 /// The same component with another custom section, so with another digest and the same functions.
 fn with_section(component: &Bytes, number: u8) -> Bytes {
-    [component, [0, 3, 1, b'x', number].as_slice()].concat().into()
+    [component, [0, 3, 1, b'x', number].as_slice()]
+        .concat()
+        .into()
 }
 
 /// Cranelift does not identify every function by the same key again, even if nothing changed.
@@ -43,8 +55,12 @@ fn is_mostly_reused(phases: &CompilePhases) -> bool {
 
 impl TestCompiler {
     pub(super) fn files(&self, extension: &str) -> Vec<PathBuf> {
-        let files = fs::read_dir(self.cache()).unwrap().map(|file| file.unwrap().path());
-        files.filter(|path| path.extension().is_some_and(|ending| ending == extension)).collect()
+        let files = fs::read_dir(self.cache())
+            .unwrap()
+            .map(|file| file.unwrap().path());
+        files
+            .filter(|path| path.extension().is_some_and(|ending| ending == extension))
+            .collect()
     }
 
     /// Waits until this many providers have functions in the cache: they are stored after the code is served.
@@ -55,22 +71,41 @@ impl TestCompiler {
     }
 
     fn has_no_drafts(&self) -> bool {
-        let files = fs::read_dir(self.cache()).unwrap().map(|file| file.unwrap().file_name());
-        files.filter(|name| name.to_string_lossy().starts_with(".draft")).count() == 0
+        let files = fs::read_dir(self.cache())
+            .unwrap()
+            .map(|file| file.unwrap().file_name());
+        files
+            .filter(|name| name.to_string_lossy().starts_with(".draft"))
+            .count()
+            == 0
     }
 
     /// The machine code of a component of the default team.
     fn code_of(&self, component: &Bytes) -> Vec<u8> {
         let digest = Digest::of(component).to_string();
-        let is_code = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(&digest);
-        fs::read(self.files("cwasm").into_iter().find(is_code).expect("no code")).unwrap()
+        let is_code = |path: &PathBuf| {
+            path.file_name()
+                .unwrap()
+                .to_string_lossy()
+                .starts_with(&digest)
+        };
+        fs::read(
+            self.files("cwasm")
+                .into_iter()
+                .find(is_code)
+                .expect("no code"),
+        )
+        .unwrap()
     }
 }
 
 /// The machine code of a component whose functions are all compiled.
 async fn code_of_full_compilation(component: &Bytes) -> Vec<u8> {
     let test = TestCompiler::new();
-    test.sandbox(|_| {}).compile(&TeamName::default_team(), component.clone()).await.unwrap();
+    test.sandbox(|_| {})
+        .compile(&TeamName::default_team(), component.clone())
+        .await
+        .unwrap();
     test.code_of(component)
 }
 
@@ -86,7 +121,10 @@ async fn functions_of_the_previous_revision_are_reused() {
     let phases = compile(&sandbox, WIKI, second.clone()).await;
     assert!(is_mostly_reused(&phases), "{phases}");
     // The code is the same as without the functions.
-    assert_eq!(test.code_of(&second), code_of_full_compilation(&second).await);
+    assert_eq!(
+        test.code_of(&second),
+        code_of_full_compilation(&second).await
+    );
     test.functions(1).await;
     // Another program, which has the functions of the standard library.
     let third = Bytes::from(fs::read(component_path("many")).unwrap());
@@ -103,7 +141,9 @@ async fn compiled_again_after(priority: Priority) -> u64 {
     let first = compile_with(&sandbox, WIKI, priority, component.clone()).await;
     assert_eq!(first.reused, 0);
     test.functions(1).await;
-    compile(&sandbox, WIKI, with_section(&component, 1)).await.compiled
+    compile(&sandbox, WIKI, with_section(&component, 1))
+        .await
+        .compiled
 }
 
 #[tokio::test]
@@ -131,10 +171,18 @@ async fn functions_belong_to_one_provider_of_one_team() {
     let others = [("beta", "wiki"), ("alpha", "notes"), ("default", "wiki")];
     for (number, other) in (1..).zip(others) {
         let phases = compile(&sandbox, other, with_section(&echo(), number)).await;
-        assert!(phases.reused == 0 && phases.compiled > 0, "{other:?}: {phases}");
+        assert!(
+            phases.reused == 0 && phases.compiled > 0,
+            "{other:?}: {phases}"
+        );
     }
     // A file that was copied for another provider is not used either.
-    for path in test.functions(4).await.into_iter().filter(|path| *path != own) {
+    for path in test
+        .functions(4)
+        .await
+        .into_iter()
+        .filter(|path| *path != own)
+    {
         fs::remove_file(&path).unwrap();
         fs::copy(&own, &path).unwrap();
     }
@@ -161,7 +209,10 @@ async fn damaged_functions_are_not_used() {
         damage(&mut bytes);
         fs::write(&path, bytes).unwrap();
         let phases = compile(&sandbox, WIKI, with_section(&echo(), number)).await;
-        assert!(phases.reused == 0 && phases.compiled > 0, "{number}: {phases}");
+        assert!(
+            phases.reused == 0 && phases.compiled > 0,
+            "{number}: {phases}"
+        );
     }
 }
 
@@ -207,9 +258,20 @@ async fn a_failure_after_the_compilation_does_not_lose_the_code() {
 async fn a_failure_before_the_code_is_written_causes_no_other_attempt() {
     let test = TestCompiler::new();
     let dies = test.sandbox(|config| config.program = test.compiler("dies-at-once"));
-    let (team, provider) = (TeamName::default_team(), ProviderName::parse("wiki").unwrap());
-    let job = CompileJob { team: &team, provider: Some(&provider), priority: Priority::Optimisation };
-    assert!(dies.compile_for(&job, HashedComponent::new(echo())).await.is_err());
+    let (team, provider) = (
+        TeamName::default_team(),
+        ProviderName::parse("wiki").unwrap(),
+    );
+    let job = CompileJob {
+        team: &team,
+        provider: Some(&provider),
+        priority: Priority::Optimisation,
+    };
+    assert!(
+        dies.compile_for(&job, HashedComponent::new(echo()))
+            .await
+            .is_err()
+    );
     assert_eq!(test.runs(), 1);
 }
 
@@ -223,11 +285,16 @@ async fn functions_count_in_the_size_of_the_cache() {
     let small = test.sandbox(|config| config.cache.size = code * 2);
     compile(&small, ("default", "other"), with_section(&echo(), 1)).await;
     let size = || {
-        let files = fs::read_dir(test.cache()).unwrap().filter_map(|file| file.unwrap().metadata().ok());
+        let files = fs::read_dir(test.cache())
+            .unwrap()
+            .filter_map(|file| file.unwrap().metadata().ok());
         files.map(|file| file.len()).sum::<u64>()
     };
     // Files of a few bytes, such as seals, do not count.
-    eventually_within(SLOW_WAIT, "the cache is small enough", async || size() < code * 2 + 4096).await;
+    eventually_within(SLOW_WAIT, "the cache is small enough", async || {
+        size() < code * 2 + 4096
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -236,7 +303,10 @@ async fn functions_have_the_limit_of_the_code() {
     compile(&test.sandbox(|_| {}), WIKI, echo()).await;
     let functions = fs::metadata(&test.functions(1).await[0]).unwrap().len();
     let code = test.code_of(&echo()).len() as u64;
-    assert!(code < functions, "this test needs a limit between {code} and {functions} bytes");
+    assert!(
+        code < functions,
+        "this test needs a limit between {code} and {functions} bytes"
+    );
     let limited = test.sandbox(|config| config.code = code);
     // The code fits, and the functions are left out.
     compile(&limited, ("default", "other"), with_section(&echo(), 1)).await;

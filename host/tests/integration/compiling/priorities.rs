@@ -17,29 +17,61 @@ use crate::revision::revision;
 #[tokio::test]
 async fn what_is_urgent_does_not_wait_for_what_is_less_urgent() {
     for (urgent, other, compiler) in [
-        (Priority::Awaited, Priority::Replacement, "hangs-in-replacement"),
-        (Priority::Replacement, Priority::Optimisation, "hangs-in-optimisation"),
+        (
+            Priority::Awaited,
+            Priority::Replacement,
+            "hangs-in-replacement",
+        ),
+        (
+            Priority::Replacement,
+            Priority::Optimisation,
+            "hangs-in-optimisation",
+        ),
     ] {
         let test = TestCompiler::new();
         let sandbox = Arc::new(test.sandbox(|config| config.program = test.compiler(compiler)));
         let hanging = sandbox.clone();
-        test.drain.spawn(async move { compile_with(&hanging, other, slow_to_compile()).await.is_ok() });
+        test.drain.spawn(async move {
+            compile_with(&hanging, other, slow_to_compile())
+                .await
+                .is_ok()
+        });
         pid(&test).await;
-        let compiled = tokio::time::timeout(SLOW_WAIT, compile_with(&sandbox, urgent, echo())).await;
-        assert!(compiled.expect("it waits for the other one").is_ok(), "{urgent:?}");
+        let compiled =
+            tokio::time::timeout(SLOW_WAIT, compile_with(&sandbox, urgent, echo())).await;
+        assert!(
+            compiled.expect("it waits for the other one").is_ok(),
+            "{urgent:?}"
+        );
         test.drain.finish(std::time::Duration::ZERO).await;
     }
 }
 
-async fn compile_with(sandbox: &Sandbox, priority: Priority, component: Bytes) -> Result<(), Rejection> {
-    let job = CompileJob { team: &TeamName::default_team(), provider: None, priority };
-    sandbox.compile_for(&job, HashedComponent::new(component)).await.map(drop)
+async fn compile_with(
+    sandbox: &Sandbox,
+    priority: Priority,
+    component: Bytes,
+) -> Result<(), Rejection> {
+    let job = CompileJob {
+        team: &TeamName::default_team(),
+        provider: None,
+        priority,
+    };
+    sandbox
+        .compile_for(&job, HashedComponent::new(component))
+        .await
+        .map(drop)
 }
 
 /// The nice value and the number of threads of a process.
 fn nice_and_threads(pid: u32) -> (i32, i32) {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let fields: Vec<&str> = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .collect();
     // The fields 19 and 20 of proc(5); the first one here is the third.
     (fields[16].parse().unwrap(), fields[17].parse().unwrap())
 }
@@ -52,7 +84,16 @@ async fn the_compiler_lowers_its_own_priority() {
     for (argument, expected) in [("--nice=0", own), ("--nice=5", (own + 5).min(19))] {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_larder"))
             .args(["compile-component", "--size", &bytes.len().to_string()])
-            .args(["--memory", "4000000000", "--cpu", "600", "--code", "1000000000", "--timeout", "600"])
+            .args([
+                "--memory",
+                "4000000000",
+                "--cpu",
+                "600",
+                "--code",
+                "1000000000",
+                "--timeout",
+                "600",
+            ])
             .arg(argument)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -75,24 +116,40 @@ async fn somebody_waits_for_a_first_revision_only() {
     let plugins = test.folder.path().join("plugins");
     fs::create_dir(&plugins).unwrap();
     fs::write(plugins.join("revision.wasm"), revision(1)).unwrap();
-    let given = Overrides { plugins: Some(plugins.clone()), ..Overrides::default() };
+    let given = Overrides {
+        plugins: Some(plugins.clone()),
+        ..Overrides::default()
+    };
     let mut config = larder::config::load(&given).unwrap();
     config.sandbox.compiler.program = test.compiler("counts");
     config.sandbox.compiler.cache.location = CacheLocation::Configured(test.cache());
     let mut app = App::build(config).await.unwrap();
     app.start_updates();
     let functions = || {
-        let mut files = fs::read_dir(test.cache()).unwrap().map(|file| file.unwrap().path());
+        let mut files = fs::read_dir(test.cache())
+            .unwrap()
+            .map(|file| file.unwrap().path());
         files.any(|path| path.extension().is_some_and(|ending| ending == "functions"))
     };
     eventually_within(SLOW_WAIT, "the functions are stored", async || functions()).await;
     let new = test.folder.path().join("new");
     fs::write(&new, revision(2)).unwrap();
     fs::rename(&new, plugins.join("revision.wasm")).unwrap();
-    eventually_within(SLOW_WAIT, "the second revision is compiled", async || test.runs() == 2).await;
+    eventually_within(SLOW_WAIT, "the second revision is compiled", async || {
+        test.runs() == 2
+    })
+    .await;
     let runs = fs::read_to_string(test.folder.path().join("runs")).unwrap();
-    let [first, second] = runs.lines().collect::<Vec<_>>()[..] else { panic!("{runs}") };
-    assert!(first.contains(" --nice=0 ") && !first.contains("--functions"), "{runs}");
-    assert!(second.contains(" --nice=5 ") && second.contains(" --functions="), "{runs}");
+    let [first, second] = runs.lines().collect::<Vec<_>>()[..] else {
+        panic!("{runs}")
+    };
+    assert!(
+        first.contains(" --nice=0 ") && !first.contains("--functions"),
+        "{runs}"
+    );
+    assert!(
+        second.contains(" --nice=5 ") && second.contains(" --functions="),
+        "{runs}"
+    );
     app.finish().await;
 }

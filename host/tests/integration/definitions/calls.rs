@@ -17,12 +17,16 @@ async fn returns_every_kind_of_content() {
 async fn arguments_are_validated_before_a_guest_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let server =
-        HttpTestServer::from_builder(with_folder(granted("defined"), "defined", folder.path())).await;
+        HttpTestServer::from_builder(with_folder(granted("defined"), "defined", folder.path()))
+            .await;
     for (arguments, expected) in [
         (json!({}), "\"n\" is a required property"),
         (json!({ "n": 0 }), "`/n`: 0 is less than the minimum of 1"),
         (json!({ "n": 1, "x": 1 }), "'x' was unexpected"),
-        (json!({ "n": "one" }), "`/n`: \"one\" is not of type \"integer\""),
+        (
+            json!({ "n": "one" }),
+            "`/n`: \"one\" is not of type \"integer\"",
+        ),
     ] {
         let result = call(&server, "double", arguments).await.json();
         assert_eq!(result["result"]["isError"], true, "{result}");
@@ -31,21 +35,40 @@ async fn arguments_are_validated_before_a_guest_is_opened() {
     }
     assert!(!folder.path().join("calls").exists(), "no guest was called");
     let result = call(&server, "double", json!({ "n": 21 })).await.json();
-    assert_eq!(result["result"]["structuredContent"], json!({ "doubled": 42 }), "{result}");
-    assert_eq!(result["result"]["content"], json!([{ "type": "text", "text": "{\"doubled\":42}" }]));
-    let not_an_object =
-        server.modern("tools/call", json!({ "name": "double", "arguments": [] })).await.json();
+    assert_eq!(
+        result["result"]["structuredContent"],
+        json!({ "doubled": 42 }),
+        "{result}"
+    );
+    assert_eq!(
+        result["result"]["content"],
+        json!([{ "type": "text", "text": "{\"doubled\":42}" }])
+    );
+    let not_an_object = server
+        .modern("tools/call", json!({ "name": "double", "arguments": [] }))
+        .await
+        .json();
     assert_eq!(not_an_object["error"]["code"], -32602, "{not_an_object}");
 }
 
 #[tokio::test]
 async fn results_are_validated() {
     let server = HttpTestServer::from_builder(granted("defined")).await;
-    for (mode, expected) in [("wrong", "does not match its output schema"), ("none", "no structured result")]
-    {
-        let result = call(&server, "double", json!({ "n": 1, "mode": mode })).await.json();
+    for (mode, expected) in [
+        ("wrong", "does not match its output schema"),
+        ("none", "no structured result"),
+    ] {
+        let result = call(&server, "double", json!({ "n": 1, "mode": mode }))
+            .await
+            .json();
         assert_eq!(result["error"]["code"], -32603, "{result}");
-        assert!(result["error"]["message"].as_str().unwrap().contains(expected), "{result}");
+        assert!(
+            result["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains(expected),
+            "{result}"
+        );
     }
 }
 
@@ -58,7 +81,9 @@ async fn a_tool_that_traps_ran_once() {
     });
     let server = HttpTestServer::from_builder(builder).await;
     for text in ["one", "trap", "two"] {
-        let result = call(&server, "append", json!({ "text": text })).await.json();
+        let result = call(&server, "append", json!({ "text": text }))
+            .await
+            .json();
         assert_eq!(result.get("error").is_some(), text == "trap", "{result}");
     }
     let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
@@ -83,11 +108,20 @@ async fn prompts_check_their_arguments() {
     assert_eq!(got["result"]["description"], "A greeting");
     for (arguments, expected) in [
         (json!({}), "the argument `name` is required"),
-        (json!({ "name": "Ada", "x": "y" }), "the prompt has no argument `x`"),
-        (json!({ "name": 1 }), "every value of `arguments` must be a string"),
+        (
+            json!({ "name": "Ada", "x": "y" }),
+            "the prompt has no argument `x`",
+        ),
+        (
+            json!({ "name": 1 }),
+            "every value of `arguments` must be a string",
+        ),
     ] {
         let error = get(arguments).await;
-        assert_eq!(error["error"], json!({ "code": -32602, "message": expected }));
+        assert_eq!(
+            error["error"],
+            json!({ "code": -32602, "message": expected })
+        );
     }
 }
 
@@ -102,10 +136,14 @@ async fn arguments_of_prompts_are_completed() {
         });
         server.modern("completion/complete", params).await.json()
     };
-    assert_eq!(complete("greet", "name").await["result"]["completion"]["values"], json!(["anton"]));
-    for (name, argument, expected) in
-        [("gone", "name", "Unknown prompt: gone"), ("greet", "gone", "the prompt has no argument `gone`")]
-    {
+    assert_eq!(
+        complete("greet", "name").await["result"]["completion"]["values"],
+        json!(["anton"])
+    );
+    for (name, argument, expected) in [
+        ("gone", "name", "Unknown prompt: gone"),
+        ("greet", "gone", "the prompt has no argument `gone`"),
+    ] {
         assert_eq!(complete(name, argument).await["error"]["message"], expected);
     }
 }

@@ -13,7 +13,9 @@ async fn serve(state: &std::path::Path) -> HttpTestServer {
     let mut builder =
         TestServer::builder("conformance interactive").approve("conformance", ApprovalMode::Always);
     for name in ["conformance", "interactive"] {
-        builder = builder.provider(name, |grant, _| (grant.tools, grant.prompts) = (ToolGrant::All, true));
+        builder = builder.provider(name, |grant, _| {
+            (grant.tools, grant.prompts) = (ToolGrant::All, true)
+        });
     }
     let dir = Dir {
         host: state.to_owned(),
@@ -30,8 +32,15 @@ async fn serve(state: &std::path::Path) -> HttpTestServer {
 /// How often the lists of `interactive` were requested.
 fn lists_of_interactive(server: &HttpTestServer) -> u64 {
     let catalog = server.server.reader.snapshot();
-    let offer = catalog.offers().iter().find(|offer| offer.name().as_str() == "interactive").unwrap();
-    offer.provider.metrics().calls(larder_runtime::metrics::Outcome::Ok)
+    let offer = catalog
+        .offers()
+        .iter()
+        .find(|offer| offer.name().as_str() == "interactive")
+        .unwrap();
+    offer
+        .provider
+        .metrics()
+        .calls(larder_runtime::metrics::Outcome::Ok)
 }
 
 #[tokio::test]
@@ -42,7 +51,10 @@ async fn only_a_list_that_differs_is_reported() {
     let mut modern = Events::of(listen(&server, &all)).await;
     modern.next().await.unwrap();
     let session = server.session("2025-11-25").await;
-    let stream = server.client.get(&server.url).header("accept", "text/event-stream");
+    let stream = server
+        .client
+        .get(&server.url)
+        .header("accept", "text/event-stream");
     let mut legacy = Events::of(stream.header("mcp-session-id", &session)).await;
     for (trigger, kind, entry) in [
         ("test_trigger_tool_change", "tools", "test_added_tool"),
@@ -60,7 +72,10 @@ async fn only_a_list_that_differs_is_reported() {
             for events in [&mut modern, &mut legacy] {
                 assert_eq!(events.next().await.unwrap()["method"], *expected);
             }
-            assert_eq!(names(&server, kind).await.contains(&entry.to_owned()), is_there);
+            assert_eq!(
+                names(&server, kind).await.contains(&entry.to_owned()),
+                is_there
+            );
         }
     }
 }

@@ -25,8 +25,16 @@ fn hostile(list: &str) -> TestServerBuilder {
 /// What was omitted from the lists of the provider.
 fn omitted(server: &HttpTestServer) -> String {
     let catalog = server.server.reader.snapshot();
-    let offer = catalog.offers().iter().find(|offer| offer.name().as_str() == "hostile_tools").unwrap();
-    offer.omitted.iter().map(|line| format!("{line}\n")).collect()
+    let offer = catalog
+        .offers()
+        .iter()
+        .find(|offer| offer.name().as_str() == "hostile_tools")
+        .unwrap();
+    offer
+        .omitted
+        .iter()
+        .map(|line| format!("{line}\n"))
+        .collect()
 }
 
 #[tokio::test]
@@ -42,19 +50,31 @@ async fn a_list_of_a_million_tools_is_rejected() {
 async fn a_list_without_an_end_is_cut() {
     let server = HttpTestServer::from_builder(hostile("endless").page_size(10_000)).await;
     assert_eq!(names(&server, "tools").await.len(), 1_000);
-    assert_eq!(omitted(&server), "tools beyond the first 1000 (`limits.catalog_entries`)\n");
+    assert_eq!(
+        omitted(&server),
+        "tools beyond the first 1000 (`limits.catalog_entries`)\n"
+    );
     let result = call(&server, "t999", json!({})).await.json();
     assert_eq!(result["result"]["content"][0]["text"], "t999 was called");
-    assert_eq!(call(&server, "t1000", json!({})).await.json()["error"]["code"], -32602);
+    assert_eq!(
+        call(&server, "t1000", json!({})).await.json()["error"]["code"],
+        -32602
+    );
 }
 
 /// Each of the expressions is small enough, but all together need too much memory.
 #[tokio::test]
 async fn the_regular_expressions_of_a_provider_share_one_limit() {
-    let few = HttpTestServer::from_builder(hostile("patterns").setting("hostile_tools", "count", "10")).await;
-    assert_eq!((names(&few, "tools").await.len(), omitted(&few)), (2, String::new()));
+    let few =
+        HttpTestServer::from_builder(hostile("patterns").setting("hostile_tools", "count", "10"))
+            .await;
+    assert_eq!(
+        (names(&few, "tools").await.len(), omitted(&few)),
+        (2, String::new())
+    );
     let many =
-        HttpTestServer::from_builder(hostile("patterns").setting("hostile_tools", "count", "1000")).await;
+        HttpTestServer::from_builder(hostile("patterns").setting("hostile_tools", "count", "1000"))
+            .await;
     assert_eq!(names(&many, "tools").await, ["fine"]);
     expect![[r#"
         the tool `patterns`: its input schema: the regular expression "\\p{L}{9}0" is invalid or too large, or has look-around or back references
@@ -81,7 +101,11 @@ async fn expensive_schemas_are_omitted_or_their_effort_is_bounded() {
     let text = json!({ "text": "a".repeat(500_000) });
     let mut outcomes = String::new();
     for name in names(&server, "tools").await {
-        let arguments = if name == "recursive" || name.contains("chain") { &nested } else { &text };
+        let arguments = if name == "recursive" || name.contains("chain") {
+            &nested
+        } else {
+            &text
+        };
         let response = call(&server, &name, arguments.clone()).await.json();
         outcomes += &format!("{name}: {}\n", outcome(&response));
     }
@@ -107,7 +131,10 @@ async fn expensive_schemas_are_omitted_or_their_effort_is_bounded() {
 fn outcome(response: &Value) -> String {
     let result = &response["result"]["content"][0]["text"];
     let text = result.as_str().or(response["error"]["message"].as_str());
-    text.unwrap_or_else(|| panic!("{response}")).chars().take(120).collect()
+    text.unwrap_or_else(|| panic!("{response}"))
+        .chars()
+        .take(120)
+        .collect()
 }
 
 /// An HTTP server that counts requests.
@@ -119,14 +146,19 @@ struct Counter {
 impl Counter {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let counter = Self { count: Arc::default(), port: listener.local_addr().unwrap().port() };
+        let counter = Self {
+            count: Arc::default(),
+            port: listener.local_addr().unwrap().port(),
+        };
         let count = counter.count.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else { return };
                 count.fetch_add(1, Ordering::SeqCst);
                 _ = stream.read(&mut [0; 4096]);
-                _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                _ = stream.write_all(
+                    b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+                );
             }
         });
         counter
@@ -185,9 +217,24 @@ async fn check_calls_that_end_halfway(lifetime: GuestLifetime) {
         grant.limits.cpu_time = Duration::from_millis(200);
     });
     let server = HttpTestServer::from_builder(builder).await;
-    for (at, mode) in ["fine", "trap", "fine", "fail", "unavailable", "hang", "fine"].iter().enumerate() {
+    for (at, mode) in [
+        "fine",
+        "trap",
+        "fine",
+        "fail",
+        "unavailable",
+        "hang",
+        "fine",
+    ]
+    .iter()
+    .enumerate()
+    {
         let response = call(&server, "count", json!({ "then": mode })).await.json();
-        assert_eq!(response.get("result").is_some(), *mode == "fine", "{response}");
+        assert_eq!(
+            response.get("result").is_some(),
+            *mode == "fine",
+            "{response}"
+        );
         assert_eq!(counter.count(), at + 1, "{lifetime:?} {mode}: {response}");
     }
 }
@@ -195,7 +242,10 @@ async fn check_calls_that_end_halfway(lifetime: GuestLifetime) {
 #[tokio::test]
 async fn deceptive_names_are_omitted() {
     let server = HttpTestServer::from_builder(hostile("texts")).await;
-    assert_eq!(names(&server, "tools").await, ["direction", "escapes", "invisible", "lines"]);
+    assert_eq!(
+        names(&server, "tools").await,
+        ["direction", "escapes", "invisible", "lines"]
+    );
     let omitted = omitted(&server);
     expect![[r#"
         the tool "del\u{7f}": a tool name has 1 to 64 letters, digits, `_` or `-`
@@ -208,22 +258,43 @@ async fn deceptive_names_are_omitted() {
     .assert_eq(&omitted);
     // Descriptions are data: JSON escapes what is no valid JSON, and nothing else is changed.
     let tools = server.modern("tools/list", json!({})).await;
-    assert!(tools.body.contains(r"red \u001b[31m") && !tools.body.contains('\u{1b}'), "{}", tools.body);
+    assert!(
+        tools.body.contains(r"red \u001b[31m") && !tools.body.contains('\u{1b}'),
+        "{}",
+        tools.body
+    );
 }
 
 #[test]
 fn terminals_show_deceptive_texts_escaped() {
-    let config =
-        "plugins = \"plugins\"\n[provider.hostile_tools]\ntools = true\nsettings = { list = \"texts\" }\n";
+    let config = "plugins = \"plugins\"\n[provider.hostile_tools]\ntools = true\nsettings = { list = \"texts\" }\n";
     let work_dir = WorkDir::with_guests("hostile_tools").file("larder.toml", config);
-    for command in
-        ["tools --in-process", "tools --in-process --json", "check", "inspect plugins/hostile_tools.wasm"]
-    {
+    for command in [
+        "tools --in-process",
+        "tools --in-process --json",
+        "check",
+        "inspect plugins/hostile_tools.wasm",
+    ] {
         let output = work_dir.larder(command);
         let all = format!("{}{}", output.stdout, output.stderr);
-        let unsafe_ones = ['\u{1b}', '\u{9b}', '\u{7f}', '\u{202e}', '\u{200b}', '\u{e0064}', '\u{2028}'];
-        assert!(!all.contains(unsafe_ones), "{command}: {}", all.escape_debug());
+        let unsafe_ones = [
+            '\u{1b}',
+            '\u{9b}',
+            '\u{7f}',
+            '\u{202e}',
+            '\u{200b}',
+            '\u{e0064}',
+            '\u{2028}',
+        ];
+        assert!(
+            !all.contains(unsafe_ones),
+            "{command}: {}",
+            all.escape_debug()
+        );
         let is_escaped = all.contains("\\u202e") || all.contains("\\u{202e}");
-        assert!(is_escaped || command.starts_with("inspect"), "{command}: {all}");
+        assert!(
+            is_escaped || command.starts_with("inspect"),
+            "{command}: {all}"
+        );
     }
 }

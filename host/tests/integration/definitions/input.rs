@@ -12,7 +12,10 @@ fn with_forms() -> Value {
 
 async fn ask(server: &HttpTestServer, more: Value) -> Value {
     let mut params = json!({ "name": "ask", "arguments": {}, "_meta": with_forms() });
-    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    params
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     server.modern("tools/call", params).await.json()
 }
 
@@ -32,18 +35,41 @@ async fn a_modern_client_calls_again_with_the_answers() {
     let state = question["requestState"].as_str().unwrap();
     assert!(!state.contains("asked"), "the state is encrypted");
     let answer = json!({ "name": { "action": "accept", "content": { "name": "Ada" } } });
-    let answered = ask(&server, json!({ "inputResponses": answer, "requestState": state })).await;
-    let text = answered["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answered}"));
-    assert_eq!(text, "asked; name: {\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}");
+    let answered = ask(
+        &server,
+        json!({ "inputResponses": answer, "requestState": state }),
+    )
+    .await;
+    let text = answered["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{answered}"));
+    assert_eq!(
+        text,
+        "asked; name: {\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}"
+    );
     // The state is of no use for anything else.
     for (params, expected) in [
-        (json!({ "inputResponses": answer, "requestState": "x" }), "is not valid for this call"),
-        (json!({ "inputResponses": answer, "requestState": state, "arguments": { "a": 1 } }), "is not valid"),
-        (json!({ "inputResponses": answer, "requestState": state, "name": "tell" }), "is not valid"),
+        (
+            json!({ "inputResponses": answer, "requestState": "x" }),
+            "is not valid for this call",
+        ),
+        (
+            json!({ "inputResponses": answer, "requestState": state, "arguments": { "a": 1 } }),
+            "is not valid",
+        ),
+        (
+            json!({ "inputResponses": answer, "requestState": state, "name": "tell" }),
+            "is not valid",
+        ),
     ] {
         let refused = ask(&server, params).await;
-        let message = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
-        assert!(message.contains(expected) && refused["error"]["code"] == -32602, "{refused}");
+        let message = refused["error"]["message"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{refused}"));
+        assert!(
+            message.contains(expected) && refused["error"]["code"] == -32602,
+            "{refused}"
+        );
     }
 }
 
@@ -51,16 +77,29 @@ async fn a_modern_client_calls_again_with_the_answers() {
 async fn answers_without_a_state_serve_the_first_question() {
     let server = HttpTestServer::from_builder(granted("interactive")).await;
     let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
-    let complete = ask(&server, json!({ "inputResponses": { "name": answer, "other": { "x": 1 } } })).await;
-    let text = complete["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{complete}"));
+    let complete = ask(
+        &server,
+        json!({ "inputResponses": { "name": answer, "other": { "x": 1 } } }),
+    )
+    .await;
+    let text = complete["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{complete}"));
     // The provider asked in this call, and gets its own state.
-    assert_eq!(text, "asked; name: {\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}");
+    assert_eq!(
+        text,
+        "asked; name: {\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}"
+    );
     // What is missing is asked again.
     for responses in [json!({}), json!({ "wrong": answer })] {
         let asked = ask(&server, json!({ "inputResponses": responses })).await;
-        assert_eq!(asked["result"]["inputRequests"]["name"]["method"], "elicitation/create", "{asked}");
+        assert_eq!(
+            asked["result"]["inputRequests"]["name"]["method"], "elicitation/create",
+            "{asked}"
+        );
     }
-    let no_capability = json!({ "name": "ask", "arguments": {}, "inputResponses": { "name": answer } });
+    let no_capability =
+        json!({ "name": "ask", "arguments": {}, "inputResponses": { "name": answer } });
     let refused = server.modern("tools/call", no_capability).await.json();
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
 }
@@ -81,27 +120,56 @@ async fn what_a_client_must_not_follow_is_an_error_of_the_provider() {
         let server = HttpTestServer::from_builder(builder).await;
         let url = json!({ "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {}, "url": {} } } });
         let refused = ask(&server, json!({ "_meta": url })).await.to_string();
-        assert!(!refused.contains("inputRequests") && refused.contains("error"), "{refused}");
-        assert!(!refused.contains("javascript") && !refused.contains("xxxx"), "{refused}");
+        assert!(
+            !refused.contains("inputRequests") && refused.contains("error"),
+            "{refused}"
+        );
+        assert!(
+            !refused.contains("javascript") && !refused.contains("xxxx"),
+            "{refused}"
+        );
         let provider = server.server.reader.snapshot().offers()[0].provider.clone();
         let fault = provider.metrics().last_error().unwrap();
-        assert!(fault.message.contains("the request `name` to the client: "), "{}", fault.message);
+        assert!(
+            fault.message.contains("the request `name` to the client: "),
+            "{}",
+            fault.message
+        );
     }
 }
 
 #[tokio::test]
 async fn a_state_is_of_no_use_for_another_caller() {
-    let tokens = ["ann", "ben"].map(|name| crate::auth::static_token(name, name)).into();
-    let auth = larder_mcp::auth::Config { tokens, oauth: None };
-    let config = larder_mcp::Config { auth, ..crate::http_server::config() };
+    let tokens = ["ann", "ben"]
+        .map(|name| crate::auth::static_token(name, name))
+        .into();
+    let auth = larder_mcp::auth::Config {
+        tokens,
+        oauth: None,
+    };
+    let config = larder_mcp::Config {
+        auth,
+        ..crate::http_server::config()
+    };
     let server = HttpTestServer::with_config(granted("interactive"), config).await;
     let ask = async |caller: &str, more: Value| {
-        let mut params = json!({ "name": "ask", "arguments": {}, "_meta": crate::http_server::meta() });
-        params["_meta"].as_object_mut().unwrap().extend(with_forms().as_object().unwrap().clone());
-        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut params =
+            json!({ "name": "ask", "arguments": {}, "_meta": crate::http_server::meta() });
+        params["_meta"]
+            .as_object_mut()
+            .unwrap()
+            .extend(with_forms().as_object().unwrap().clone());
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
         let authorization = format!("Bearer {caller}");
-        let own = [("mcp-method", "tools/call"), ("mcp-name", "ask"), ("authorization", &*authorization)];
+        let own = [
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "ask"),
+            ("authorization", &*authorization),
+        ];
         let headers = [&[JSON, ACCEPT, crate::http_server::MODERN][..], &own].concat();
         server.post(&headers, body.to_string()).await.json()
     };
@@ -111,9 +179,14 @@ async fn a_state_is_of_no_use_for_another_caller() {
         "requestState": asked["result"]["requestState"],
     });
     let refused = ask("ben", retried.clone()).await;
-    let message = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
+    let message = refused["error"]["message"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{refused}"));
     assert!(message.contains("is not valid for this call"), "{message}");
-    assert_eq!(ask("ann", retried).await["result"]["resultType"], "complete");
+    assert_eq!(
+        ask("ann", retried).await["result"]["resultType"],
+        "complete"
+    );
 }
 
 #[tokio::test]
@@ -128,14 +201,32 @@ async fn a_state_ends_with_its_component() {
     let bytes = std::fs::read(&path).unwrap();
     // An empty custom section named `x`.
     std::fs::write(&path, [bytes, vec![0, 2, 1, b'x']].concat()).unwrap();
-    let before = server.server.reader.snapshot().offers()[0].provider.digest();
-    crate::harness::eventually_within(crate::harness::SLOW_WAIT, "the new revision is served", async || {
-        server.server.reader.snapshot().offers()[0].provider.digest() != before
-    })
+    let before = server.server.reader.snapshot().offers()[0]
+        .provider
+        .digest();
+    crate::harness::eventually_within(
+        crate::harness::SLOW_WAIT,
+        "the new revision is served",
+        async || {
+            server.server.reader.snapshot().offers()[0]
+                .provider
+                .digest()
+                != before
+        },
+    )
     .await;
-    let refused = ask(&server, json!({ "inputResponses": {}, "requestState": state })).await;
-    let message = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
-    assert!(message.contains("was replaced since it asked for input: start again"), "{message}");
+    let refused = ask(
+        &server,
+        json!({ "inputResponses": {}, "requestState": state }),
+    )
+    .await;
+    let message = refused["error"]["message"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{refused}"));
+    assert!(
+        message.contains("was replaced since it asked for input: start again"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
@@ -143,10 +234,20 @@ async fn a_client_without_the_capability_gets_an_error() {
     let server = HttpTestServer::from_builder(granted("interactive")).await;
     let response = call(&server, "ask", json!({})).await;
     let refused = response.json();
-    assert_eq!((response.status, &refused["error"]["code"]), (400, &json!(-32021)), "{refused}");
-    assert_eq!(refused["error"]["data"]["requiredCapabilities"], json!({ "elicitation": { "form": {} } }));
+    assert_eq!(
+        (response.status, &refused["error"]["code"]),
+        (400, &json!(-32021)),
+        "{refused}"
+    );
+    assert_eq!(
+        refused["error"]["data"]["requiredCapabilities"],
+        json!({ "elicitation": { "form": {} } })
+    );
     let session = server.session("2025-11-25").await;
-    let refused = server.legacy(&session, "tools/call", json!({ "name": "ask" })).await.json();
+    let refused = server
+        .legacy(&session, "tools/call", json!({ "name": "ask" }))
+        .await
+        .json();
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
 }
 
@@ -170,24 +271,39 @@ async fn log_messages_reach_clients_that_ask_for_them() {
         })
     );
     assert_eq!(events[1]["params"]["level"], "error");
-    assert_eq!(events[2]["result"]["content"][0]["text"], "false false Some(Severity::Warning)");
+    assert_eq!(
+        events[2]["result"]["content"][0]["text"],
+        "false false Some(Severity::Warning)"
+    );
     // Without a level there are none.
     let response = call(&server, "tell", json!({})).await;
     assert_eq!(response.headers["content-type"], "application/json");
     // A legacy client sets a level for its session.
     let session = server.session("2025-11-25").await;
-    let set = server.legacy(&session, "logging/setLevel", json!({ "level": "error" })).await.json();
+    let set = server
+        .legacy(&session, "logging/setLevel", json!({ "level": "error" }))
+        .await
+        .json();
     assert_eq!(set["result"], json!({}));
-    let told = server.legacy(&session, "tools/call", json!({ "name": "tell" })).await;
-    let levels: Vec<_> =
-        self::events(&told.body).iter().map(|event| event["params"]["level"].clone()).collect();
+    let told = server
+        .legacy(&session, "tools/call", json!({ "name": "tell" }))
+        .await;
+    let levels: Vec<_> = self::events(&told.body)
+        .iter()
+        .map(|event| event["params"]["level"].clone())
+        .collect();
     assert_eq!(levels, [json!("error"), Value::Null], "{}", told.body);
-    let wrong = server.legacy(&session, "logging/setLevel", json!({ "level": "loud" })).await.json();
+    let wrong = server
+        .legacy(&session, "logging/setLevel", json!({ "level": "loud" }))
+        .await
+        .json();
     assert_eq!(wrong["error"]["code"], -32602, "{wrong}");
 }
 
 /// The messages of an event stream.
 fn events(body: &str) -> Vec<Value> {
     let data = body.lines().filter_map(|line| line.strip_prefix("data: "));
-    data.filter(|data| !data.is_empty()).map(|data| serde_json::from_str(data).unwrap()).collect()
+    data.filter(|data| !data.is_empty())
+        .map(|data| serde_json::from_str(data).unwrap())
+        .collect()
 }

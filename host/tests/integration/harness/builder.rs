@@ -7,8 +7,14 @@ impl TestServerBuilder {
     /// there.
     pub(crate) async fn restart(server: TestServer) -> Self {
         server.drain.finish(Duration::from_secs(10)).await;
-        let TestServer { folder, plugins, .. } = server;
-        Self { folder, plugins, ..TestServer::builder("") }
+        let TestServer {
+            folder, plugins, ..
+        } = server;
+        Self {
+            folder,
+            plugins,
+            ..TestServer::builder("")
+        }
     }
 
     /// Sets the upper bound for the grants of all providers.
@@ -83,8 +89,15 @@ impl TestServerBuilder {
     }
 
     /// Changes the grant and the priority of one provider.
-    pub(crate) fn provider(mut self, name: &str, change: impl FnOnce(&mut Grant, &mut i32)) -> Self {
-        let provider = self.providers.entry(ProviderName::parse(name).unwrap()).or_default();
+    pub(crate) fn provider(
+        mut self,
+        name: &str,
+        change: impl FnOnce(&mut Grant, &mut i32),
+    ) -> Self {
+        let provider = self
+            .providers
+            .entry(ProviderName::parse(name).unwrap())
+            .or_default();
         let mut grant = Grant::clone(&provider.grant);
         change(&mut grant, &mut provider.priority);
         provider.grant = Arc::new(grant);
@@ -93,7 +106,10 @@ impl TestServerBuilder {
 
     /// Sets when the grant requests of one provider need approval.
     pub(crate) fn approve(mut self, name: &str, mode: ApprovalMode) -> Self {
-        self.providers.entry(ProviderName::parse(name).unwrap()).or_default().approval_mode = mode;
+        self.providers
+            .entry(ProviderName::parse(name).unwrap())
+            .or_default()
+            .approval_mode = mode;
         self
     }
 
@@ -112,7 +128,10 @@ impl TestServerBuilder {
 
     /// Sets the page size of each list.
     pub(crate) fn page_sizes(mut self, resources: u32, templates: u32) -> Self {
-        self.page_size = PageSize { resources, templates };
+        self.page_size = PageSize {
+            resources,
+            templates,
+        };
         self
     }
 
@@ -156,8 +175,11 @@ impl TestServerBuilder {
     /// Loads the components, and returns the server.
     pub(crate) async fn start(self) -> TestServer {
         let drain = Drain::new();
-        let sandbox_config =
-            sandbox::Config { memory: self.memory, compiler: self.compiler, ..sandbox_config() };
+        let sandbox_config = sandbox::Config {
+            memory: self.memory,
+            compiler: self.compiler,
+            ..sandbox_config()
+        };
         let sandbox = Arc::new(Sandbox::new(&sandbox_config, &drain).unwrap());
         let (metrics, memory) = (sandbox.metrics().clone(), sandbox.memory_budget().clone());
         let (writer, reader) = catalog::catalog(self.team.clone(), 100);
@@ -184,8 +206,14 @@ impl TestServerBuilder {
         if sources.is_empty() {
             sources.push(Box::new(Folder::new(self.plugins.clone())));
         }
-        let reconciler =
-            Reconciler::new(config, sources, sandbox, writer, quota_usage.clone(), drain.clone());
+        let reconciler = Reconciler::new(
+            config,
+            sources,
+            sandbox,
+            writer,
+            quota_usage.clone(),
+            drain.clone(),
+        );
         let health = Health::default();
         let key_value = KeyValueStore::new(values, &name, health.clone(), &drain);
         let mut reconciler = reconciler
@@ -204,9 +232,13 @@ impl TestServerBuilder {
             private: false,
             shared_teams: Vec::new(),
         };
-        let quotas = quota_usage.clone().into_iter().map(|usage| (reader.team().clone(), usage));
-        let gateway =
-            Gateway::new(config, [(reader.clone(), signals.clone())]).with_quotas(quotas).with_memory(memory);
+        let quotas = quota_usage
+            .clone()
+            .into_iter()
+            .map(|usage| (reader.team().clone(), usage));
+        let gateway = Gateway::new(config, [(reader.clone(), signals.clone())])
+            .with_quotas(quotas)
+            .with_memory(memory);
         let (folder, plugins) = (self.folder, self.plugins);
         let reconciler = Some(reconciler);
         TestServer {

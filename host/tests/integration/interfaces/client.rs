@@ -22,7 +22,12 @@ fn call_with_client(capacity: usize) -> (Arc<Call>, mpsc::Receiver<LogMessage>) 
         log: Some(sender),
     };
     let teams = Teams::default_team();
-    let caller = Caller { subject: None, issuer: None, teams, scopes: vec![] };
+    let caller = Caller {
+        subject: None,
+        issuer: None,
+        teams,
+        scopes: vec![],
+    };
     let mut call = Call::from_caller(caller);
     call.interaction = Some(interaction);
     (Arc::new(call), receiver)
@@ -30,7 +35,12 @@ fn call_with_client(capacity: usize) -> (Arc<Call>, mpsc::Receiver<LogMessage>) 
 
 fn messages(mut receiver: mpsc::Receiver<LogMessage>) -> Vec<String> {
     let mut all = Vec::new();
-    while let Ok(LogMessage { severity, logger, data }) = receiver.try_recv() {
+    while let Ok(LogMessage {
+        severity,
+        logger,
+        data,
+    }) = receiver.try_recv()
+    {
         all.push(format!("{severity:?} {logger:?} {}", data.get()));
     }
     all
@@ -40,9 +50,17 @@ fn messages(mut receiver: mpsc::Receiver<LogMessage>) -> Vec<String> {
 async fn a_tool_talks_to_the_client() {
     let loaded = interactive().await;
     let (call, receiver) = call_with_client(10);
-    let text = loaded.tool_text(permit_for(&call), tool_call("tell", "{}")).await;
+    let text = loaded
+        .tool_text(permit_for(&call), tool_call("tell", "{}"))
+        .await;
     assert_eq!(text, "text true false Some(Severity::Info)");
-    assert_eq!(messages(receiver), [r#"Warning Some("alogger") {"n":1}"#, r#"Error None "no json at all""#]);
+    assert_eq!(
+        messages(receiver),
+        [
+            r#"Warning Some("alogger") {"n":1}"#,
+            r#"Error None "no json at all""#
+        ]
+    );
     // Without a client, nothing is supported, and messages are dropped.
     let text = loaded.tool_text(permit(), tool_call("tell", "{}")).await;
     assert_eq!(text, "text false false None");
@@ -56,13 +74,17 @@ async fn log_messages_for_the_client_have_limits() {
     };
     let loaded = load("interactive", change).await;
     let (call, receiver) = call_with_client(100);
-    loaded.tool_text(permit_for(&call), tool_call("tell", "{}")).await;
+    loaded
+        .tool_text(permit_for(&call), tool_call("tell", "{}"))
+        .await;
     let received = messages(receiver);
     // The message below the level does not count.
     assert_eq!(received.len(), 5, "{received:?}");
     // A client that does not receive anything does not stop the guest.
     let (call, receiver) = call_with_client(1);
-    let text = loaded.tool_text(permit_for(&call), tool_call("tell", "{}")).await;
+    let text = loaded
+        .tool_text(permit_for(&call), tool_call("tell", "{}"))
+        .await;
     assert!(text.starts_with("text true"), "{text}");
     assert_eq!(messages(receiver).len(), 1);
 }
@@ -70,11 +92,15 @@ async fn log_messages_for_the_client_have_limits() {
 #[tokio::test]
 async fn log_messages_for_the_client_contain_no_secrets() {
     let change = |grant: &mut Grant| {
-        grant.secrets = [("token".to_owned(), Secret::new("no json at all"))].into_iter().collect();
+        grant.secrets = [("token".to_owned(), Secret::new("no json at all"))]
+            .into_iter()
+            .collect();
     };
     let loaded = load("interactive", change).await;
     let (call, receiver) = call_with_client(10);
-    loaded.tool_text(permit_for(&call), tool_call("tell", "{}")).await;
+    loaded
+        .tool_text(permit_for(&call), tool_call("tell", "{}"))
+        .await;
     assert_eq!(messages(receiver)[1], r#"Error None "[secret]""#);
 }
 

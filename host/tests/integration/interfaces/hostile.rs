@@ -35,7 +35,13 @@ async fn omits_invalid_tools() {
         format!("{} {} {}", tool.name, tool.icons.len(), tool.metadata.len())
     }));
     let from = async |cursor: &str| {
-        page(loaded.provider.list_tools(permit(), Some(cursor.into())).await, |tool| tool.name.to_string())
+        page(
+            loaded
+                .provider
+                .list_tools(permit(), Some(cursor.into()))
+                .await,
+            |tool| tool.name.to_string(),
+        )
     };
     let million = from("million").await;
     assert!(million.starts_with("error: "), "{million}");
@@ -87,13 +93,24 @@ async fn rejects_invalid_results_of_tools() {
         deep: its structured result is not JSON, or nested too deeply
         error: it returned `not-modified`, but no known version was passed
     "#]]).await;
-    let text = load_hostile().await.tool_text(permit(), tool_call("metadata", "{}")).await;
+    let text = load_hostile()
+        .await
+        .tool_text(permit(), tool_call("metadata", "{}"))
+        .await;
     assert_eq!(text, "text fine [User] None example.com/fine=1");
 }
 
 #[tokio::test]
 async fn rejects_invalid_requests_to_the_client() {
-    let tools = ["requests", "no_requests", "same_key", "key", "method", "params", "state"];
+    let tools = [
+        "requests",
+        "no_requests",
+        "same_key",
+        "key",
+        "method",
+        "params",
+        "state",
+    ];
     check_errors(
         &tools,
         expect![[r#"
@@ -124,11 +141,28 @@ async fn omits_and_rejects_invalid_prompts() {
         omitted: the prompt "two arguments": it has two arguments `a`
         omitted: the prompt "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx": a prompt name has 1 to 128 bytes and no control characters
     "#]].assert_eq(&page(prompts, |prompt| prompt.name.clone()));
-    let million = loaded.provider.list_prompts(permit(), Some("million".into())).await;
+    let million = loaded
+        .provider
+        .list_prompts(permit(), Some("million".into()))
+        .await;
     assert!(million.is_err());
     let error = async |name: &str| loaded.prompt(name, &[]).await.unwrap_err().to_string();
-    assert_eq!(error("many").await, "it returned 1001 messages; the limit is 1000");
-    assert!(error("link").await.starts_with("message 2 of its result: `not a uri` is not an absolute URI"));
-    let suggestions = loaded.provider.complete_argument(permit(), ArgumentQuery::default()).await.unwrap();
-    assert_eq!((suggestions.values.len(), suggestions.has_more), (100, true));
+    assert_eq!(
+        error("many").await,
+        "it returned 1001 messages; the limit is 1000"
+    );
+    assert!(
+        error("link")
+            .await
+            .starts_with("message 2 of its result: `not a uri` is not an absolute URI")
+    );
+    let suggestions = loaded
+        .provider
+        .complete_argument(permit(), ArgumentQuery::default())
+        .await
+        .unwrap();
+    assert_eq!(
+        (suggestions.values.len(), suggestions.has_more),
+        (100, true)
+    );
 }

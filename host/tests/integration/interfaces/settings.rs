@@ -13,7 +13,14 @@ async fn declares_settings() {
     let loaded = interactive().await;
     let declared = loaded.provider.declared_settings(permit()).await;
     let show = |it: &Declaration| {
-        format!("{}:{}:{:?}:{}:{}", it.name, it.kind.as_str(), it.default, it.required, it.secret)
+        format!(
+            "{}:{}:{:?}:{}:{}",
+            it.name,
+            it.kind.as_str(),
+            it.default,
+            it.required,
+            it.secret
+        )
     };
     expect![[r#"
         name:text:None:true:false more:number:Some("0"):false:false brief:boolean:None:false:false cache:size:None:false:false wait:duration:None:false:false token:text:None:false:true next None
@@ -25,11 +32,16 @@ async fn declares_settings() {
 async fn the_catalog_has_the_problems_of_settings() {
     let builder = TestServer::builder("interactive").provider("interactive", |grant, _| {
         let settings = [("more", "many"), ("nmae", "x"), ("token", "hush")];
-        grant.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        grant.settings = settings
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
     });
     let server = builder.start().await;
-    let problems: Vec<_> =
-        server.reader.snapshot().offers()[0].setting_problems.iter().map(ToString::to_string).collect();
+    let problems: Vec<_> = server.reader.snapshot().offers()[0]
+        .setting_problems
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     let expected = [
         "setting `nmae` is unknown: did you mean `name`?",
         "setting `name` is required: add it to `settings`",
@@ -48,12 +60,22 @@ async fn a_provider_that_cannot_declare_its_settings_is_served() {
             "trap",
             "the settings that it declares: it trapped: wasm trap: wasm `unreachable` instruction executed",
         ),
-        ("many", "the settings that it declares: it returned 257 settings; the limit is 256"),
+        (
+            "many",
+            "the settings that it declares: it returned 257 settings; the limit is 256",
+        ),
     ] {
-        let server =
-            TestServer::builder("hostile_interfaces").setting("hostile_interfaces", "in", case).start().await;
+        let server = TestServer::builder("hostile_interfaces")
+            .setting("hostile_interfaces", "in", case)
+            .start()
+            .await;
         let catalog = server.reader.snapshot();
-        assert_eq!(catalog.offers()[0].omitted, [expected], "{}", server.first_pass);
+        assert_eq!(
+            catalog.offers()[0].omitted,
+            [expected],
+            "{}",
+            server.first_pass
+        );
     }
 }
 
@@ -104,17 +126,33 @@ fn check_reports_settings() {
     let file = work_dir.path("plugins/interactive.wasm");
     let alone = work_dir.larder(&format!("check {} --config larder.toml", path_arg(&file)));
     assert_eq!(alone.code, Some(1));
-    assert!(alone.stdout.contains("FAILED  settings  setting `more` is not a number"), "{}", alone.stdout);
+    assert!(
+        alone
+            .stdout
+            .contains("FAILED  settings  setting `more` is not a number"),
+        "{}",
+        alone.stdout
+    );
     // Without a configuration, a missing setting is no problem of the component.
     let alone = work_dir.larder(&format!("check {}", path_arg(&file)));
     assert_eq!(alone.code, Some(0), "{}", alone.stdout);
-    assert!(alone.stdout.contains("tools     everything, ask, tell, change, append"), "{}", alone.stdout);
+    assert!(
+        alone
+            .stdout
+            .contains("tools     everything, ask, tell, change, append"),
+        "{}",
+        alone.stdout
+    );
     // A warning is no problem.
     let fine = "[provider.interactive]\nsettings = { name = \"x\", token = \"hush-hush-hush\" }\n";
     let work_dir = WorkDir::with_guests("interactive").file("larder.toml", fine);
     let fine = work_dir.larder("check");
     assert_eq!(fine.code, Some(0));
-    assert!(fine.stderr.contains("warning: setting `token`"), "{}", fine.stderr);
+    assert!(
+        fine.stderr.contains("warning: setting `token`"),
+        "{}",
+        fine.stderr
+    );
     assert_eq!(work_dir.larder("check --strict").code, Some(1));
 }
 
@@ -122,17 +160,21 @@ fn check_reports_settings() {
 async fn a_server_reports_settings() {
     let work_dir = WorkDir::with_guests("interactive").file("larder.toml", CONFIG);
     let (mut admin, _) = AdminClient::open(&work_dir);
-    admin.process.wait_for_stderr("setting `more` is not a number");
+    admin
+        .process
+        .wait_for_stderr("setting `more` is not a number");
     let (_, status) = admin.get("/status").await;
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
-    let problems = status["teams"][0]["providers"][0]["setting_problems"].as_array().unwrap();
+    let problems = status["teams"][0]["providers"][0]["setting_problems"]
+        .as_array()
+        .unwrap();
     assert_eq!(problems.len(), 3, "{problems:?}");
 }
 
 #[tokio::test]
 async fn a_provider_without_a_required_setting_is_not_served() {
-    let work_dir =
-        WorkDir::with_guests("interactive echo").file("larder.toml", "[admin]\nlisten = \"127.0.0.1:0\"\n");
+    let work_dir = WorkDir::with_guests("interactive echo")
+        .file("larder.toml", "[admin]\nlisten = \"127.0.0.1:0\"\n");
     let checked = work_dir.larder("check");
     assert_eq!(checked.code, Some(1));
     let expected = "interactive.wasm is rejected: setting `name` is required: add it to `settings`";
@@ -143,13 +185,20 @@ async fn a_provider_without_a_required_setting_is_not_served() {
         serde_json::from_str::<serde_json::Value>(&status).unwrap()["teams"][0].clone()
     };
     let before = team().await;
-    assert_eq!(before["rejected"][0]["reason"], "setting `name` is required: add it to `settings`");
+    assert_eq!(
+        before["rejected"][0]["reason"],
+        "setting `name` is required: add it to `settings`"
+    );
     assert_eq!(before["providers"].as_array().unwrap().len(), 1);
     // It is served as soon as the setting is there, and continues to be served with it if it is removed again.
-    let with_name = "[admin]\nlisten = \"127.0.0.1:0\"\n[provider.interactive.settings]\nname = \"x\"\n";
+    let with_name =
+        "[admin]\nlisten = \"127.0.0.1:0\"\n[provider.interactive.settings]\nname = \"x\"\n";
     let work_dir = work_dir.file("larder.toml", with_name);
     let count = async || team().await["providers"].as_array().unwrap().len();
-    eventually_within(SLOW_WAIT, "the provider is served", async || count().await == 2).await;
+    eventually_within(SLOW_WAIT, "the provider is served", async || {
+        count().await == 2
+    })
+    .await;
     let _work_dir = work_dir.file("larder.toml", "[admin]\nlisten = \"127.0.0.1:0\"\n");
     let is_rejected = async || team().await["rejected"][0].is_object();
     eventually_within(SLOW_WAIT, "the problem is reported", is_rejected).await;
@@ -158,7 +207,9 @@ async fn a_provider_without_a_required_setting_is_not_served() {
 
 #[tokio::test]
 async fn a_misspelt_required_setting_is_named_with_the_missing_one() {
-    let builder = TestServer::builder("interactive").setting("interactive", "nmae", "x").requires_settings();
+    let builder = TestServer::builder("interactive")
+        .setting("interactive", "nmae", "x")
+        .requires_settings();
     let server = builder.start().await;
     assert_eq!(
         server.rejection_reason("interactive.wasm"),
@@ -196,7 +247,13 @@ fn inspect_shows_the_interfaces() {
     "#]]
     .assert_eq(offers);
     let found = work_dir.larder(&format!("inspect {file} --json")).json();
-    assert_eq!(found["tools"][0]["input_schema"]["properties"]["z"], serde_json::json!({}));
-    assert_eq!((&found["search"], found["prompts"].as_array().unwrap().len()), (&true.into(), 2));
+    assert_eq!(
+        found["tools"][0]["input_schema"]["properties"]["z"],
+        serde_json::json!({})
+    );
+    assert_eq!(
+        (&found["search"], found["prompts"].as_array().unwrap().len()),
+        (&true.into(), 2)
+    );
     assert_eq!(found["settings"][1]["default"], "0");
 }

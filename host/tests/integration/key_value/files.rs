@@ -17,7 +17,9 @@ fn database(server: &TestServer) -> PathBuf {
 
 /// A server in the folder of another one, which ends.
 async fn restarted(server: TestServer) -> TestServerBuilder {
-    TestServerBuilder::restart(server).await.provider("keeps", |grant, _| grant.key_value = BOTH)
+    TestServerBuilder::restart(server)
+        .await
+        .provider("keeps", |grant, _| grant.key_value = BOTH)
 }
 
 #[tokio::test]
@@ -29,7 +31,10 @@ async fn only_the_owner_has_access() {
     read(&server, &ann, "set/shared/a/1").await;
     let mode = |path: PathBuf| path.metadata().unwrap().mode() & 0o777;
     let file = database(&server);
-    assert_eq!((mode(file.clone()), mode(file.parent().unwrap().into())), (0o600, 0o700));
+    assert_eq!(
+        (mode(file.clone()), mode(file.parent().unwrap().into())),
+        (0o600, 0o700)
+    );
     // Whoever can change the file could change the values.
     let server = restarted(server).await;
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o664)).unwrap();
@@ -39,7 +44,10 @@ async fn only_the_owner_has_access() {
         "refused: Failure::Unavailable(\"its file cannot be opened\")"
     );
     let problems = server.health.problems();
-    assert!(problems[0].message.ends_with("run `chmod go-w` on it)"), "{problems:?}");
+    assert!(
+        problems[0].message.ends_with("run `chmod go-w` on it)"),
+        "{problems:?}"
+    );
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     let works = async || read(&server, &ann, "get/shared/a").await == "ok: Some(\"1\")";
     eventually("the file is opened again", works).await;
@@ -53,18 +61,35 @@ fn values_can_be_read_while_the_disk_is_full() {
     let work_dir = WorkDir::with_guests("keeps").file("larder.toml", config);
     let state = work_dir.path("state/larder");
     std::fs::create_dir_all(&state).unwrap();
-    let mount = format!("mount -t tmpfs -o size=16m,mode=700 tmpfs {}", path_arg(&state));
+    let mount = format!(
+        "mount -t tmpfs -o size=16m,mode=700 tmpfs {}",
+        path_arg(&state)
+    );
     let args = "serve --listen 127.0.0.1:0";
-    let Some(mut server) = in_mount_namespace(&work_dir, &mount, args) else { return };
+    let Some(mut server) = in_mount_namespace(&work_dir, &mount, args) else {
+        return;
+    };
     let line = server.wait_for_stderr("serving /livez");
     let admin = line.trim().rsplit("url=").next().unwrap().to_owned();
     let line = server.wait_for_stderr("serves http://");
-    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
-    let call = |call: &str| work_dir.larder(&format!("read keeps://{call} --url {url}")).stdout;
+    let url = line
+        .split_whitespace()
+        .find(|word| word.starts_with("http://"))
+        .unwrap()
+        .to_owned();
+    let call = |call: &str| {
+        work_dir
+            .larder(&format!("read keeps://{call} --url {url}"))
+            .stdout
+    };
     let is_set = |number: u32| call(&format!("set/shared/a/{number}")).starts_with("ok");
     assert!(is_set(1));
     // As the server sees the folder.
-    let fill = PathBuf::from(format!("/proc/{}/root{}", server.id(), state.join("fill").display()));
+    let fill = PathBuf::from(format!(
+        "/proc/{}/root{}",
+        server.id(),
+        state.join("fill").display()
+    ));
     let full = std::fs::write(&fill, vec![1; 20 << 20]);
     assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
     for _ in 0..3 {
@@ -73,7 +98,11 @@ fn values_can_be_read_while_the_disk_is_full() {
         assert!(call("get/shared/a").contains("Some(\"1\")"));
     }
     let status = || work_dir.larder(&format!("status --admin {admin}")).stdout;
-    assert!(status().contains("cannot be changed: the disk of"), "{}", status());
+    assert!(
+        status().contains("cannot be changed: the disk of"),
+        "{}",
+        status()
+    );
     std::fs::remove_file(&fill).unwrap();
     assert!(is_set(3) && call("get/shared/a").contains("Some(\"3\")"));
     assert!(!status().contains("cannot be changed"), "{}", status());
@@ -86,9 +115,13 @@ async fn values_are_there_after_a_restart() {
     let usage = server.key_value.usage();
     let restarted = restarted(server).await.start().await;
     assert!(restarted.key_value.usage().is_empty());
-    let is_loaded = async || restarted.key_value.load().await.is_ok() && restarted.key_value.usage() == usage;
+    let is_loaded =
+        async || restarted.key_value.load().await.is_ok() && restarted.key_value.usage() == usage;
     eventually("the file of the first server is closed", is_loaded).await;
-    assert_eq!(read(&restarted, &call_by("ann"), "get/caller/a").await, "ok: Some(\"1\")");
+    assert_eq!(
+        read(&restarted, &call_by("ann"), "get/caller/a").await,
+        "ok: Some(\"1\")"
+    );
 }
 
 #[tokio::test]
@@ -100,15 +133,27 @@ async fn a_damaged_file_is_moved_aside() {
     }
     let server = restarted(server).await;
     let mut bytes = std::fs::read(&file).unwrap();
-    let found: Vec<_> =
-        bytes.windows(8).enumerate().filter(|(_, text)| text == b"value-17").map(|(at, _)| at).collect();
+    let found: Vec<_> = bytes
+        .windows(8)
+        .enumerate()
+        .filter(|(_, text)| text == b"value-17")
+        .map(|(at, _)| at)
+        .collect();
     found.iter().for_each(|at| bytes[*at] = b'V');
     std::fs::write(&file, bytes).unwrap();
     let server = server.start().await;
     let first = read(&server, &ann, "get/shared/key-17").await;
-    assert_eq!(first, "refused: Failure::Unavailable(\"its file cannot be opened\")");
+    assert_eq!(
+        first,
+        "refused: Failure::Unavailable(\"its file cannot be opened\")"
+    );
     let problems = server.health.problems();
-    assert!(problems.iter().any(|problem| problem.message.contains("were damaged")), "{problems:?}");
+    assert!(
+        problems
+            .iter()
+            .any(|problem| problem.message.contains("were damaged")),
+        "{problems:?}"
+    );
     assert!(file.with_extension("redb.damaged").is_file());
     let works = async || read(&server, &ann, "set/shared/a/1").await == "ok: ()";
     eventually("the provider begins without values", works).await;
@@ -121,7 +166,11 @@ async fn a_file_that_is_no_database_is_moved_aside() {
     let server = server.start().await;
     let file = database(&server);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    std::fs::set_permissions(file.parent().unwrap(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::fs::set_permissions(
+        file.parent().unwrap(),
+        std::fs::Permissions::from_mode(0o700),
+    )
+    .unwrap();
     std::fs::write(&file, "no database".repeat(1_000)).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     let works = async || read(&server, &call_by("ann"), "set/shared/a/1").await == "ok: ()";

@@ -13,13 +13,30 @@ async fn read(url: &str, what: &str) -> String {
     let uri = format!("keeps://{what}");
     let params = json!({ "uri": uri, "_meta": meta() });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params });
-    let headers = [JSON, ACCEPT, MODERN, ("mcp-method", "resources/read"), ("mcp-name", &uri)];
+    let headers = [
+        JSON,
+        ACCEPT,
+        MODERN,
+        ("mcp-method", "resources/read"),
+        ("mcp-name", &uri),
+    ];
     let request = headers
         .into_iter()
-        .fold(http_client().post(url), |request, (name, value)| request.header(name, value));
-    let text = request.body(body.to_string()).send().await.unwrap().text().await.unwrap();
+        .fold(http_client().post(url), |request, (name, value)| {
+            request.header(name, value)
+        });
+    let text = request
+        .body(body.to_string())
+        .send()
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
     let answer: Value = serde_json::from_str(&text).unwrap();
-    answer["result"]["contents"][0]["text"].as_str().map_or_else(|| answer.to_string(), ToOwned::to_owned)
+    answer["result"]["contents"][0]["text"]
+        .as_str()
+        .map_or_else(|| answer.to_string(), ToOwned::to_owned)
 }
 
 #[tokio::test]
@@ -27,13 +44,19 @@ async fn committed_values_survive_kill_9_until_they_are_forgotten() {
     let work_dir = WorkDir::with_guests("keeps").file("larder.toml", CONFIG);
     let (admin, url) = AdminClient::open(&work_dir);
     for n in 0..20 {
-        assert_eq!(read(&url, &format!("set/shared/key-{n}/{n}")).await, "ok: ()");
+        assert_eq!(
+            read(&url, &format!("set/shared/key-{n}/{n}")).await,
+            "ok: ()"
+        );
     }
     admin.process.signal("KILL");
     admin.process.wait();
     let (admin, url) = AdminClient::open(&work_dir);
     for n in 0..20 {
-        assert_eq!(read(&url, &format!("get/shared/key-{n}")).await, format!("ok: Some(\"{n}\")"));
+        assert_eq!(
+            read(&url, &format!("get/shared/key-{n}")).await,
+            format!("ok: Some(\"{n}\")")
+        );
     }
     // The values stay when the component is removed, and are deleted without a server too.
     admin.process.signal("TERM");
@@ -48,23 +71,36 @@ async fn committed_values_survive_kill_9_until_they_are_forgotten() {
         (Some(0), "larder: deleted 20 values (1.4 KiB) of keeps\n")
     );
     let again = work_dir.larder("forget keeps --yes");
-    assert_eq!((again.code, again.stderr.as_str()), (Some(1), "larder: nothing is stored for keeps\n"));
+    assert_eq!(
+        (again.code, again.stderr.as_str()),
+        (Some(1), "larder: nothing is stored for keeps\n")
+    );
     let audit = std::fs::read_to_string(work_dir.path("audit.jsonl")).unwrap();
-    assert!(audit.contains(r#""operation":"forget","outcome":"ok""#), "{audit}");
+    assert!(
+        audit.contains(r#""operation":"forget","outcome":"ok""#),
+        "{audit}"
+    );
 }
 
 #[tokio::test]
 async fn a_running_server_forgets_the_values() {
-    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let config = CONFIG.replace("127.0.0.1:0", &address.to_string());
     let work_dir = WorkDir::with_guests("keeps").file("larder.toml", &config);
     let (admin, url) = AdminClient::open(&work_dir);
     assert_eq!(read(&url, "set/shared/a/1").await, "ok: ()");
-    let team =
-        async || serde_json::from_str::<Value>(&admin.get("/status").await.1).unwrap()["teams"][0].clone();
+    let team = async || {
+        serde_json::from_str::<Value>(&admin.get("/status").await.1).unwrap()["teams"][0].clone()
+    };
     let stored = json!([{ "provider": "keeps", "keys": 1, "bytes": 66, "callers": 0 }]);
     assert_eq!(team().await["stored"], stored);
-    assert_eq!(team().await["providers"][0]["grants"]["key_value"], json!(["caller", "shared"]));
+    assert_eq!(
+        team().await["providers"][0]["grants"]["key_value"],
+        json!(["caller", "shared"])
+    );
     let metrics = admin.get("/metrics").await.1;
     for sample in [
         r#"larder_key_value_bytes{team="default",provider="keeps"} 66"#,
@@ -73,18 +109,33 @@ async fn a_running_server_forgets_the_values() {
         assert!(metrics.contains(sample), "{sample}: {metrics}");
     }
     let status = work_dir.larder("status").stdout;
-    for line in ["grants: key-value caller, shared", "stored by keeps: 1 value, 66 bytes, 0 callers"] {
+    for line in [
+        "grants: key-value caller, shared",
+        "stored by keeps: 1 value, 66 bytes, 0 callers",
+    ] {
         assert!(status.contains(line), "{status}");
     }
     // The command finds that a server uses the file, and its address in larder.toml.
     let forgotten = work_dir.larder("forget keeps --yes");
     let deleted = "larder: deleted 1 value (66 bytes) of keeps\n";
-    assert_eq!((forgotten.code, forgotten.stderr.as_str()), (Some(0), deleted));
+    assert_eq!(
+        (forgotten.code, forgotten.stderr.as_str()),
+        (Some(0), deleted)
+    );
     assert_eq!(read(&url, "get/shared/a").await, "ok: None");
     assert_eq!(team().await["stored"], json!([]));
     assert_eq!(read(&url, "set/shared/a/1").await, "ok: ()");
     let forgotten = work_dir.larder(&format!("forget keeps --yes --admin http://{address}"));
-    assert_eq!((forgotten.code, forgotten.stderr.as_str()), (Some(0), deleted));
+    assert_eq!(
+        (forgotten.code, forgotten.stderr.as_str()),
+        (Some(0), deleted)
+    );
     let audit = std::fs::read_to_string(work_dir.path("audit.jsonl")).unwrap();
-    assert_eq!(audit.matches(r#""operation":"forget","outcome":"ok""#).count(), 2, "{audit}");
+    assert_eq!(
+        audit
+            .matches(r#""operation":"forget","outcome":"ok""#)
+            .count(),
+        2,
+        "{audit}"
+    );
 }

@@ -13,7 +13,11 @@ use super::{BOTH, call_by, read, read_uri};
 /// How long a flood lasts that its CPU time does not end.
 const FLOOD: Duration = Duration::from_secs(3);
 /// The results of operations of a flood.
-const KINDS: [KeyValueResult; 3] = [KeyValueResult::Read, KeyValueResult::Written, KeyValueResult::Refused];
+const KINDS: [KeyValueResult; 3] = [
+    KeyValueResult::Read,
+    KeyValueResult::Written,
+    KeyValueResult::Refused,
+];
 
 /// What a flood did.
 struct Flooded {
@@ -35,8 +39,11 @@ async fn start(timeout: Duration, cpu_time: Duration) -> TestServer {
     let flooding = |grant: &mut Grant, _: &mut i32| {
         (grant.limits.timeout, grant.limits.cpu_time) = (timeout, cpu_time);
     };
-    let builder = TestServer::builder("keeps neighbour@keeps").setting("neighbour", "scheme", "neighbour");
-    let builder = builder.provider("keeps", grant).provider("neighbour", grant);
+    let builder =
+        TestServer::builder("keeps neighbour@keeps").setting("neighbour", "scheme", "neighbour");
+    let builder = builder
+        .provider("keeps", grant)
+        .provider("neighbour", grant);
     builder.provider("keeps", flooding).start().await
 }
 
@@ -56,12 +63,27 @@ async fn use_neighbour(server: &TestServer, count: impl Fn() -> u64) -> u64 {
 async fn flood(how: &str, timeout: Duration, cpu_time: Duration) -> Flooded {
     let server = start(timeout, cpu_time).await;
     for n in 0..100 {
-        read(&server, &call_by("ann"), &format!("set/shared/{}-{n}/x", "k".repeat(400))).await;
+        read(
+            &server,
+            &call_by("ann"),
+            &format!("set/shared/{}-{n}/x", "k".repeat(400)),
+        )
+        .await;
     }
     let catalog = server.reader.snapshot();
-    let metrics =
-        catalog.offers().iter().find(|offer| offer.name().as_str() == "keeps").unwrap().provider.metrics();
-    let count = || KINDS.iter().map(|kind| metrics.key_value_operations(*kind)).sum::<u64>();
+    let metrics = catalog
+        .offers()
+        .iter()
+        .find(|offer| offer.name().as_str() == "keeps")
+        .unwrap()
+        .provider
+        .metrics();
+    let count = || {
+        KINDS
+            .iter()
+            .map(|kind| metrics.key_value_operations(*kind))
+            .sum::<u64>()
+    };
     let (began, before) = (Instant::now(), count());
     let (ann, bob, what) = (call_by("ann"), call_by("bob"), format!("flood/{how}"));
     let floods = async { tokio::join!(read(&server, &ann, &what), read(&server, &bob, &what)) };
@@ -69,31 +91,59 @@ async fn flood(how: &str, timeout: Duration, cpu_time: Duration) -> Flooded {
     let all = count() - before;
     println!("{how}: {all} operations, at most {most} of them during one of the neighbour");
     // A neighbour that has to wait for the flood would wait for all of it.
-    assert!(most < all * 3 / 4, "{most} of {all} operations during one of the neighbour");
-    let stored: u64 = server.key_value.usage().values().map(|usage| usage.bytes).sum();
+    assert!(
+        most < all * 3 / 4,
+        "{most} of {all} operations during one of the neighbour"
+    );
+    let stored: u64 = server
+        .key_value
+        .usage()
+        .values()
+        .map(|usage| usage.bytes)
+        .sum();
     assert!(stored < 4 << 20, "{stored}");
-    let [written, refused] =
-        [KeyValueResult::Written, KeyValueResult::Refused].map(|result| metrics.key_value_operations(result));
-    Flooded { ends: ends.into(), time: began.elapsed(), written, refused }
+    let [written, refused] = [KeyValueResult::Written, KeyValueResult::Refused]
+        .map(|result| metrics.key_value_operations(result));
+    Flooded {
+        ends: ends.into(),
+        time: began.elapsed(),
+        written,
+        refused,
+    }
 }
 
 #[tokio::test]
 async fn a_million_keys() {
-    let Flooded { ends, time, written, refused } = flood("keys", FLOOD, FLOOD).await;
+    let Flooded {
+        ends,
+        time,
+        written,
+        refused,
+    } = flood("keys", FLOOD, FLOOD).await;
     assert!(
-        ends.iter().all(|end| end.contains("did not respond within") || end.contains("CPU time")),
+        ends.iter()
+            .all(|end| end.contains("did not respond within") || end.contains("CPU time")),
         "{ends:?}"
     );
     // About 250 in each second, whether they are refused or not.
     let most = 500 * (time.as_secs() + 2);
-    assert!(written + refused < most, "{written} and {refused} in {time:?}");
+    assert!(
+        written + refused < most,
+        "{written} and {refused} in {time:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_gigabyte_of_writes() {
-    let Flooded { ends, time, written, .. } = flood("bytes", FLOOD, FLOOD).await;
+    let Flooded {
+        ends,
+        time,
+        written,
+        ..
+    } = flood("bytes", FLOOD, FLOOD).await;
     assert!(
-        ends.iter().all(|end| end.contains("refused: Failure::Full") || end.contains("did not respond")),
+        ends.iter()
+            .all(|end| end.contains("refused: Failure::Full") || end.contains("did not respond")),
         "{ends:?}"
     );
     // Four megabytes in each second.
@@ -103,8 +153,16 @@ async fn a_gigabyte_of_writes() {
 
 #[tokio::test]
 async fn a_million_lists() {
-    let Flooded { ends, time, .. } =
-        flood("lists", Duration::from_secs(240), Duration::from_millis(200)).await;
+    let Flooded { ends, time, .. } = flood(
+        "lists",
+        Duration::from_secs(240),
+        Duration::from_millis(200),
+    )
+    .await;
     // The time that the store needs is the guest's.
-    assert!(ends.iter().all(|end| end.contains("exceeded its CPU time of 200ms")), "{ends:?} after {time:?}");
+    assert!(
+        ends.iter()
+            .all(|end| end.contains("exceeded its CPU time of 200ms")),
+        "{ends:?} after {time:?}"
+    );
 }

@@ -11,11 +11,24 @@ use crate::revision::{NOW, number, revision, text};
 #[tokio::test]
 async fn serves_a_new_file() {
     let server = start_running(TestServer::builder("echo")).await;
-    assert_eq!(server.text(NOW).await, format!("error: no resource at `{NOW}`"));
+    assert_eq!(
+        server.text(NOW).await,
+        format!("error: no resource at `{NOW}`")
+    );
     fs::write(component_file(&server), revision(1)).unwrap();
     server.wait_for_revision(1).await;
-    assert!(server.uris().await.contains(&format!("revision://only/{}", text(1))));
-    assert!(server.text("echo://hello").await.starts_with("uri: echo://hello\n"));
+    assert!(
+        server
+            .uris()
+            .await
+            .contains(&format!("revision://only/{}", text(1)))
+    );
+    assert!(
+        server
+            .text("echo://hello")
+            .await
+            .starts_with("uri: echo://hello\n")
+    );
 }
 
 #[tokio::test]
@@ -27,8 +40,12 @@ async fn reloads_an_overwritten_file() {
             server.wait_for_revision(2).await;
         })
         .await;
-    let only: Vec<_> =
-        server.uris().await.into_iter().filter(|uri| uri.starts_with("revision://only/")).collect();
+    let only: Vec<_> = server
+        .uris()
+        .await
+        .into_iter()
+        .filter(|uri| uri.starts_with("revision://only/"))
+        .collect();
     assert_eq!(only, [format!("revision://only/{}", text(2))]);
 }
 
@@ -36,15 +53,22 @@ async fn reloads_an_overwritten_file() {
 async fn reloads_a_file_replaced_by_a_rename() {
     let server = start_with_first_revision().await;
     let elsewhere = tempfile::TempDir::new().unwrap();
-    let same_folder = [server.plugins.join("revision.new"), server.plugins.join("other.wasm~")];
-    let sources = same_folder.into_iter().chain([elsewhere.path().join("revision.wasm")]);
+    let same_folder = [
+        server.plugins.join("revision.new"),
+        server.plugins.join("other.wasm~"),
+    ];
+    let sources = same_folder
+        .into_iter()
+        .chain([elsewhere.path().join("revision.wasm")]);
     for (source, number) in sources.zip(2..) {
         let change = async {
             fs::write(&source, revision(number)).unwrap();
             fs::rename(&source, component_file(&server)).unwrap();
             server.wait_for_revision(number).await;
         };
-        server.only_revisions_answer(&[number - 1, number], change).await;
+        server
+            .only_revisions_answer(&[number - 1, number], change)
+            .await;
     }
 }
 
@@ -55,7 +79,10 @@ async fn a_component_that_is_replaced_all_the_time_is_loaded_now_and_then() {
     let began = Instant::now();
     let mut last = 1;
     while number(&server.text(NOW).await) == 1 {
-        assert!(began.elapsed() < SLOW_WAIT, "none of {last} revisions was loaded");
+        assert!(
+            began.elapsed() < SLOW_WAIT,
+            "none of {last} revisions was loaded"
+        );
         last += 1;
         fs::write(&new, revision(last)).unwrap();
         fs::rename(&new, component_file(&server)).unwrap();
@@ -67,11 +94,18 @@ async fn a_component_that_is_replaced_all_the_time_is_loaded_now_and_then() {
 
 #[tokio::test]
 async fn takes_a_renamed_file_at_once_and_a_written_one_once_it_is_stable() {
-    let mut server = TestServer::builder("").file("revision.wasm", &revision(1)).start().await;
+    let mut server = TestServer::builder("")
+        .file("revision.wasm", &revision(1))
+        .start()
+        .await;
     let components = server.reconciler().components();
     server.run_reconciler();
     let phases = || {
-        let newest = components.reports()[0].revisions.back().cloned().expect("no revision");
+        let newest = components.reports()[0]
+            .revisions
+            .back()
+            .cloned()
+            .expect("no revision");
         newest.phases.expect("it was loaded")
     };
     let new = server.folder.path().join("new");
@@ -85,16 +119,28 @@ async fn takes_a_renamed_file_at_once_and_a_written_one_once_it_is_stable() {
     // An event is lost if the folder is scanned at that moment; then the file must stay the same.
     assert!(settling.contains(&Duration::ZERO), "{settling:?}");
     // The code of this one is not in the cache.
-    let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().subsec_nanos();
+    let nanos = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .subsec_nanos();
     let last = 10_000_000 + nanos % 80_000_000;
     fs::write(component_file(&server), revision(last)).unwrap();
     server.wait_for_revision(last).await;
     let written = phases();
-    assert!(written.settling >= larder_core::source::SETTLE_TIME, "{written}");
+    assert!(
+        written.settling >= larder_core::source::SETTLE_TIME,
+        "{written}"
+    );
     // All phases are measured.
     let compiling = written.compiling;
-    assert!(written.detection > Duration::ZERO && written.probing > Duration::ZERO, "{written}");
-    assert!(written.compiled_in >= compiling.compile && compiling.compile > Duration::ZERO, "{written}");
+    assert!(
+        written.detection > Duration::ZERO && written.probing > Duration::ZERO,
+        "{written}"
+    );
+    assert!(
+        written.compiled_in >= compiling.compile && compiling.compile > Duration::ZERO,
+        "{written}"
+    );
 }
 
 #[tokio::test]
@@ -102,9 +148,18 @@ async fn renaming_a_file_renames_its_provider() {
     let server = start_with_first_revision().await;
     fs::rename(component_file(&server), server.plugins.join("other.wasm")).unwrap();
     let names = || -> Vec<String> {
-        server.reader.snapshot().offers().iter().map(|offer| offer.name().to_string()).collect()
+        server
+            .reader
+            .snapshot()
+            .offers()
+            .iter()
+            .map(|offer| offer.name().to_string())
+            .collect()
     };
-    eventually_within(SLOW_WAIT, "the provider is renamed", async || names() == ["other"]).await;
+    eventually_within(SLOW_WAIT, "the provider is renamed", async || {
+        names() == ["other"]
+    })
+    .await;
     assert_eq!(server.text(NOW).await, text(1));
 }
 
@@ -144,12 +199,22 @@ async fn serves_a_slowly_written_new_file_once_it_is_complete() {
 
 #[tokio::test]
 async fn removing_a_file_removes_its_provider() {
-    let server = start_running(TestServer::builder("echo").file("revision.wasm", &revision(1))).await;
+    let server =
+        start_running(TestServer::builder("echo").file("revision.wasm", &revision(1))).await;
     assert_eq!(server.text(NOW).await, text(1));
     fs::remove_file(component_file(&server)).unwrap();
     let gone = format!("error: no resource at `{NOW}`");
-    eventually_within(SLOW_WAIT, "the provider is removed", async || server.text(NOW).await == gone).await;
-    assert!(server.uris().await.iter().all(|uri| uri.starts_with("echo:")));
+    eventually_within(SLOW_WAIT, "the provider is removed", async || {
+        server.text(NOW).await == gone
+    })
+    .await;
+    assert!(
+        server
+            .uris()
+            .await
+            .iter()
+            .all(|uri| uri.starts_with("echo:"))
+    );
 }
 
 #[tokio::test]
@@ -164,8 +229,11 @@ async fn serves_a_file_that_was_removed_and_recreated() {
     // A file with the same content as before is served again as well.
     fs::remove_file(component_file(&server)).unwrap();
     fs::write(component_file(&server), revision(11)).unwrap();
-    fs::write(server.plugins.join("echo.wasm"), fs::read(crate::harness::component_path("echo")).unwrap())
-        .unwrap();
+    fs::write(
+        server.plugins.join("echo.wasm"),
+        fs::read(crate::harness::component_path("echo")).unwrap(),
+    )
+    .unwrap();
     eventually_within(SLOW_WAIT, "a later file is served", async || {
         !server.text("echo://hello").await.starts_with("error")
     })

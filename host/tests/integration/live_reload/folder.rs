@@ -20,20 +20,34 @@ async fn waits_for_a_missing_folder() {
 
 #[tokio::test]
 async fn watches_a_folder_that_was_recreated() {
-    let builder = TestServer::builder("").plugins_at("plugins").missing_source_grace(Duration::ZERO);
+    let builder = TestServer::builder("")
+        .plugins_at("plugins")
+        .missing_source_grace(Duration::ZERO);
     let plugins = builder.folder().join("plugins");
     fs::create_dir(&plugins).unwrap();
     fs::write(plugins.join("revision.wasm"), revision(1)).unwrap();
-    fs::copy(crate::harness::component_path("echo"), plugins.join("echo.wasm")).unwrap();
+    fs::copy(
+        crate::harness::component_path("echo"),
+        plugins.join("echo.wasm"),
+    )
+    .unwrap();
     let server = start_running(builder).await;
     server.wait_for_revision(1).await;
     fs::remove_dir_all(&plugins).unwrap();
-    eventually_within(SLOW_WAIT, "all providers are removed", async || server.uris().await.is_empty()).await;
+    eventually_within(SLOW_WAIT, "all providers are removed", async || {
+        server.uris().await.is_empty()
+    })
+    .await;
     assert!(server.text(NOW).await.starts_with("error: no resource at"));
     fs::create_dir(&plugins).unwrap();
     fs::write(component_file(&server), revision(2)).unwrap();
     server.wait_for_revision(2).await;
-    assert!(server.text("echo://hello").await.starts_with("error: no resource at"));
+    assert!(
+        server
+            .text("echo://hello")
+            .await
+            .starts_with("error: no resource at")
+    );
     fs::write(component_file(&server), revision(3)).unwrap();
     server.wait_for_revision(3).await;
 }
@@ -41,7 +55,10 @@ async fn watches_a_folder_that_was_recreated() {
 #[tokio::test]
 async fn a_folder_that_is_missing_for_a_moment_has_no_effect() {
     let builder = TestServer::builder("").plugins_at("plugins");
-    let (plugins, away) = (builder.folder().join("plugins"), builder.folder().join("away"));
+    let (plugins, away) = (
+        builder.folder().join("plugins"),
+        builder.folder().join("away"),
+    );
     fs::create_dir(&plugins).unwrap();
     fs::write(plugins.join("revision.wasm"), revision(1)).unwrap();
     let server = start_running(builder).await;
@@ -49,15 +66,22 @@ async fn a_folder_that_is_missing_for_a_moment_has_no_effect() {
     let reported = async |what: &str| {
         let is_reported = async || {
             let problems = server.health.problems();
-            problems.iter().any(|problem| problem.message.contains(what))
+            problems
+                .iter()
+                .any(|problem| problem.message.contains(what))
         };
-        server.only_revisions_answer(&[1], eventually_within(SLOW_WAIT, what, is_reported)).await;
+        server
+            .only_revisions_answer(&[1], eventually_within(SLOW_WAIT, what, is_reported))
+            .await;
     };
     fs::rename(&plugins, &away).unwrap();
     reported("the folder is missing; its components are served for 30s").await;
     // The mount point of a volume.
     fs::create_dir(&plugins).unwrap();
-    reported("the folder was replaced by one without components; its components are served for 30s").await;
+    reported(
+        "the folder was replaced by one without components; its components are served for 30s",
+    )
+    .await;
     fs::remove_dir(&plugins).unwrap();
     fs::rename(&away, &plugins).unwrap();
     let no_problem = async || server.health.problems().is_empty();
@@ -65,13 +89,19 @@ async fn a_folder_that_is_missing_for_a_moment_has_no_effect() {
     server.only_revisions_answer(&[1], back).await;
     // A component that is removed from the folder is withdrawn at once.
     fs::remove_file(component_file(&server)).unwrap();
-    eventually_within(SLOW_WAIT, "it is removed", async || server.uris().await.is_empty()).await;
+    eventually_within(SLOW_WAIT, "it is removed", async || {
+        server.uris().await.is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn watches_a_folder_that_was_replaced_by_a_rename() {
     let builder = TestServer::builder("").plugins_at("plugins");
-    let (plugins, old) = (builder.folder().join("plugins"), builder.folder().join("old"));
+    let (plugins, old) = (
+        builder.folder().join("plugins"),
+        builder.folder().join("old"),
+    );
     fs::create_dir(&plugins).unwrap();
     fs::write(plugins.join("revision.wasm"), revision(1)).unwrap();
     let server = start_running(builder).await;
@@ -87,5 +117,7 @@ async fn watches_a_folder_that_was_replaced_by_a_rename() {
     // Changes in the old folder have no effect.
     fs::write(old.join("revision.wasm"), revision(4)).unwrap();
     fs::write(component_file(&server), revision(5)).unwrap();
-    server.only_revisions_answer(&[3, 5], server.wait_for_revision(5)).await;
+    server
+        .only_revisions_answer(&[3, 5], server.wait_for_revision(5))
+        .await;
 }

@@ -75,7 +75,9 @@ async fn reloads_when_a_config_map_is_updated() {
             fs::remove_dir_all(folder.join(format!("..2026_11_21_{}", number - 1))).unwrap();
             server.wait_for_revision(number).await;
         };
-        server.only_revisions_answer(&[number - 1, number], change).await;
+        server
+            .only_revisions_answer(&[number - 1, number], change)
+            .await;
     }
 }
 

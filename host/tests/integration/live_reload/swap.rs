@@ -16,31 +16,50 @@ use crate::revision::{revision, text};
 
 fn provider(server: &TestServer, name: &str) -> Arc<Provider> {
     let catalog = server.reader.snapshot();
-    let offer = catalog.offers().iter().find(|offer| offer.name().as_str() == name);
-    offer.unwrap_or_else(|| panic!("{name} is not served")).provider.clone()
+    let offer = catalog
+        .offers()
+        .iter()
+        .find(|offer| offer.name().as_str() == name);
+    offer
+        .unwrap_or_else(|| panic!("{name} is not served"))
+        .provider
+        .clone()
 }
 
 #[tokio::test]
 async fn writing_the_same_bytes_is_not_a_change() {
     let server = start_with_first_revision().await;
     let before = provider(&server, "revision");
-    let watch = server.gateway.watch(anonymous_call().caller.as_ref().unwrap());
+    let watch = server
+        .gateway
+        .watch(anonymous_call().caller.as_ref().unwrap());
     watch.watch_list(true);
     fs::write(component_file(&server), revision(1)).unwrap();
     fs::write(server.plugins.join("new"), revision(1)).unwrap();
     fs::rename(server.plugins.join("new"), component_file(&server)).unwrap();
-    fs::File::open(component_file(&server)).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    fs::File::open(component_file(&server))
+        .unwrap()
+        .set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
     // A later change that does not affect the list. Once it was handled, the earlier changes were as well.
     fs::write(server.plugins.join("bad.wasm"), "no component").unwrap();
     eventually_within(SLOW_WAIT, "the invalid component is rejected", async || {
         server.rejection_reason("bad.wasm") != "bad.wasm was not rejected"
     })
     .await;
-    assert!(Arc::ptr_eq(&provider(&server, "revision"), &before), "it was loaded again");
-    assert!(watch.next().now_or_never().is_none(), "the list did not change");
+    assert!(
+        Arc::ptr_eq(&provider(&server, "revision"), &before),
+        "it was loaded again"
+    );
+    assert!(
+        watch.next().now_or_never().is_none(),
+        "the list did not change"
+    );
     // The watch does report a real change.
     fs::write(component_file(&server), revision(2)).unwrap();
-    tokio::time::timeout(Duration::from_secs(60), watch.next()).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), watch.next())
+        .await
+        .unwrap();
     server.wait_for_revision(2).await;
 }
 
@@ -49,9 +68,12 @@ async fn an_invalid_revision_is_reported_and_the_old_one_stays() {
     let server = start_with_first_revision().await;
     let unknown = fs::read(component_path("unknown")).unwrap();
     let half = revision(2)[..20_000].to_vec();
-    for (bad, reason) in
-        [(b"no component".to_vec(), ""), (half, ""), (unknown, "other:thing/api"), (vec![], "empty")]
-    {
+    for (bad, reason) in [
+        (b"no component".to_vec(), ""),
+        (half, ""),
+        (unknown, "other:thing/api"),
+        (vec![], "empty"),
+    ] {
         let change = async {
             fs::write(component_file(&server), &bad).unwrap();
             eventually_within(SLOW_WAIT, "it is rejected", async || {
@@ -64,7 +86,10 @@ async fn an_invalid_revision_is_reported_and_the_old_one_stays() {
     }
     fs::write(component_file(&server), revision(3)).unwrap();
     server.wait_for_revision(3).await;
-    assert_eq!(server.rejection_reason("revision.wasm"), "revision.wasm was not rejected");
+    assert_eq!(
+        server.rejection_reason("revision.wasm"),
+        "revision.wasm was not rejected"
+    );
 }
 
 #[tokio::test]
@@ -85,9 +110,15 @@ async fn probes_a_new_revision_before_it_serves() {
 async fn a_request_in_flight_finishes_on_its_revision() {
     let gate = tempfile::TempDir::new().unwrap();
     let host = gate.path().canonicalize().unwrap();
-    let builder =
-        TestServer::builder("").file("revision.wasm", &revision(1)).provider("revision", |grant, _| {
-            grant.dirs.push(Dir { host, guest: "/gate".into(), access: Access::Write, is_canonical: false });
+    let builder = TestServer::builder("")
+        .file("revision.wasm", &revision(1))
+        .provider("revision", |grant, _| {
+            grant.dirs.push(Dir {
+                host,
+                guest: "/gate".into(),
+                access: Access::Write,
+                is_canonical: false,
+            });
             grant.limits.timeout = Duration::from_secs(120);
         });
     let server = start_running(builder).await;
@@ -113,7 +144,10 @@ async fn an_old_revision_is_dropped_after_its_last_request() {
     let old = Arc::downgrade(&provider(&server, "revision"));
     fs::write(component_file(&server), revision(2)).unwrap();
     server.wait_for_revision(2).await;
-    eventually_within(SLOW_WAIT, "the old revision is dropped", async || old.strong_count() == 0).await;
+    eventually_within(SLOW_WAIT, "the old revision is dropped", async || {
+        old.strong_count() == 0
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -43,7 +43,8 @@ impl TwoTeams {
             );
         }
         config += "[team.heavy.ceiling]\ntools = true\n";
-        config += "[team.heavy.provider.hostile_tools]\ntools = true\nsettings = { list = \"bombs\" }\n";
+        config +=
+            "[team.heavy.provider.hostile_tools]\ntools = true\nsettings = { list = \"bombs\" }\n";
         let work_dir = WorkDir::with_guests("").file("larder.toml", &config);
         for (team, guest) in [("quiet", "echo"), ("heavy", heavy)] {
             std::fs::create_dir(work_dir.path(team)).unwrap();
@@ -51,17 +52,28 @@ impl TwoTeams {
             std::fs::copy(component_path(guest), component).unwrap();
         }
         let (admin, url) = AdminClient::open(&work_dir);
-        Self { admin, url, _work_dir: work_dir }
+        Self {
+            admin,
+            url,
+            _work_dir: work_dir,
+        }
     }
 
     async fn connect(&self, token: &str) -> Client {
-        Client::builder().token(token).http(&self.url).await.unwrap()
+        Client::builder()
+            .token(token)
+            .http(&self.url)
+            .await
+            .unwrap()
     }
 
     /// The value of a metric of a provider.
     async fn metric(&self, name: &str, (team, provider): (&str, &str)) -> f64 {
         let samples = parse_samples(&self.admin.get("/metrics").await.1);
-        sample_value(&samples, &format!("{name}{{team=\"{team}\",provider=\"{provider}\"}}"))
+        sample_value(
+            &samples,
+            &format!("{name}{{team=\"{team}\",provider=\"{provider}\"}}"),
+        )
     }
 }
 
@@ -88,7 +100,12 @@ impl Servers {
     async fn start(heavy: &str) -> Self {
         let (busy, idle) = (TwoTeams::start(heavy), TwoTeams::start(heavy));
         let clients = [busy.connect("quiet").await, idle.connect("quiet").await];
-        Self { busy, idle, clients, reads: 0 }
+        Self {
+            busy,
+            idle,
+            clients,
+            reads: 0,
+        }
     }
 
     /// Reads from both servers in turn until the calls have ended, and at least this number of times.
@@ -101,15 +118,26 @@ impl Servers {
             calls.extend(running.try_join_next().map(Result::unwrap));
         }
         self.reads += reads.len();
-        Round { read: percentile(&mut reads, 99), idle_read: percentile(&mut idle_reads, 99), calls }
+        Round {
+            read: percentile(&mut reads, 99),
+            idle_read: percentile(&mut idle_reads, 99),
+            calls,
+        }
     }
 
     /// Calls that took longer than a tick were moved. A read can be interrupted by another process for so long.
     async fn check_few_reads_were_moved(&self) {
-        let moved =
-            async |server: &TwoTeams| server.metric("larder_calls_moved_total", ("quiet", "echo")).await;
+        let moved = async |server: &TwoTeams| {
+            server
+                .metric("larder_calls_moved_total", ("quiet", "echo"))
+                .await
+        };
         let (busy, idle) = (moved(&self.busy).await, moved(&self.idle).await);
-        assert!(busy < 2.0 * idle + self.reads as f64 / 10.0, "{busy} and {idle} of {}", self.reads);
+        assert!(
+            busy < 2.0 * idle + self.reads as f64 / 10.0,
+            "{busy} and {idle} of {}",
+            self.reads
+        );
     }
 }
 
@@ -131,7 +159,10 @@ async fn check_rounds(
         if is_fast {
             return rounds;
         }
-        assert!(rounds.len() < ROUNDS, "reads waited for other calls in each round: {rounds:?}");
+        assert!(
+            rounds.len() < ROUNDS,
+            "reads waited for other calls in each round: {rounds:?}"
+        );
     }
 }
 
@@ -169,7 +200,10 @@ async fn reads_of_another_team_do_not_wait_for_calls_that_use_much_memory() {
     // On threads that it shares with such calls, one read in a hundred waits for a third of a call.
     let most = |round: &Round| percentile(&mut round.calls.clone(), 50) / 10;
     let rounds = check_rounds(&mut servers, start_large_calls, READS, most).await;
-    let moved = servers.busy.metric("larder_calls_moved_total", ("heavy", "touch")).await;
+    let moved = servers
+        .busy
+        .metric("larder_calls_moved_total", ("heavy", "touch"))
+        .await;
     assert!(moved >= (rounds.len() * CALLERS * CALLS) as f64);
     servers.check_few_reads_were_moved().await;
 }
@@ -192,8 +226,14 @@ async fn start_validations(server: &TwoTeams) -> JoinSet<Duration> {
         calls.spawn(async move {
             let start = Instant::now();
             // On a slow machine, it is ended at the deadline of the call.
-            let result = format!("{:?}", client.call_tool("unevaluated", expensive_arguments()).await);
-            assert!(!result.contains("was called") && !result.contains("Unknown tool"), "{result}");
+            let result = format!(
+                "{:?}",
+                client.call_tool("unevaluated", expensive_arguments()).await
+            );
+            assert!(
+                !result.contains("was called") && !result.contains("Unknown tool"),
+                "{result}"
+            );
             start.elapsed()
         });
     }
@@ -209,9 +249,21 @@ async fn reads_of_another_team_do_not_wait_for_validations() {
     let rounds = check_rounds(&mut servers, start_validations, 0, most).await;
     let of_process = servers.busy.admin.process.cpu_time().saturating_sub(before);
     let of_heavy = ("heavy", "hostile_tools");
-    let moved = servers.busy.metric("larder_calls_moved_total", of_heavy).await;
-    assert!(moved >= (rounds.len() * VALIDATING_CALLERS) as f64, "{moved}");
+    let moved = servers
+        .busy
+        .metric("larder_calls_moved_total", of_heavy)
+        .await;
+    assert!(
+        moved >= (rounds.len() * VALIDATING_CALLERS) as f64,
+        "{moved}"
+    );
     // The team is charged for what its calls took on both threads, which is most of the work.
-    let charged = servers.busy.metric("larder_guest_cpu_seconds_total", of_heavy).await;
-    assert!(charged > of_process.as_secs_f64() / 2.0, "{charged} s of {of_process:?}");
+    let charged = servers
+        .busy
+        .metric("larder_guest_cpu_seconds_total", of_heavy)
+        .await;
+    assert!(
+        charged > of_process.as_secs_f64() / 2.0,
+        "{charged} s of {of_process:?}"
+    );
 }

@@ -26,15 +26,29 @@ async fn guess(api: &Api, headers: &[(&str, &str)]) {
 async fn a_client_that_guesses_does_not_lock_others_out() {
     let api = start("\"127.0.0.0/8\"");
     guess(&api, &[STRANGER]).await;
-    assert_eq!(api.log_in("secret", &[STRANGER]).await.verdict(), "429 too-many-attempts");
+    assert_eq!(
+        api.log_in("secret", &[STRANGER]).await.verdict(),
+        "429 too-many-attempts"
+    );
     assert_eq!(api.log_in("secret", &[OPERATOR]).await.status, 200);
     for path in ["/metrics", "/status", "/api/status"] {
-        assert_eq!(api.get(path, &[BEARER, OPERATOR]).await.status, 200, "{path}");
+        assert_eq!(
+            api.get(path, &[BEARER, OPERATOR]).await.status,
+            200,
+            "{path}"
+        );
     }
     let logins = api.audited("login");
-    let peers =
-        |outcome| logins.iter().filter(move |line| line["outcome"] == outcome).map(|line| &line["peer"]);
-    assert!(peers("unauthorized").all(|peer| peer == STRANGER.1), "{logins:?}");
+    let peers = |outcome| {
+        logins
+            .iter()
+            .filter(move |line| line["outcome"] == outcome)
+            .map(|line| &line["peer"])
+    };
+    assert!(
+        peers("unauthorized").all(|peer| peer == STRANGER.1),
+        "{logins:?}"
+    );
     assert!(peers("ok").eq([OPERATOR.1]), "{logins:?}");
 }
 
@@ -42,6 +56,13 @@ async fn a_client_that_guesses_does_not_lock_others_out() {
 async fn a_header_of_an_untrusted_proxy_gives_no_further_attempts() {
     let api = start("\"10.0.0.0/8\"");
     guess(&api, &[STRANGER]).await;
-    assert_eq!(api.log_in("wrong", &[OPERATOR]).await.verdict(), "429 too-many-attempts");
-    assert!(api.audited("login").iter().all(|line| line["peer"] == "127.0.0.1"));
+    assert_eq!(
+        api.log_in("wrong", &[OPERATOR]).await.verdict(),
+        "429 too-many-attempts"
+    );
+    assert!(
+        api.audited("login")
+            .iter()
+            .all(|line| line["peer"] == "127.0.0.1")
+    );
 }

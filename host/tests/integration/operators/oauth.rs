@@ -22,7 +22,10 @@ fn token(issuer: &Issuer, key: &Pair, change: &Value) -> String {
     let mut claims = issuer.claims();
     claims["scope"] = json!("openid larder:admin");
     claims["jti"] = json!("token-7");
-    claims.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+    claims
+        .as_object_mut()
+        .unwrap()
+        .extend(change.as_object().unwrap().clone());
     key.token(&json!({ "alg": "EdDSA", "kid": "ed" }), &claims)
 }
 
@@ -33,24 +36,40 @@ async fn a_token_with_the_scope_is_that_of_an_operator() {
     let api = start(&issuer);
     let bearer = |change: Value| format!("Bearer {}", token(&issuer, &key, &change));
     let right = bearer(json!({}));
-    let session = api.get("/api/session", &[("authorization", &right)]).await.json();
+    let session = api
+        .get("/api/session", &[("authorization", &right)])
+        .await
+        .json();
     assert_eq!(
         [&session["subject"], &session["issuer"], &session["via"]],
         ["ann", issuer.url.as_str(), "oauth"]
     );
-    assert_eq!([&session["may_approve"], &session["may_read"]], [true, true]);
-    assert_eq!(api.get("/status", &[("authorization", &right)]).await.status, 200);
+    assert_eq!(
+        [&session["may_approve"], &session["may_read"]],
+        [true, true]
+    );
+    assert_eq!(
+        api.get("/status", &[("authorization", &right)])
+            .await
+            .status,
+        200
+    );
     for (change, verdict) in [
         (json!({ "scope": "docs:read" }), "403 forbidden"),
         (json!({ "scope": "larder:admin:x larder" }), "403 forbidden"),
         (json!({ "scope": null }), "403 forbidden"),
-        (json!({ "aud": "https://other.example/mcp" }), "401 unauthorized"),
+        (
+            json!({ "aud": "https://other.example/mcp" }),
+            "401 unauthorized",
+        ),
         (json!({ "iss": "https://id.example" }), "401 unauthorized"),
         (json!({ "exp": from_now(-120) }), "401 unauthorized"),
     ] {
         let wrong = bearer(change.clone());
         assert_eq!(
-            api.get("/api/session", &[("authorization", &wrong)]).await.verdict(),
+            api.get("/api/session", &[("authorization", &wrong)])
+                .await
+                .verdict(),
             verdict,
             "{change}"
         );
@@ -68,15 +87,23 @@ async fn a_session_ends_with_its_token_and_with_the_key_of_the_issuer() {
     let issuer = Issuer::start(&drain, json!([key.public("ed")])).await;
     let api = start(&issuer);
     let expires = from_now(300);
-    let login = api.log_in(&token(&issuer, &key, &json!({ "exp": expires })), &[]).await;
+    let login = api
+        .log_in(&token(&issuer, &key, &json!({ "exp": expires })), &[])
+        .await;
     let (cookie, _) = login.session();
     let shown = login.json()["expires"].as_str().unwrap().to_owned();
-    let shown =
-        humantime::parse_rfc3339(&shown).unwrap().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let shown = humantime::parse_rfc3339(&shown)
+        .unwrap()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
     // The clocks may differ by a minute.
     assert_eq!(i64::try_from(shown).unwrap(), expires + 60);
     assert_eq!(api.audited("login")[0]["token"], "token-7");
-    assert_eq!(api.get("/api/session", &[("cookie", &cookie)]).await.status, 200);
+    assert_eq!(
+        api.get("/api/session", &[("cookie", &cookie)]).await.status,
+        200
+    );
 
     let next = Pair::ed25519();
     issuer.rotate(Some(json!([next.public("next")])));
@@ -84,8 +111,16 @@ async fn a_session_ends_with_its_token_and_with_the_key_of_the_issuer() {
     eventually_within(SLOW_WAIT, "the server fetches the new keys", async || {
         let bearer = format!("Bearer {token}");
         // It has no scope of operators, but its key is looked for.
-        api.get("/api/session", &[("authorization", &bearer)]).await.status == 403
+        api.get("/api/session", &[("authorization", &bearer)])
+            .await
+            .status
+            == 403
     })
     .await;
-    assert_eq!(api.get("/api/session", &[("cookie", &cookie)]).await.verdict(), "401 unauthorized");
+    assert_eq!(
+        api.get("/api/session", &[("cookie", &cookie)])
+            .await
+            .verdict(),
+        "401 unauthorized"
+    );
 }

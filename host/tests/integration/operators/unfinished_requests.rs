@@ -31,12 +31,19 @@ async fn they_keep_no_operator_out() {
             unfinished.push(begin(&api, path, headers).await);
         }
         for report in ["/metrics", "/status", "/api/status"] {
-            assert_eq!(api.get(report, &[BEARER]).await.status, 200, "{report} beside {path}");
+            assert_eq!(
+                api.get(report, &[BEARER]).await.status,
+                200,
+                "{report} beside {path}"
+            );
         }
         assert_eq!(api.log_in("secret", &[]).await.status, 200, "beside {path}");
         let mut response = String::new();
         let last = unfinished.last_mut().unwrap();
-        timeout(SLOW_WAIT, last.read_to_string(&mut response)).await.unwrap().unwrap();
+        timeout(SLOW_WAIT, last.read_to_string(&mut response))
+            .await
+            .unwrap()
+            .unwrap();
         assert!(response.starts_with("HTTP/1.1 408 "), "{path}: {response}");
     }
 }

@@ -23,13 +23,28 @@ const MIB: usize = 1 << 20;
 async fn begin_body(http: &HttpTestServer, bytes: usize) -> TcpStream {
     let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n\
         mcp-protocol-version: 2026-07-28\r\nmcp-method: ping\r\n";
-    send(http, &format!("{head}content-length: {}\r\n\r\n{}", 8 * MIB, " ".repeat(bytes))).await
+    send(
+        http,
+        &format!(
+            "{head}content-length: {}\r\n\r\n{}",
+            8 * MIB,
+            " ".repeat(bytes)
+        ),
+    )
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_large_request_is_charged_as_it_arrives() {
     let builder = TestServer::builder("sized").memory(20 << 20);
-    let http = HttpTestServer::with_config(builder, Config { body_limit: 8 * MIB, ..config() }).await;
+    let http = HttpTestServer::with_config(
+        builder,
+        Config {
+            body_limit: 8 * MIB,
+            ..config()
+        },
+    )
+    .await;
     let budget = http.server.gateway.memory();
     let mut slow = Vec::new();
     for _ in 0..20 {
@@ -59,7 +74,14 @@ async fn a_large_request_is_charged_as_it_arrives() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_sends_a_refused_body_to_its_end_receives_the_response() {
     let builder = TestServer::builder("sized");
-    let http = HttpTestServer::with_config(builder, Config { body_limit: 4 * MIB, ..config() }).await;
+    let http = HttpTestServer::with_config(
+        builder,
+        Config {
+            body_limit: 4 * MIB,
+            ..config()
+        },
+    )
+    .await;
     for _ in 0..20 {
         let mut stream = begin_body(&http, 8 * MIB).await;
         assert_eq!(status(&mut stream).await, "413");
@@ -89,17 +111,20 @@ fn upstream(length: usize, sent: usize) -> u16 {
 
 /// A server with a guest that may send requests to this port.
 async fn with_upstream(port: u16, memory: usize) -> Arc<HttpTestServer> {
-    let builder = TestServer::builder("net").memory(memory as u64).provider("net", move |grant, _| {
-        grant.hosts = vec![HostRule {
-            scheme: Some("http".into()),
-            host: "127.0.0.1".into(),
-            port: Some(port),
-            methods: None,
-            private: false,
-        }];
-        grant.limits.timeout = Duration::from_secs(60);
-        grant.limits.http_body = 64 << 20;
-    });
+    let builder =
+        TestServer::builder("net")
+            .memory(memory as u64)
+            .provider("net", move |grant, _| {
+                grant.hosts = vec![HostRule {
+                    scheme: Some("http".into()),
+                    host: "127.0.0.1".into(),
+                    port: Some(port),
+                    methods: None,
+                    private: false,
+                }];
+                grant.limits.timeout = Duration::from_secs(60);
+                grant.limits.http_body = 64 << 20;
+            });
     Arc::new(HttpTestServer::with_config(builder, config()).await)
 }
 
@@ -108,10 +133,14 @@ async fn the_response_to_a_guest_is_charged_while_the_host_holds_it() {
     let port = upstream(9 * MIB, 8 * MIB);
     let http = with_upstream(port, 64 * MIB).await;
     let budget = http.server.gateway.memory();
-    let (reading, uri) = (http.clone(), format!("net://http-client/http://127.0.0.1:{port}/"));
+    let (reading, uri) = (
+        http.clone(),
+        format!("net://http-client/http://127.0.0.1:{port}/"),
+    );
     let read = Drain::new().spawn(async move { reading.read(&uri).await });
-    let is_charged =
-        async || ((7 * MIB) as u64..=(16 * MIB) as u64).contains(&budget.used_for(MemoryUse::OutgoingHttp));
+    let is_charged = async || {
+        ((7 * MIB) as u64..=(16 * MIB) as u64).contains(&budget.used_for(MemoryUse::OutgoingHttp))
+    };
     eventually("the body is charged", is_charged).await;
     read.abort();
     nothing_is_charged(&http).await;
@@ -123,17 +152,28 @@ async fn a_response_to_a_guest_without_memory_is_refused() {
     let http = with_upstream(port, 10 * MIB).await;
     let uri = format!("net://http-client/http://127.0.0.1:{port}/");
     let answer = http.read(&uri).await;
-    assert!(answer.body.contains("the server has no memory for the body"), "{}", answer.body);
+    assert!(
+        answer
+            .body
+            .contains("the server has no memory for the body"),
+        "{}",
+        answer.body
+    );
     assert!(http.server.gateway.memory().report().uses[MemoryUse::OutgoingHttp as usize].2 >= 1);
     nothing_is_charged(&http).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_result_of_a_tool_is_charged_until_its_response_is_written() {
-    let builder = TestServer::builder("sized_tool").memory(256 << 20).provider("sized_tool", |grant, _| {
-        grant.tools = ToolGrant::All;
-    });
-    let config = Config { waiting_bytes: 128 << 20, ..config() };
+    let builder = TestServer::builder("sized_tool")
+        .memory(256 << 20)
+        .provider("sized_tool", |grant, _| {
+            grant.tools = ToolGrant::All;
+        });
+    let config = Config {
+        waiting_bytes: 128 << 20,
+        ..config()
+    };
     let http = Arc::new(HttpTestServer::with_config(builder, config).await);
     let budget = http.server.gateway.memory().clone();
     let bytes = 12 * MIB;
@@ -151,7 +191,11 @@ async fn the_result_of_a_tool_is_charged_until_its_response_is_written() {
             tokio::task::yield_now().await;
         }
         let answer = call.await.unwrap().unwrap();
-        assert!(answer.status == 200 && answer.body.len() > bytes, "{}", answer.status);
+        assert!(
+            answer.status == 200 && answer.body.len() > bytes,
+            "{}",
+            answer.status
+        );
         is_charged
     })
     .await;

@@ -20,9 +20,19 @@ const TOKEN: &str = "authorization: Bearer a\r\n";
 
 /// Starts a server with this many connections. With `tokens`, each request needs the token `a`.
 async fn open(connections: usize, tokens: bool) -> HttpTestServer {
-    let tokens = tokens.then(|| static_token("ann", "a")).into_iter().collect();
-    let auth = auth::Config { tokens, oauth: None };
-    let config = Config { connections, auth, ..config() };
+    let tokens = tokens
+        .then(|| static_token("ann", "a"))
+        .into_iter()
+        .collect();
+    let auth = auth::Config {
+        tokens,
+        oauth: None,
+    };
+    let config = Config {
+        connections,
+        auth,
+        ..config()
+    };
     HttpTestServer::with_config(TestServer::builder("sized"), config).await
 }
 
@@ -36,7 +46,9 @@ async fn silent_connections(address: impl ToSocketAddrs, count: usize) -> Vec<Tc
 
 /// Whether the server has neither sent anything nor closed the connection.
 fn is_open(stream: &TcpStream) -> bool {
-    stream.try_read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    stream
+        .try_read(&mut [0])
+        .is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
 #[tokio::test]
@@ -45,7 +57,10 @@ async fn silent_connections_do_not_lock_out_a_caller() {
         let http = open(16, tokens).await;
         let connections = &http.server.metrics.server().connections;
         let _silent = silent_connections(http.address, 16).await;
-        eventually("all connections are taken", async || connections.get() == 16).await;
+        eventually("all connections are taken", async || {
+            connections.get() == 16
+        })
+        .await;
         // A request without a token does not protect its connection.
         let mut unauthorized = Vec::new();
         for _ in 0..16 * usize::from(tokens) {
@@ -69,7 +84,10 @@ async fn a_caller_keeps_its_connection_among_silent_ones() {
     assert!(caller.read(&mut rest).await.unwrap() > 0);
     let _silent = silent_connections(http.address, 40).await;
     let replaced = &http.server.metrics.server().connections_replaced;
-    eventually("silent connections are replaced", async || replaced.get() == 37).await;
+    eventually("silent connections are replaced", async || {
+        replaced.get() == 37
+    })
+    .await;
     caller.write_all(request.as_bytes()).await.unwrap();
     assert_eq!(status(&mut caller).await, "200");
 }
@@ -88,8 +106,14 @@ async fn a_silent_connection_is_closed_after_seconds() {
         let closed = tokio::time::timeout_at(deadline, stream.read_to_end(&mut rest)).await;
         assert!(closed.is_ok(), "the connection is open after half a minute");
     }
-    caller.write_all(raw_read("sized://sized/text/10", TOKEN).as_bytes()).await.unwrap();
-    assert!(caller.read(&mut [0; 4 << 10]).await.unwrap() > 0, "the connection of the caller is closed");
+    caller
+        .write_all(raw_read("sized://sized/text/10", TOKEN).as_bytes())
+        .await
+        .unwrap();
+    assert!(
+        caller.read(&mut [0; 4 << 10]).await.unwrap() > 0,
+        "the connection of the caller is closed"
+    );
 }
 
 #[tokio::test]
@@ -98,7 +122,11 @@ async fn the_size_of_a_request_head_is_limited() {
     for complete in [false, true] {
         let padding = format!("x-padding: {}\r\n", "x".repeat(8 << 10)).repeat(4);
         let head = raw_read("sized://sized/text/10", &padding);
-        let sent = if complete { &head } else { head.split("content-length").next().unwrap() };
+        let sent = if complete {
+            &head
+        } else {
+            head.split("content-length").next().unwrap()
+        };
         assert_eq!(status(&mut send(&http, sent).await).await, "431");
     }
     let padding = format!("x-padding: {}\r\n", "x".repeat(8 << 10)).repeat(3);
@@ -108,7 +136,8 @@ async fn the_size_of_a_request_head_is_limited() {
 
 #[tokio::test]
 async fn silent_connections_do_not_delay_a_health_check() {
-    let work_dir = WorkDir::with_guests("echo").file("larder.toml", "[admin]\nlisten = \"127.0.0.1:0\"\n");
+    let work_dir =
+        WorkDir::with_guests("echo").file("larder.toml", "[admin]\nlisten = \"127.0.0.1:0\"\n");
     let (admin, _) = AdminClient::open(&work_dir);
     // On a busy machine, the server may close all of them before it answers: after five seconds.
     let is_in_time = async || {
@@ -116,7 +145,12 @@ async fn silent_connections_do_not_delay_a_health_check() {
         assert_eq!(admin.get("/livez").await.0, 200);
         silent.iter().any(is_open)
     };
-    eventually_within(SLOW_WAIT, "a response while silent connections are open", is_in_time).await;
+    eventually_within(
+        SLOW_WAIT,
+        "a response while silent connections are open",
+        is_in_time,
+    )
+    .await;
 }
 
 /// Sends a request, and returns the status and whether the server announces that it closes the connection.
@@ -150,24 +184,37 @@ async fn ambiguous_framing_is_rejected_or_ends_the_connection() {
     let both = is_closed_after(&http, &chunked("chunked", "content-length: 5\r\n")).await;
     assert!(both.1, "{both:?}");
     for coding in ["gzip, chunked", "gzip\r\ntransfer-encoding: chunked"] {
-        assert_eq!(is_closed_after(&http, &chunked(coding, "")).await, ("501".to_owned(), true), "{coding}");
+        assert_eq!(
+            is_closed_after(&http, &chunked(coding, "")).await,
+            ("501".to_owned(), true),
+            "{coding}"
+        );
     }
-    eventually("another request is served", async || http.read("sized://sized/text/10").await.status == 200)
-        .await;
+    eventually("another request is served", async || {
+        http.read("sized://sized/text/10").await.status == 200
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn many_unfinished_heads_use_little_memory() {
     let work_dir = WorkDir::with_guests("echo");
     let (server, url) = work_dir.serve("");
-    let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
-    let Some(before) = server.memory() else { return };
+    let address = url
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp")
+        .to_owned();
+    let Some(before) = server.memory() else {
+        return;
+    };
     let head = format!("POST /mcp HTTP/1.1\r\nx-padding: {}", "x".repeat(380_000));
     let mut open = Vec::new();
     for _ in 0..300 {
         let mut stream = TcpStream::connect(&address).await.unwrap();
         // The server may close the connection before it has received everything.
-        let _ = tokio::time::timeout(SLOW_WAIT, stream.write_all(head.as_bytes())).await.unwrap();
+        let _ = tokio::time::timeout(SLOW_WAIT, stream.write_all(head.as_bytes()))
+            .await
+            .unwrap();
         open.push(stream);
     }
     let used = server.memory().unwrap().saturating_sub(before);

@@ -22,7 +22,16 @@ const MIB: u64 = 1 << 20;
 
 async fn open(guests: &str, memory: u64) -> Arc<HttpTestServer> {
     let builder = TestServer::builder(guests).memory(memory);
-    Arc::new(HttpTestServer::with_config(builder, Config { waiting_bytes: 256 << 20, ..config() }).await)
+    Arc::new(
+        HttpTestServer::with_config(
+            builder,
+            Config {
+                waiting_bytes: 256 << 20,
+                ..config()
+            },
+        )
+        .await,
+    )
 }
 
 /// Records the most that is charged while this runs.
@@ -64,8 +73,15 @@ async fn guests_share_the_budget_without_teams() {
         check_retry_after(answer);
         assert_eq!(answer.json()["error"]["data"]["kind"], "overloaded");
     }
-    assert!((100 * MIB..=512 * MIB).contains(&peak.load(Ordering::Relaxed)), "{peak:?}");
-    assert!(budget.report().uses[MemoryUse::Guests as usize].2 >= 8, "{:?}", budget.report());
+    assert!(
+        (100 * MIB..=512 * MIB).contains(&peak.load(Ordering::Relaxed)),
+        "{peak:?}"
+    );
+    assert!(
+        budget.report().uses[MemoryUse::Guests as usize].2 >= 8,
+        "{:?}",
+        budget.report()
+    );
     // The provider is not at fault, so its circuit is closed.
     assert_eq!(http.read("hold://100/0").await.verdict(), "200 ok");
     assert_eq!(http.read("echo://hello").await.status, 200);
@@ -79,9 +95,13 @@ async fn a_large_answer_is_charged_until_its_response_was_sent() {
     let mut slow = send(&http, &raw_read("huge://14000000", "")).await;
     assert_eq!(status(&mut slow).await, "200");
     // Its guest and its answer are gone.
-    let waits = async || (14 * 1_000_000..20_000_000).contains(&budget.used_for(MemoryUse::Responses));
+    let waits =
+        async || (14 * 1_000_000..20_000_000).contains(&budget.used_for(MemoryUse::Responses));
     eventually("the response waits", waits).await;
-    assert_eq!(budget.used_for(MemoryUse::Guests) + budget.used_for(MemoryUse::Answers), 0);
+    assert_eq!(
+        budget.used_for(MemoryUse::Guests) + budget.used_for(MemoryUse::Answers),
+        0
+    );
     drop(slow);
     nothing_is_charged(&http).await;
 }
@@ -94,9 +114,15 @@ async fn escapes_are_charged_before_they_are_written() {
     let (peak, watching) = watch_peak(http.server.gateway.memory().clone());
     let refused = http.read(text).await;
     watching.abort();
-    let message = refused.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
+    let message = refused.json()["error"]["message"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     assert!(message.contains("`server.memory`"), "{message}");
-    assert!(!refused.headers.contains_key("retry-after"), "it would be refused again");
+    assert!(
+        !refused.headers.contains_key("retry-after"),
+        "it would be refused again"
+    );
     assert!(peak.load(Ordering::Relaxed) <= 32 * MIB);
     nothing_is_charged(&http).await;
 }
@@ -126,11 +152,16 @@ async fn a_batch_stays_within_the_budget() {
         json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": params })
     };
     let batch = Value::Array((0..64).map(read).collect()).to_string();
-    let answer = http.post(&[JSON, ACCEPT, ("mcp-session-id", &session)], batch).await;
+    let answer = http
+        .post(&[JSON, ACCEPT, ("mcp-session-id", &session)], batch)
+        .await;
     watching.abort();
     let all = answer.json();
     let all = all.as_array().unwrap();
-    let refused = all.iter().filter(|one| one["error"]["data"]["kind"] == "overloaded").count();
+    let refused = all
+        .iter()
+        .filter(|one| one["error"]["data"]["kind"] == "overloaded")
+        .count();
     let read = all.iter().filter(|one| one.get("result").is_some()).count();
     assert_eq!((all.len(), read + refused), (64, 64));
     assert!((1..=8).contains(&read), "{read} were read");
@@ -155,7 +186,11 @@ fn serve_teams() -> (WorkDir, AdminClient, String) {
     let work_dir = WorkDir::with_guests("").file("larder.toml", &file);
     for team in ["alpha", "beta"] {
         std::fs::create_dir(work_dir.path(team)).unwrap();
-        std::fs::copy(component_path("hold"), work_dir.path(team).join("hold.wasm")).unwrap();
+        std::fs::copy(
+            component_path("hold"),
+            work_dir.path(team).join("hold.wasm"),
+        )
+        .unwrap();
     }
     let (admin, url) = AdminClient::open(&work_dir);
     (work_dir, admin, url)
@@ -165,11 +200,26 @@ fn serve_teams() -> (WorkDir, AdminClient, String) {
 async fn read_as(url: &str, token: &str, uri: &str) -> u16 {
     let raw = raw_read(uri, "");
     let (head, body) = raw.split_once("\r\n\r\n").unwrap();
-    let headers = head.lines().skip(2).filter_map(|line| line.split_once(": "));
+    let headers = head
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.split_once(": "));
     let request = http_client().post(url).timeout(Duration::from_secs(60));
-    let request = headers.fold(request, |request, (name, value)| request.header(name, value));
-    let request = if token.is_empty() { request } else { request.bearer_auth(token) };
-    request.body(body.to_owned()).send().await.unwrap().status().as_u16()
+    let request = headers.fold(request, |request, (name, value)| {
+        request.header(name, value)
+    });
+    let request = if token.is_empty() {
+        request
+    } else {
+        request.bearer_auth(token)
+    };
+    request
+        .body(body.to_owned())
+        .send()
+        .await
+        .unwrap()
+        .status()
+        .as_u16()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -178,10 +228,13 @@ async fn a_team_and_a_caller_get_a_share_next_to_a_greedy_one() {
     let mut greedy = JoinSet::new();
     for milliseconds in [50_000, 50_001] {
         let url = url.clone();
-        greedy.spawn(async move { read_as(&url, "ann", &format!("hold://100/{milliseconds}")).await });
+        greedy.spawn(
+            async move { read_as(&url, "ann", &format!("hold://100/{milliseconds}")).await },
+        );
     }
-    let status =
-        async || serde_json::from_str::<Value>(&admin.get("/status").await.1).unwrap()["memory"].take();
+    let status = async || {
+        serde_json::from_str::<Value>(&admin.get("/status").await.1).unwrap()["memory"].take()
+    };
     eventually_within(SLOW_WAIT, "ann uses 200 MiB", async || {
         status().await["used"]["guests"].as_u64().unwrap() >= 200 * MIB
     })
@@ -193,18 +246,31 @@ async fn a_team_and_a_caller_get_a_share_next_to_a_greedy_one() {
     assert_eq!(read_as(&url, "ann", "hold://100/1").await, 503);
     assert!(greedy.try_join_next().is_none(), "both are still there");
     let memory = status().await;
-    assert!(memory["limit"] == 1024 * MIB && memory["refused"].as_u64().unwrap() >= 2, "{memory}");
+    assert!(
+        memory["limit"] == 1024 * MIB && memory["refused"].as_u64().unwrap() >= 2,
+        "{memory}"
+    );
     let metrics = admin.get("/metrics").await.1;
-    assert!(metrics.contains("larder_memory_limit_bytes 1073741824"), "{metrics}");
-    assert!(metrics.contains("larder_memory_bytes{use=\"responses\"} 0"), "{metrics}");
-    let shown = work_dir.larder(&format!("status --admin http://{}", admin.address())).expect_success();
+    assert!(
+        metrics.contains("larder_memory_limit_bytes 1073741824"),
+        "{metrics}"
+    );
+    assert!(
+        metrics.contains("larder_memory_bytes{use=\"responses\"} 0"),
+        "{metrics}"
+    );
+    let shown = work_dir
+        .larder(&format!("status --admin http://{}", admin.address()))
+        .expect_success();
     assert!(shown.contains("of 1 GiB (guests 2"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_is_returned_to_the_system() {
-    let work_dir = WorkDir::with_guests("huge hold")
-        .file("larder.toml", "[server]\nmemory = \"1GiB\"\n[limits]\nconcurrency = 64\n");
+    let work_dir = WorkDir::with_guests("huge hold").file(
+        "larder.toml",
+        "[server]\nmemory = \"1GiB\"\n[limits]\nconcurrency = 64\n",
+    );
     let (server, url) = work_dir.serve("");
     assert_eq!(read_as(&url, "", "huge://10").await, 200);
     let before = server.anonymous_memory().unwrap();

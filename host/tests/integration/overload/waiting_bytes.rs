@@ -16,7 +16,14 @@ use crate::process::{WorkDir, http_client};
 const LARGE: &str = "sized://sized/text/14000000";
 
 async fn open(guests: &str, waiting_bytes: usize) -> HttpTestServer {
-    HttpTestServer::with_config(TestServer::builder(guests), Config { waiting_bytes, ..config() }).await
+    HttpTestServer::with_config(
+        TestServer::builder(guests),
+        Config {
+            waiting_bytes,
+            ..config()
+        },
+    )
+    .await
 }
 
 /// Sends a request, and reads no more than the status of the response.
@@ -44,10 +51,19 @@ async fn the_memory_of_unread_responses_is_limited() {
 async fn a_response_larger_than_the_limit_is_refused() {
     let http = open("sized", 1 << 20).await;
     let refused = http.read(LARGE).await;
-    let message = refused.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
+    let message = refused.json()["error"]["message"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     assert!(message.contains("`server.waiting_bytes`"), "{message}");
-    assert!(!refused.headers.contains_key("retry-after"), "it would be refused again");
-    assert_eq!(http.read("sized://sized/text/900000").await.verdict(), "200 ok");
+    assert!(
+        !refused.headers.contains_key("retry-after"),
+        "it would be refused again"
+    );
+    assert_eq!(
+        http.read("sized://sized/text/900000").await.verdict(),
+        "200 ok"
+    );
 }
 
 #[tokio::test]
@@ -60,7 +76,10 @@ async fn a_streamed_response_counts() {
         "params": { "uri": "huge://progress/14000000", "_meta": request } });
     let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n\
         mcp-protocol-version: 2026-07-28\r\nmcp-method: resources/read\r\nmcp-name: huge://progress/14000000\r\n";
-    let request = format!("{head}content-length: {}\r\n\r\n{body}", body.to_string().len());
+    let request = format!(
+        "{head}content-length: {}\r\n\r\n{body}",
+        body.to_string().len()
+    );
     let mut slow = send(&http, &request).await;
     // The slow client reads until the large response has begun.
     let mut received = Vec::new();
@@ -70,11 +89,19 @@ async fn a_streamed_response_counts() {
     assert_eq!(http.read("huge://14000000").await.status, 503);
     let streamed = http.modern("resources/read", progress.clone()).await;
     assert_eq!(streamed.headers["content-type"], "text/event-stream");
-    assert!(streamed.body.contains("overloaded") && streamed.body.len() < 2_000, "{}", streamed.body.len());
+    assert!(
+        streamed.body.contains("overloaded") && streamed.body.len() < 2_000,
+        "{}",
+        streamed.body.len()
+    );
     drop(slow);
     read_until_status(&http, "huge://14000000", 200).await;
     let streamed = http.modern("resources/read", progress).await;
-    assert!(streamed.body.len() > 14_000_000 && streamed.body.ends_with("}\n\n"), "{}", streamed.body.len());
+    assert!(
+        streamed.body.len() > 14_000_000 && streamed.body.ends_with("}\n\n"),
+        "{}",
+        streamed.body.len()
+    );
 }
 
 #[tokio::test]
@@ -87,19 +114,38 @@ async fn the_responses_of_a_batch_count_together() {
     };
     let send = async |count: usize| {
         let batch = Value::Array((0..count).map(read).collect()).to_string();
-        http.post(&[JSON, ACCEPT, ("mcp-session-id", &session)], batch).await
+        http.post(&[JSON, ACCEPT, ("mcp-session-id", &session)], batch)
+            .await
     };
     let answer = send(2).await;
     let all = answer.json();
-    let texts = all.as_array().unwrap().iter().map(|one| one["result"]["contents"][0]["text"].as_str());
-    assert!(texts.clone().count() == 2 && texts.flatten().all(|text| text.len() == 1_000_000), "{all}");
+    let texts = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["result"]["contents"][0]["text"].as_str());
+    assert!(
+        texts.clone().count() == 2 && texts.flatten().all(|text| text.len() == 1_000_000),
+        "{all}"
+    );
     let answer = send(64).await;
     // The errors are small, so they do not count.
-    assert!(answer.body.len() < (4 << 20) + (64 << 10), "{} bytes", answer.body.len());
+    assert!(
+        answer.body.len() < (4 << 20) + (64 << 10),
+        "{} bytes",
+        answer.body.len()
+    );
     let all = answer.json();
-    let errors = all.as_array().unwrap().iter().filter(|one| one["error"]["data"]["kind"] == "overloaded");
+    let errors = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["error"]["data"]["kind"] == "overloaded");
     let errors: Vec<_> = errors.map(|one| one["id"].as_u64().unwrap()).collect();
-    assert!(errors.len() >= 60 && errors.ends_with(&[62, 63]), "{errors:?}");
+    assert!(
+        errors.len() >= 60 && errors.ends_with(&[62, 63]),
+        "{errors:?}"
+    );
     assert_eq!(all.as_array().unwrap().len(), 64);
 }
 
@@ -111,30 +157,53 @@ async fn slow_readers_of_one_team_do_not_starve_another() {
     let mut tokens = Vec::new();
     for team in ["alpha", "beta"] {
         std::fs::create_dir(work_dir.path(team)).unwrap();
-        std::fs::copy(component_path("sized"), work_dir.path(team).join("sized.wasm")).unwrap();
-        let text = work_dir.larder(&format!("token new --name {team} --team {team}")).expect_success();
+        std::fs::copy(
+            component_path("sized"),
+            work_dir.path(team).join("sized.wasm"),
+        )
+        .unwrap();
+        let text = work_dir
+            .larder(&format!("token new --name {team} --team {team}"))
+            .expect_success();
         let (token, lines) = text.split_once("\n\n").unwrap();
         tokens.push(token.to_owned());
         file += &format!("[team.{team}]\nplugins = \"{team}\"\n\n{lines}\n");
     }
     let work_dir = work_dir.file("larder.toml", &file);
     let (_server, url) = work_dir.serve("");
-    let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    let address = url
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp")
+        .to_owned();
     let mut slow = Vec::new();
     let mut statuses = Vec::new();
     for _ in 0..8 {
         let mut stream = TcpStream::connect(&address).await.unwrap();
         let request = raw_read(LARGE, &format!("authorization: Bearer {}\r\n", tokens[0]));
-        tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes()).await.unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes())
+            .await
+            .unwrap();
         statuses.push(status(&mut stream).await);
         slow.push(stream);
     }
-    assert_eq!(statuses.iter().filter(|status| *status == "200").count(), 2, "{statuses:?}");
-    let request = http_client().post(&url).bearer_auth(&tokens[1]).timeout(Duration::from_secs(60));
+    assert_eq!(
+        statuses.iter().filter(|status| *status == "200").count(),
+        2,
+        "{statuses:?}"
+    );
+    let request = http_client()
+        .post(&url)
+        .bearer_auth(&tokens[1])
+        .timeout(Duration::from_secs(60));
     let raw = raw_read(LARGE, "");
     let (head, body) = raw.split_once("\r\n\r\n").unwrap();
-    let headers = head.lines().skip(2).filter_map(|line| line.split_once(": "));
-    let request = headers.fold(request, |request, (name, value)| request.header(name, value));
+    let headers = head
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.split_once(": "));
+    let request = headers.fold(request, |request, (name, value)| {
+        request.header(name, value)
+    });
     let answer = request.body(body.to_owned()).send().await.unwrap();
     assert_eq!(answer.status(), 200);
     assert!(answer.bytes().await.unwrap().len() > 14_000_000);

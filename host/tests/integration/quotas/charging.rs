@@ -16,11 +16,16 @@ use crate::http_server::{ACCEPT, HttpTestServer, JSON};
 
 /// A server with the smallest limit for concurrent requests, which is four.
 fn four_requests() -> TestServerBuilder {
-    let quota = Quota { calls: 1, ..Quota::default() };
-    TestServer::builder("echo sleep").quota(quota).provider("sleep", |grant, _| {
-        grant.limits.queue_timeout = Duration::from_secs(60);
-        grant.limits.timeout = Duration::from_secs(60);
-    })
+    let quota = Quota {
+        calls: 1,
+        ..Quota::default()
+    };
+    TestServer::builder("echo sleep")
+        .quota(quota)
+        .provider("sleep", |grant, _| {
+            grant.limits.queue_timeout = Duration::from_secs(60);
+            grant.limits.timeout = Duration::from_secs(60);
+        })
 }
 
 #[tokio::test]
@@ -59,15 +64,23 @@ async fn a_call_that_outlives_its_connection_still_counts() {
     };
     eventually("all permits are taken", full).await;
     drop(connections);
-    eventually("the connections are closed", async || http.server.metrics.server().connections.get() <= 1)
-        .await;
+    eventually("the connections are closed", async || {
+        http.server.metrics.server().connections.get() <= 1
+    })
+    .await;
     let refused = http.read("echo://error/denied").await;
     assert_eq!(refused.verdict(), "429 -32603", "{}", refused.body);
     assert_eq!(refused.headers["retry-after"], "2");
     // Ending the session ends its calls.
-    let ended = http.client.delete(&http.url).header("mcp-session-id", &session);
+    let ended = http
+        .client
+        .delete(&http.url)
+        .header("mcp-session-id", &session);
     assert_eq!(http.send(ended).await.status, 204);
-    eventually("a request is accepted", async || http.read("echo://error/denied").await.status == 200).await;
+    eventually("a request is accepted", async || {
+        http.read("echo://error/denied").await.status == 200
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -94,25 +107,46 @@ async fn incomplete_requests_do_not_count() {
 
 #[tokio::test]
 async fn each_request_of_a_batch_counts() {
-    let quota = Quota { requests: 5, ..Quota::default() };
+    let quota = Quota {
+        requests: 5,
+        ..Quota::default()
+    };
     let http = HttpTestServer::from_builder(TestServer::builder("echo").quota(quota)).await;
     let session = http.session("2025-03-26").await;
     let ping = |id: u32| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
     let batch: Vec<_> = (0..60).map(ping).collect();
-    let answer =
-        http.post(&[JSON, ACCEPT, ("mcp-session-id", &session)], json!(batch).to_string()).await.json();
+    let answer = http
+        .post(
+            &[JSON, ACCEPT, ("mcp-session-id", &session)],
+            json!(batch).to_string(),
+        )
+        .await
+        .json();
     let answers = answer.as_array().unwrap();
-    let refused = answers.iter().filter(|answer| answer["error"]["data"]["kind"] == "quota").count();
-    assert!(answers.len() == 60 && refused >= 40, "{refused} of {} were refused", answers.len());
+    let refused = answers
+        .iter()
+        .filter(|answer| answer["error"]["data"]["kind"] == "quota")
+        .count();
+    assert!(
+        answers.len() == 60 && refused >= 40,
+        "{refused} of {} were refused",
+        answers.len()
+    );
 }
 
 #[tokio::test]
 async fn delete_and_get_count_as_requests() {
-    let quota = Quota { requests: 3, ..Quota::default() };
+    let quota = Quota {
+        requests: 3,
+        ..Quota::default()
+    };
     let http = HttpTestServer::from_builder(TestServer::builder("echo").quota(quota)).await;
     for method in [reqwest::Method::DELETE, reqwest::Method::GET] {
         let send = async || {
-            let request = http.client.request(method.clone(), &http.url).header("mcp-session-id", "no");
+            let request = http
+                .client
+                .request(method.clone(), &http.url)
+                .header("mcp-session-id", "no");
             http.send(request).await.status
         };
         let mut all = Vec::new();
@@ -125,36 +159,60 @@ async fn delete_and_get_count_as_requests() {
 
 #[tokio::test]
 async fn streamed_responses_are_charged() {
-    let quota = Quota { bytes: 100, ..Quota::default() };
+    let quota = Quota {
+        bytes: 100,
+        ..Quota::default()
+    };
     let http = HttpTestServer::from_builder(TestServer::builder("echo").quota(quota)).await;
     let params = json!({ "uri": "echo://progress", "_meta": { "progressToken": "t" } });
     let first = http.modern("resources/read", params).await;
-    assert!(first.status == 200 && first.body.contains("step 1"), "{}", first.body);
+    assert!(
+        first.status == 200 && first.body.contains("step 1"),
+        "{}",
+        first.body
+    );
     assert_eq!(http.read("echo://hello").await.status, 429);
 }
 
 #[tokio::test]
 async fn lists_are_charged() {
-    let quota = Quota { bytes: 100, ..Quota::default() };
+    let quota = Quota {
+        bytes: 100,
+        ..Quota::default()
+    };
     let http = HttpTestServer::from_builder(TestServer::builder("many").quota(quota)).await;
     let list = async || http.modern("resources/list", json!({})).await.status;
     assert_eq!([list().await, list().await], [200, 429]);
 }
 
 async fn server_of(team: &str, guest: &str, quota: Quota) -> TestServer {
-    TestServer::builder(guest).team(team).quota(quota).start().await
+    TestServer::builder(guest)
+        .team(team)
+        .quota(quota)
+        .start()
+        .await
 }
 
 fn member(teams: &[&str]) -> Caller {
     let teams = Teams::of(teams.iter().map(|team| TeamName::parse(team).unwrap())).unwrap();
-    Caller { subject: Some("ann".into()), issuer: None, teams, scopes: vec![] }
+    Caller {
+        subject: Some("ann".into()),
+        issuer: None,
+        teams,
+        scopes: vec![],
+    }
 }
 
 #[tokio::test]
 async fn bytes_are_charged_to_the_team_of_the_provider() {
-    let small = Quota { bytes: 100, ..Quota::default() };
-    let (alpha, beta) =
-        (server_of("alpha", "full", small).await, server_of("beta", "echo", Quota::default()).await);
+    let small = Quota {
+        bytes: 100,
+        ..Quota::default()
+    };
+    let (alpha, beta) = (
+        server_of("alpha", "full", small).await,
+        server_of("beta", "echo", Quota::default()).await,
+    );
     let gateway = shared_gateway(&[&alpha, &beta], 100);
     let both = member(&["alpha", "beta"]);
     let read = async |uri: &str| {
@@ -166,7 +224,12 @@ async fn bytes_are_charged_to_the_team_of_the_provider() {
         gateway.admit(&both).unwrap();
         assert!(read("echo://hello").await.is_ok());
     }
-    alpha.quota_usage.as_ref().unwrap().check_byte_quota().unwrap();
+    alpha
+        .quota_usage
+        .as_ref()
+        .unwrap()
+        .check_byte_quota()
+        .unwrap();
     // Reads of alpha are limited by alpha's quota of bytes.
     assert!(read("full://one").await.is_ok());
     let refused = read("full://one").await.unwrap_err();
@@ -184,14 +247,24 @@ async fn bytes_are_charged_to_the_team_of_the_provider() {
 
 #[tokio::test]
 async fn the_first_team_of_a_caller_pays_for_its_requests() {
-    let two_requests = Quota { requests: 1, watchers: 1, ..Quota::default() };
+    let two_requests = Quota {
+        requests: 1,
+        watchers: 1,
+        ..Quota::default()
+    };
     let alpha = server_of("alpha", "echo", two_requests.clone()).await;
     let beta = server_of("beta", "echo", two_requests).await;
     let gateway = shared_gateway(&[&alpha, &beta], 100);
     let [both, reverse] = [["beta", "alpha"], ["alpha", "beta"]].map(|teams| member(&teams));
-    let admitted = |caller: &Caller| (0..100).take_while(|_| gateway.admit(caller).is_ok()).count();
+    let admitted = |caller: &Caller| {
+        (0..100)
+            .take_while(|_| gateway.admit(caller).is_ok())
+            .count()
+    };
     assert!((1..100).contains(&admitted(&both)), "beta pays");
-    let streams: Vec<_> = (0..100).map_while(|_| gateway.stream_permit(&both).ok()).collect();
+    let streams: Vec<_> = (0..100)
+        .map_while(|_| gateway.stream_permit(&both).ok())
+        .collect();
     assert!((1..100).contains(&streams.len()));
     assert!(gateway.admit(&both).is_err() && gateway.admit(&member(&["beta"])).is_err());
     // Neither members of alpha nor callers that pay with alpha are refused.
@@ -205,9 +278,16 @@ async fn callers_without_a_served_team_are_limited_too() {
     let alpha = server_of("alpha", "echo", Quota::default()).await;
     let gateway = shared_gateway(&[&alpha], 100);
     let stranger = member(&["nowhere"]);
-    let taken = (0..10_000).take_while(|_| gateway.admit(&stranger).is_ok()).count();
+    let taken = (0..10_000)
+        .take_while(|_| gateway.admit(&stranger).is_ok())
+        .count();
     assert!(taken < 10_000);
-    let permits: Vec<_> = (0..10_000).map_while(|_| gateway.stream_permit(&stranger).ok()).collect();
+    let permits: Vec<_> = (0..10_000)
+        .map_while(|_| gateway.stream_permit(&stranger).ok())
+        .collect();
     assert!(permits.len() < 10_000);
-    assert!(gateway.admit(&member(&["alpha"])).is_ok(), "another caller is affected");
+    assert!(
+        gateway.admit(&member(&["alpha"])).is_ok(),
+        "another caller is affected"
+    );
 }

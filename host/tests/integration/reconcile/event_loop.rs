@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use larder_core::catalog::Catalog;
-use larder_core::source::{Artifact, Blob, BlobRevision, Content, Fetched, MemorySource, Signatures};
+use larder_core::source::{
+    Artifact, Blob, BlobRevision, Content, Fetched, MemorySource, Signatures,
+};
 use larder_model::name::Digest;
 use larder_signature::testing::Signer;
 use larder_signature::{PrivateKey, PublicKey, Rule};
@@ -41,28 +43,53 @@ fn sign(signer: &Signer) -> TestContent {
 async fn start_with_signature(signature: TestContent, trusted: &Signer) -> TestServer {
     let source = MemorySource::default();
     let files = vec![("revision.wasm.sig".to_owned(), signature.blob())];
-    let signatures = Signatures { files, ..Signatures::default() };
-    let artifact = Artifact { signatures, ..Artifact::in_memory("revision", revision(1)) };
+    let signatures = Signatures {
+        files,
+        ..Signatures::default()
+    };
+    let artifact = Artifact {
+        signatures,
+        ..Artifact::in_memory("revision", revision(1))
+    };
     source.change(|memory| memory.put(artifact));
-    let keys = vec![("release".to_owned(), PublicKey::from_pem(&trusted.public_key()).unwrap())];
-    let rule = Rule { location: "[trust]".into(), keys, is_required: true, ..Rule::default() };
+    let keys = vec![(
+        "release".to_owned(),
+        PublicKey::from_pem(&trusted.public_key()).unwrap(),
+    )];
+    let rule = Rule {
+        location: "[trust]".into(),
+        keys,
+        is_required: true,
+        ..Rule::default()
+    };
     run(TestServer::builder("").source(source).trust(rule)).await
 }
 
 /// Waits until a catalog is published for which `condition` holds.
-async fn wait_for_catalog(server: &TestServer, limit: Duration, condition: impl Fn(&Catalog) -> bool) {
+async fn wait_for_catalog(
+    server: &TestServer,
+    limit: Duration,
+    condition: impl Fn(&Catalog) -> bool,
+) {
     let mut published = server.reader.published();
     let holds = async {
         while !condition(&server.reader.snapshot()) {
             published.changed().await.unwrap();
         }
     };
-    tokio::time::timeout(limit, holds).await.expect("the catalog was not published in time");
+    tokio::time::timeout(limit, holds)
+        .await
+        .expect("the catalog was not published in time");
 }
 
 fn serves(component: &[u8]) -> impl Fn(&Catalog) -> bool + use<> {
     let digest = Digest::of(component);
-    move |catalog| catalog.offers().iter().any(|offer| offer.provider.digest() == digest)
+    move |catalog| {
+        catalog
+            .offers()
+            .iter()
+            .any(|offer| offer.provider.digest() == digest)
+    }
 }
 
 /// A component or a signature that cannot be read while `is_broken`, and whose reads wait for `gate` if there is one.
@@ -78,12 +105,21 @@ struct TestContent {
 impl TestContent {
     fn new(component: Vec<u8>) -> Self {
         let (is_broken, is_read) = (Arc::default(), Arc::default());
-        Self { bytes: component.into(), is_broken, gate: None, is_read, is_replaced: None }
+        Self {
+            bytes: component.into(),
+            is_broken,
+            gate: None,
+            is_read,
+            is_replaced: None,
+        }
     }
 
     /// Returns the artifact `revision` with this content.
     fn artifact(self) -> Artifact {
-        Artifact { component: self.blob(), ..Artifact::in_memory("revision", "") }
+        Artifact {
+            component: self.blob(),
+            ..Artifact::in_memory("revision", "")
+        }
     }
 
     fn blob(self) -> Blob {
@@ -107,7 +143,10 @@ impl Content for TestContent {
     }
 
     fn is_unchanged(&self) -> bool {
-        self.is_replaced.as_ref().inspect(|found_out| found_out.notify_one()).is_none()
+        self.is_replaced
+            .as_ref()
+            .inspect(|found_out| found_out.notify_one())
+            .is_none()
     }
 }
 
@@ -123,7 +162,10 @@ async fn a_change_of_the_source_triggers_a_scan() {
     wait_for_catalog(&server, Duration::from_secs(1), serves(&revision(2))).await;
     assert_eq!(server.text(NOW).await, text(2));
     source.remove("revision");
-    wait_for_catalog(&server, Duration::from_secs(1), |catalog| catalog.offers().is_empty()).await;
+    wait_for_catalog(&server, Duration::from_secs(1), |catalog| {
+        catalog.offers().is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -135,7 +177,10 @@ async fn retries_a_component_that_could_not_be_read() {
     source.change(|memory| memory.put(content.artifact()));
     let began = Instant::now();
     let server = start_running(&source).await;
-    assert_eq!(server.rejection_reason("memory:revision"), "cannot read the file: broken");
+    assert_eq!(
+        server.rejection_reason("memory:revision"),
+        "cannot read the file: broken"
+    );
     // The first retry fails as well.
     tokio::time::sleep(Duration::from_secs(20)).await;
     assert!(server.reader.snapshot().offers().is_empty());
@@ -155,7 +200,10 @@ async fn verifies_a_component_again_whose_signature_could_not_be_read() {
     is_broken.store(true, Ordering::Relaxed);
     let server = start_with_signature(signature, &signer).await;
     let reason = server.rejection_reason("memory:revision");
-    assert!(reason.ends_with("is trusted: revision.wasm.sig: it cannot be read: broken"), "{reason}");
+    assert!(
+        reason.ends_with("is trusted: revision.wasm.sig: it cannot be read: broken"),
+        "{reason}"
+    );
     is_broken.store(false, Ordering::Relaxed);
     wait_for_catalog(&server, Duration::from_secs(60), serves(&revision(1))).await;
     assert!(server.reader.snapshot().rejected().is_empty());
@@ -168,7 +216,10 @@ async fn does_not_verify_a_wrong_signature_again() {
     let is_read = signature.is_read.clone();
     let server = start_with_signature(signature, &Signer::ecdsa()).await;
     let reason = server.rejection_reason("memory:revision");
-    assert!(reason.ends_with("it was not made with the key release"), "{reason}");
+    assert!(
+        reason.ends_with("it was not made with the key release"),
+        "{reason}"
+    );
     is_read.notified().await;
     let again = tokio::time::timeout(SCAN_INTERVAL / 2, is_read.notified()).await;
     assert!(again.is_err(), "the signature was read again");
@@ -195,7 +246,10 @@ async fn a_component_that_is_replaced_while_it_is_read_is_not_rejected() {
     // If the source does not find another one, the error is reported.
     source.change(|memory| memory.put(artifact));
     found_out.notified().await;
-    wait_for_catalog(&server, Duration::from_secs(3), |catalog| !catalog.rejected().is_empty()).await;
+    wait_for_catalog(&server, Duration::from_secs(3), |catalog| {
+        !catalog.rejected().is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -204,7 +258,10 @@ async fn the_newest_load_wins() {
     source.put("revision", revision(1));
     let server = start_running(&source).await;
     let (gate, opened) = mpsc::channel();
-    let slow = TestContent { gate: Some(Mutex::new(opened)), ..TestContent::new(revision(2)) };
+    let slow = TestContent {
+        gate: Some(Mutex::new(opened)),
+        ..TestContent::new(revision(2))
+    };
     let is_read = slow.is_read.clone();
     source.change(|memory| memory.put(slow.artifact()));
     is_read.notified().await;
@@ -213,7 +270,10 @@ async fn the_newest_load_wins() {
     drop(gate);
     // The slow load has ended when nothing holds its content any more. If its result counted, it would be published
     // before a later change is.
-    eventually_within(SLOW_WAIT, "the slow load has ended", async || Arc::strong_count(&is_read) == 1).await;
+    eventually_within(SLOW_WAIT, "the slow load has ended", async || {
+        Arc::strong_count(&is_read) == 1
+    })
+    .await;
     let echo = std::fs::read(component_path("echo")).unwrap();
     source.put("echo", echo.clone());
     wait_for_catalog(&server, SLOW_WAIT, serves(&echo)).await;
@@ -225,7 +285,10 @@ async fn a_slow_load_does_not_delay_other_components() {
     let source = MemorySource::default();
     let server = start_running(&source).await;
     let (gate, opened) = mpsc::channel();
-    let slow = TestContent { gate: Some(Mutex::new(opened)), ..TestContent::new(revision(1)) };
+    let slow = TestContent {
+        gate: Some(Mutex::new(opened)),
+        ..TestContent::new(revision(1))
+    };
     let echo = std::fs::read(component_path("echo")).unwrap();
     source.change(|memory| {
         memory.put(slow.artifact());

@@ -14,7 +14,12 @@ fn set_missing(source: &MemorySource, missing: bool) {
 }
 
 fn problems(server: &TestServer) -> Vec<String> {
-    server.health.problems().into_iter().map(|problem| problem.message).collect()
+    server
+        .health
+        .problems()
+        .into_iter()
+        .map(|problem| problem.message)
+        .collect()
 }
 
 #[tokio::test]
@@ -28,14 +33,25 @@ async fn a_source_that_comes_back_in_time_has_lost_nothing() {
     for _ in 0..3 {
         set_missing(&source, true);
         let pass = server.reconciler().run_pass().await;
-        assert_eq!((pass.removed.len(), server.text(NOW).await), (0, text(1)), "{pass}");
-        let problem = "cannot read memory: it is not there; its components are served for 30s without it";
+        assert_eq!(
+            (pass.removed.len(), server.text(NOW).await),
+            (0, text(1)),
+            "{pass}"
+        );
+        let problem =
+            "cannot read memory: it is not there; its components are served for 30s without it";
         assert_eq!(
             (&pass.problems[..], problems(&server)),
-            (&[problem.to_owned()][..], vec![format!("team default: {problem}")])
+            (
+                &[problem.to_owned()][..],
+                vec![format!("team default: {problem}")]
+            )
         );
         let pass = server.reconciler().run_pass().await;
-        assert!(pass.problems.is_empty(), "a repeated pass reports it again: {pass}");
+        assert!(
+            pass.problems.is_empty(),
+            "a repeated pass reports it again: {pass}"
+        );
         tokio::time::advance(Duration::from_secs(20)).await;
         set_missing(&source, false);
         let pass = server.reconciler().run_pass().await;
@@ -49,7 +65,9 @@ async fn the_components_are_withdrawn_after_the_grace_period() {
     compile_and_pause(&[&revision(1)]).await;
     let source = MemorySource::default();
     source.put("revision", revision(1));
-    let builder = TestServer::builder("").source(source.clone()).scan_interval(Duration::from_secs(3_600));
+    let builder = TestServer::builder("")
+        .source(source.clone())
+        .scan_interval(Duration::from_secs(3_600));
     let mut server = builder.start().await;
     server.run_reconciler();
     // The first scan of the loop registers the trigger.
@@ -58,16 +76,26 @@ async fn the_components_are_withdrawn_after_the_grace_period() {
     set_missing(&source, true);
     let began = Instant::now();
     while !server.reader.snapshot().offers().is_empty() {
-        tokio::time::timeout(Duration::from_secs(60), published.changed()).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_secs(60), published.changed())
+            .await
+            .unwrap()
+            .unwrap();
     }
     let took = began.elapsed();
-    assert!((Duration::from_secs(30)..Duration::from_secs(31)).contains(&took), "{took:?}");
+    assert!(
+        (Duration::from_secs(30)..Duration::from_secs(31)).contains(&took),
+        "{took:?}"
+    );
     assert_eq!(server.text(NOW).await, not_served());
-    let problem = "team default: cannot read memory: it is not there; its components are not served any more";
+    let problem =
+        "team default: cannot read memory: it is not there; its components are not served any more";
     assert_eq!(problems(&server), [problem]);
     set_missing(&source, false);
     while server.reader.snapshot().offers().is_empty() {
-        tokio::time::timeout(Duration::from_secs(1), published.changed()).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_secs(1), published.changed())
+            .await
+            .unwrap()
+            .unwrap();
     }
     assert!(problems(&server).is_empty());
 }

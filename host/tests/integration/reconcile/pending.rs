@@ -26,8 +26,20 @@ fn pending(server: &TestServer) -> Vec<PendingApproval> {
 /// Approves what is pending, as `larder approve` does.
 fn approve(server: &TestServer) {
     let approvals = Approvals::new(&server.folder.path().join(".state"), server.folder.path());
-    for PendingApproval { team, provider, digest, lines, .. } in pending(server) {
-        approvals.approve(&PendingApprovalRecord::new(&team, &provider, digest, lines), "somebody").unwrap();
+    for PendingApproval {
+        team,
+        provider,
+        digest,
+        lines,
+        ..
+    } in pending(server)
+    {
+        approvals
+            .approve(
+                &PendingApprovalRecord::new(&team, &provider, digest, lines),
+                "somebody",
+            )
+            .unwrap();
     }
 }
 
@@ -38,16 +50,27 @@ async fn the_previous_artifact_serves_until_the_new_one_is_approved() {
     let mut server = start(&source).await;
     source.change(|content| content.pending.push(moved_tag()));
     let pass = server.reconciler().run_pass().await;
-    assert_eq!((pass.pending_approvals.len(), server.text(NOW).await), (1, text(1)), "{pass}");
+    assert_eq!(
+        (pass.pending_approvals.len(), server.text(NOW).await),
+        (1, text(1)),
+        "{pass}"
+    );
     let before = pending(&server);
     assert_eq!(before[0].digest, Digest::of(&revision(2)));
     assert!(before[0].lines.contains("tag v1 has moved"));
     let pass = server.reconciler().run_pass().await;
-    assert!(pass.pending_approvals.is_empty(), "a repeated pass reports it again: {pass}");
+    assert!(
+        pass.pending_approvals.is_empty(),
+        "a repeated pass reports it again: {pass}"
+    );
     assert_eq!(pending(&server), before);
     approve(&server);
     let pass = server.reconciler().run_pass().await;
-    assert_eq!((pass.replaced.len(), server.text(NOW).await), (1, text(2)), "{pass}");
+    assert_eq!(
+        (pass.replaced.len(), server.text(NOW).await),
+        (1, text(2)),
+        "{pass}"
+    );
     assert!(pending(&server).is_empty());
 }
 
@@ -56,7 +79,10 @@ async fn a_new_artifact_is_not_loaded_before_it_is_approved() {
     let source = MemorySource::default();
     source.change(|content| content.pending.push(moved_tag()));
     let mut server = start(&source).await;
-    assert_eq!((pending(&server).len(), server.text(NOW).await), (1, not_served()));
+    assert_eq!(
+        (pending(&server).len(), server.text(NOW).await),
+        (1, not_served())
+    );
     // The source does not offer it any more.
     source.change(|content| content.pending.clear());
     server.reconciler().run_pass().await;
@@ -73,7 +99,9 @@ async fn approval_mode_always_needs_no_approval_of_a_source() {
     let source = MemorySource::default();
     source.put("revision", revision(1));
     source.change(|content| content.pending.push(moved_tag()));
-    let builder = TestServer::builder("").source(source).approve("revision", ApprovalMode::Always);
+    let builder = TestServer::builder("")
+        .source(source)
+        .approve("revision", ApprovalMode::Always);
     assert_eq!(builder.start().await.text(NOW).await, text(2));
 }
 
@@ -82,11 +110,16 @@ async fn an_incomplete_artifact_changes_nothing() {
     let source = MemorySource::default();
     source.put("revision", revision(1));
     let mut server = start(&source).await;
-    let incomplete = PendingArtifact::Incomplete { origin: "memory:revision".into() };
+    let incomplete = PendingArtifact::Incomplete {
+        origin: "memory:revision".into(),
+    };
     source.change(|content| content.pending.push(incomplete));
     let pass = server.reconciler().run_pass().await;
     assert_eq!(
-        (pass.to_string().starts_with("no changes"), server.text(NOW).await),
+        (
+            pass.to_string().starts_with("no changes"),
+            server.text(NOW).await
+        ),
         (true, text(1)),
         "{pass}"
     );

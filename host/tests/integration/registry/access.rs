@@ -13,19 +13,32 @@ use crate::process::{ProcessOutput, path_arg};
 
 fn push_echo(workplace: &Workplace) -> ProcessOutput {
     let file = path_arg(&component_path("echo")).to_owned();
-    workplace.run(&format!("push {file} {}", workplace.reference("team/wiki:1")))
+    workplace.run(&format!(
+        "push {file} {}",
+        workplace.reference("team/wiki:1")
+    ))
 }
 
 fn without_password(output: &ProcessOutput) {
-    assert!(!output.stderr.contains(PASSWORD) && !output.stdout.contains(PASSWORD), "{}", output.stderr);
+    assert!(
+        !output.stderr.contains(PASSWORD) && !output.stdout.contains(PASSWORD),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
 fn credentials_come_from_dockers_configuration() {
-    let Some(mut workplace) = Workplace::with_access(Access::Password) else { return };
+    let Some(mut workplace) = Workplace::with_access(Access::Password) else {
+        return;
+    };
     let refused = push_echo(&workplace);
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
-    assert!(refused.stderr.contains("docker login"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("docker login"),
+        "{}",
+        refused.stderr
+    );
 
     let write = |workplace: &Workplace, password: &str| {
         let text = format!("{USER}:{password}");
@@ -34,7 +47,10 @@ fn credentials_come_from_dockers_configuration() {
         std::fs::write(workplace.path("docker/config.json"), config.to_string()).unwrap();
     };
     std::fs::create_dir(workplace.path("docker")).unwrap();
-    workplace.env.push(("DOCKER_CONFIG".into(), path_arg(&workplace.path("docker")).into()));
+    workplace.env.push((
+        "DOCKER_CONFIG".into(),
+        path_arg(&workplace.path("docker")).into(),
+    ));
     write(&workplace, "wrong");
     let refused = push_echo(&workplace);
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
@@ -47,20 +63,32 @@ fn credentials_come_from_dockers_configuration() {
     added.expect_success();
 
     write(&workplace, "wrong");
-    let refused = workplace.run(&format!("inspect {}", workplace.reference("team/wiki:1"))).expect_exit(1);
-    assert!(refused.contains("refuses access") && !refused.contains("wrong"), "{refused}");
+    let refused = workplace
+        .run(&format!("inspect {}", workplace.reference("team/wiki:1")))
+        .expect_exit(1);
+    assert!(
+        refused.contains("refuses access") && !refused.contains("wrong"),
+        "{refused}"
+    );
 }
 
 #[test]
 fn credentials_come_from_a_helper() {
-    let Some(mut workplace) = Workplace::with_access(Access::Password) else { return };
+    let Some(mut workplace) = Workplace::with_access(Access::Password) else {
+        return;
+    };
     let address = workplace.registry.address().to_owned();
-    let (docker, helper) = (workplace.path("docker"), workplace.path("bin/docker-credential-larder-test"));
+    let (docker, helper) = (
+        workplace.path("docker"),
+        workplace.path("bin/docker-credential-larder-test"),
+    );
     std::fs::create_dir(&docker).unwrap();
     std::fs::create_dir(workplace.path("bin")).unwrap();
     let config = json!({ "credHelpers": { &address: "larder-test" } });
     std::fs::write(docker.join("config.json"), config.to_string()).unwrap();
-    workplace.env.push(("DOCKER_CONFIG".into(), path_arg(&docker).into()));
+    workplace
+        .env
+        .push(("DOCKER_CONFIG".into(), path_arg(&docker).into()));
     let path = format!("{}:/usr/bin:/bin", path_arg(&workplace.path("bin")));
     workplace.env.push(("PATH".into(), path));
     let write = |script: &str| {
@@ -68,27 +96,42 @@ fn credentials_come_from_a_helper() {
         std::fs::set_permissions(&helper, std::fs::Permissions::from_mode(0o755)).unwrap();
     };
     let answer = json!({ "ServerURL": address, "Username": USER, "Secret": PASSWORD });
-    write(&format!("echo \"$1 $server\" >> {}\necho '{answer}'", path_arg(&workplace.path("helper.log"))));
+    write(&format!(
+        "echo \"$1 $server\" >> {}\necho '{answer}'",
+        path_arg(&workplace.path("helper.log"))
+    ));
     let pushed = push_echo(&workplace);
     without_password(&pushed);
     pushed.expect_success();
-    assert!(workplace.text("helper.log").contains(&format!("get {address}")));
+    assert!(
+        workplace
+            .text("helper.log")
+            .contains(&format!("get {address}"))
+    );
     workplace.add("team/wiki:1");
 
     write(&format!("echo '{PASSWORD} is locked' >&2\nexit 1"));
     let failed = workplace.run(&format!("inspect {}", workplace.reference("team/wiki:1")));
     without_password(&failed);
-    assert!(failed.expect_exit(1).contains("docker-credential-larder-test failed"));
+    assert!(
+        failed
+            .expect_exit(1)
+            .contains("docker-credential-larder-test failed")
+    );
 }
 
 #[test]
 fn credentials_are_not_sent_wherever_a_registry_wants_them() {
     let other = TcpListener::bind("127.0.0.2:0").unwrap();
     other.set_nonblocking(true).unwrap();
-    let Some(workplace) = Workplace::with_access(Access::TokensAt(other.local_addr().unwrap())) else {
+    let Some(workplace) = Workplace::with_access(Access::TokensAt(other.local_addr().unwrap()))
+    else {
         return;
     };
-    let settings = format!("ca = '{}'\nusername = '{USER}'\npassword = 'registry'", path_arg(&authority()));
+    let settings = format!(
+        "ca = '{}'\nusername = '{USER}'\npassword = 'registry'",
+        path_arg(&authority())
+    );
     std::fs::write(workplace.path("password.txt"), PASSWORD).unwrap();
     let secret = "[secret.registry]\nfile = 'password.txt'\n";
     workplace.configure_for(workplace.registry.address(), &settings, secret);
@@ -113,7 +156,9 @@ fn credentials_are_not_sent_wherever_a_registry_wants_them() {
 
 #[test]
 fn a_private_authority_must_be_configured() {
-    let Some(workplace) = Workplace::with_access(Access::Tls) else { return };
+    let Some(workplace) = Workplace::with_access(Access::Tls) else {
+        return;
+    };
     let address = workplace.registry.address().to_owned();
     workplace.configure_for(&address, "", "");
     let refused = push_echo(&workplace).expect_exit(1);
@@ -128,7 +173,9 @@ fn a_private_authority_must_be_configured() {
 
 #[test]
 fn plain_http_is_used_only_where_it_is_configured() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     workplace.configure_for(workplace.registry.address(), "", "");
     push_echo(&workplace).expect_exit(1);
     workplace.configure("");
@@ -137,10 +184,16 @@ fn plain_http_is_used_only_where_it_is_configured() {
 
 #[test]
 fn mirrors_come_first_and_the_registry_helps_out() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     workplace.push("echo", "team/wiki:1");
-    let (mirror, origin) = (FaultyProxy::start(&workplace.registry), FaultyProxy::start(&workplace.registry));
-    let permitted = |address: &str| format!("\n[registries.permitted.\"{address}\"]\nplain_http = true\n");
+    let (mirror, origin) = (
+        FaultyProxy::start(&workplace.registry),
+        FaultyProxy::start(&workplace.registry),
+    );
+    let permitted =
+        |address: &str| format!("\n[registries.permitted.\"{address}\"]\nplain_http = true\n");
     let settings = format!(
         "plain_http = true\nmirrors = ['{}']\n{}{}",
         mirror.address(),
@@ -149,14 +202,23 @@ fn mirrors_come_first_and_the_registry_helps_out() {
     );
     workplace.configure_for(origin.address(), &settings, "");
     let reference = format!("{}/team/wiki:1", origin.address());
-    workplace.run(&format!("inspect {reference}")).expect_success();
-    let blobs =
-        |proxy: &FaultyProxy| proxy.take_requests().iter().filter(|line| line.contains("/blobs/")).count();
+    workplace
+        .run(&format!("inspect {reference}"))
+        .expect_success();
+    let blobs = |proxy: &FaultyProxy| {
+        proxy
+            .take_requests()
+            .iter()
+            .filter(|line| line.contains("/blobs/"))
+            .count()
+    };
     assert_eq!((blobs(&mirror), blobs(&origin)), (1, 0));
 
     mirror.set(Fault::Status(503));
     workplace.push("defined", "team/wiki:1");
-    workplace.run(&format!("inspect {reference}")).expect_success();
+    workplace
+        .run(&format!("inspect {reference}"))
+        .expect_success();
     assert_eq!(blobs(&origin), 1);
     // A mirror can return anything, but not with this digest.
     mirror.set(Fault::Corrupt);
@@ -169,13 +231,17 @@ fn mirrors_come_first_and_the_registry_helps_out() {
 
 #[test]
 fn redirects_are_bounded() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     workplace.push("echo", "team/wiki:1");
     let proxy = FaultyProxy::start(&workplace.registry);
     workplace.configure_for(proxy.address(), "plain_http = true", "");
     proxy.set(Fault::Redirect(String::new()));
     let reference = format!("{}/team/wiki:1", proxy.address());
-    let endless = workplace.run(&format!("inspect {reference}")).expect_exit(1);
+    let endless = workplace
+        .run(&format!("inspect {reference}"))
+        .expect_exit(1);
     assert!(endless.contains("redirect"), "{endless}");
     let requests = proxy.take_requests();
     assert!(requests.len() < 30, "{requests:?}");

@@ -23,10 +23,19 @@ fn descriptor(media_type: &str, bytes: &[u8]) -> Value {
 /// Uploads a blob, as `oras` does. Returns its descriptor.
 pub(super) async fn push_blob(registry: &RegistryServer, media_type: &str, bytes: &[u8]) -> Value {
     let host = format!("http://{}", registry.address());
-    let started = http_client().post(format!("{host}/v2/{REPOSITORY}/blobs/uploads/")).send().await.unwrap();
+    let started = http_client()
+        .post(format!("{host}/v2/{REPOSITORY}/blobs/uploads/"))
+        .send()
+        .await
+        .unwrap();
     let location = started.headers()["location"].to_str().unwrap();
     let url = format!("{host}{location}&digest={}", digest(bytes));
-    let stored = http_client().put(url).body(bytes.to_vec()).send().await.unwrap();
+    let stored = http_client()
+        .put(url)
+        .body(bytes.to_vec())
+        .send()
+        .await
+        .unwrap();
     assert_eq!(stored.status(), 201);
     descriptor(media_type, bytes)
 }
@@ -41,14 +50,28 @@ async fn push_manifest(
     let text = manifest.to_string();
     let descriptor = descriptor(media_type, text.as_bytes());
     let version = tag.unwrap_or_else(|| descriptor["digest"].as_str().unwrap());
-    let url = format!("http://{}/v2/{REPOSITORY}/manifests/{version}", registry.address());
-    let stored = http_client().put(url).header("content-type", media_type).body(text).send().await.unwrap();
+    let url = format!(
+        "http://{}/v2/{REPOSITORY}/manifests/{version}",
+        registry.address()
+    );
+    let stored = http_client()
+        .put(url)
+        .header("content-type", media_type)
+        .body(text)
+        .send()
+        .await
+        .unwrap();
     assert_eq!(stored.status(), 201, "{}", stored.text().await.unwrap());
     descriptor
 }
 
 /// Uploads a document that refers to an image. Returns the descriptor of its manifest.
-async fn attach(registry: &RegistryServer, subject: &Value, artifact_type: &str, layer: &Value) -> Value {
+async fn attach(
+    registry: &RegistryServer,
+    subject: &Value,
+    artifact_type: &str,
+    layer: &Value,
+) -> Value {
     let manifest = json!({
         "schemaVersion": 2,
         "mediaType": MANIFEST,
@@ -63,7 +86,9 @@ async fn attach(registry: &RegistryServer, subject: &Value, artifact_type: &str,
 /// The registry does not have the referrers API, so the list is in a tag, as the specification demands.
 #[tokio::test]
 async fn inspect_shows_attached_documents() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     let registry = &workplace.registry;
     let image = workplace.push("echo", "team/wiki:1");
     let reference = workplace.reference("team/wiki:1");
@@ -82,7 +107,13 @@ async fn inspect_shows_attached_documents() {
     let referrers = [
         push_manifest(registry, None, INDEX, &other).await,
         attach(registry, &subject, "application/spdx+json", &spdx).await,
-        attach(registry, &subject, "application/vnd.in-toto+json", &provenance).await,
+        attach(
+            registry,
+            &subject,
+            "application/vnd.in-toto+json",
+            &provenance,
+        )
+        .await,
         attach(registry, &subject, "image/png", &picture).await,
     ];
     let index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": referrers });
@@ -90,12 +121,13 @@ async fn inspect_shows_attached_documents() {
     push_manifest(registry, Some(&tag), INDEX, &index).await;
     // As `cosign attach sbom` stores it.
     let config = push_blob(registry, "application/vnd.oci.image.config.v1+json", b"{}").await;
-    let manifest =
-        json!({ "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [cyclonedx] });
+    let manifest = json!({ "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [cyclonedx] });
     push_manifest(registry, Some(&format!("{tag}.sbom")), MANIFEST, &manifest).await;
     // A signature is none of them.
     let key = key_file("release-key-for-tests.pem");
-    workplace.run(&format!("sign {reference} --key {}", path_arg(&key))).expect_success();
+    workplace
+        .run(&format!("sign {reference} --key {}", path_arg(&key)))
+        .expect_success();
 
     let found = workplace.run(&format!("inspect {reference} --json")).json();
     let expected = [
@@ -112,15 +144,27 @@ async fn inspect_shows_attached_documents() {
             "size": bytes.len(),
         })
     };
-    assert_eq!(found["attestations"], Value::from(expected.map(item).to_vec()));
-    let shown = workplace.run(&format!("inspect {reference}")).expect_success();
+    assert_eq!(
+        found["attestations"],
+        Value::from(expected.map(item).to_vec())
+    );
+    let shown = workplace
+        .run(&format!("inspect {reference}"))
+        .expect_success();
     for (kind, bytes) in expected {
-        let line = format!("statement  {kind}, unsigned, {} B, {}\n", bytes.len(), digest(bytes));
+        let line = format!(
+            "statement  {kind}, unsigned, {} B, {}\n",
+            bytes.len(),
+            digest(bytes)
+        );
         assert!(shown.contains(&line), "{line}: {shown}");
     }
     // They do not stand for a signature.
     let key = key_file("other-for-tests.pub");
-    workplace.configure(&format!("[trust]\nrequire = true\nkeys = ['{}']\n", path_arg(&key)));
+    workplace.configure(&format!(
+        "[trust]\nrequire = true\nkeys = ['{}']\n",
+        path_arg(&key)
+    ));
     let untrusted = workplace.run(&format!("inspect {reference}"));
     assert_eq!(untrusted.code, Some(1), "{}", untrusted.stdout);
 }

@@ -19,7 +19,9 @@ fn behind_proxy(more: &str) -> Option<(Workplace, FaultyProxy, String)> {
 
 #[test]
 fn content_that_is_not_what_was_published_is_refused() {
-    let Some((workplace, proxy, reference)) = behind_proxy("") else { return };
+    let Some((workplace, proxy, reference)) = behind_proxy("") else {
+        return;
+    };
     let before = workplace.text("larder.toml");
     for (fault, expected) in [
         (Fault::Corrupt, "has the digest"),
@@ -43,19 +45,26 @@ fn content_that_is_not_what_was_published_is_refused() {
 
 #[test]
 fn a_registry_that_stops_sending_is_given_up() {
-    let Some((workplace, proxy, reference)) = behind_proxy("") else { return };
-    let text = workplace
-        .text("larder.toml")
-        .replace("[registries.", "[registries]\nstall_timeout = '1s'\n[registries.");
+    let Some((workplace, proxy, reference)) = behind_proxy("") else {
+        return;
+    };
+    let text = workplace.text("larder.toml").replace(
+        "[registries.",
+        "[registries]\nstall_timeout = '1s'\n[registries.",
+    );
     std::fs::write(workplace.path("larder.toml"), text).unwrap();
     proxy.set(Fault::Trickle(1 << 10, Duration::from_secs(60)));
-    let failed = workplace.run(&format!("inspect {reference}")).expect_exit(1);
+    let failed = workplace
+        .run(&format!("inspect {reference}"))
+        .expect_exit(1);
     assert!(failed.contains("it sent nothing for 1s"), "{failed}");
 }
 
 #[test]
 fn a_killed_pull_leaves_nothing_that_is_damaged() {
-    let Some((workplace, proxy, reference)) = behind_proxy("") else { return };
+    let Some((workplace, proxy, reference)) = behind_proxy("") else {
+        return;
+    };
     // The component arrives in pieces, and never completely.
     proxy.set(Fault::Trickle(4 << 10, Duration::from_millis(200)));
     let pull = workplace.start(&format!("add {reference}"));
@@ -74,9 +83,13 @@ fn a_killed_pull_leaves_nothing_that_is_damaged() {
 
 #[test]
 fn processes_can_pull_the_same_component_at_once() {
-    let Some((workplace, proxy, reference)) = behind_proxy("") else { return };
+    let Some((workplace, proxy, reference)) = behind_proxy("") else {
+        return;
+    };
     proxy.set(Fault::Trickle(16 << 10, Duration::from_millis(20)));
-    let pulls: Vec<_> = (0..3).map(|_| workplace.start(&format!("inspect {reference} --json"))).collect();
+    let pulls: Vec<_> = (0..3)
+        .map(|_| workplace.start(&format!("inspect {reference} --json")))
+        .collect();
     let size = std::fs::metadata(component_path("echo")).unwrap().len();
     for pull in pulls {
         let output = pull.wait();
@@ -87,18 +100,30 @@ fn processes_can_pull_the_same_component_at_once() {
     proxy.take_requests();
     workplace.run(&format!("add {reference}")).expect_success();
     let requests = proxy.take_requests();
-    assert!(!requests.iter().any(|line| line.contains("/blobs/")), "it is in the store: {requests:?}");
+    assert!(
+        !requests.iter().any(|line| line.contains("/blobs/")),
+        "it is in the store: {requests:?}"
+    );
 }
 
 #[test]
 fn a_full_disk_is_reported_and_loses_nothing() {
-    let Some((workplace, _proxy, reference)) = behind_proxy("") else { return };
+    let Some((workplace, _proxy, reference)) = behind_proxy("") else {
+        return;
+    };
     // The size of files is limited, which fails in the same way as a full disk.
     let larder = path_arg(std::path::Path::new(env!("CARGO_BIN_EXE_larder"))).to_owned();
     let mut command = std::process::Command::new("sh");
-    command.args(["-c", &format!("trap '' XFSZ; ulimit -f 8; exec {larder} add {reference}")]);
-    command.current_dir(workplace.path("")).env("HOME", workplace.path(""));
-    command.env("XDG_STATE_HOME", workplace.path("state")).env("XDG_CACHE_HOME", workplace.path("cache"));
+    command.args([
+        "-c",
+        &format!("trap '' XFSZ; ulimit -f 8; exec {larder} add {reference}"),
+    ]);
+    command
+        .current_dir(workplace.path(""))
+        .env("HOME", workplace.path(""));
+    command
+        .env("XDG_STATE_HOME", workplace.path("state"))
+        .env("XDG_CACHE_HOME", workplace.path("cache"));
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");

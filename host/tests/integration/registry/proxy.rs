@@ -62,11 +62,20 @@ impl FaultyProxy {
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let client = http_client();
-        let shared = Arc::new(Shared { address: address.clone(), registry, fault, requests, client });
+        let shared = Arc::new(Shared {
+            address: address.clone(),
+            registry,
+            fault,
+            requests,
+            client,
+        });
         let router = Router::new().fallback(forward).with_state(shared.clone());
         // On a thread of its own, because tests block theirs while a command runs.
         std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
             runtime.block_on(async {
                 let listener = tokio::net::TcpListener::from_std(listener).unwrap();
                 axum::serve(listener, router).await.unwrap();
@@ -82,30 +91,60 @@ impl FaultyProxy {
 
     /// Sets the fault for all later requests.
     pub(crate) fn set(&self, fault: Fault) {
-        *self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+        *self
+            .shared
+            .fault
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
     /// Returns the requests since the last call, such as `GET /v2/team/wiki/manifests/1.0`.
     pub(crate) fn take_requests(&self) -> Vec<String> {
-        std::mem::take(&mut self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(
+            &mut self
+                .shared
+                .requests
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 }
 
 async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+    let path = parts
+        .uri
+        .path_and_query()
+        .map_or("/", |path| path.as_str())
+        .to_owned();
     let line = format!("{} {path}", parts.method);
-    shared.requests.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    shared
+        .requests
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(line);
     let is_blob = parts.method == "GET" && path.contains("/blobs/sha256:");
-    let fault = shared.fault.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let fault = shared
+        .fault
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
     let concerns_all = matches!(fault, Fault::Status(_) | Fault::Token(_));
-    let fault = if is_blob || concerns_all { fault } else { Fault::None };
+    let fault = if is_blob || concerns_all {
+        fault
+    } else {
+        Fault::None
+    };
     match &fault {
         Fault::Status(status) => return empty(*status),
-        Fault::Token(token) if path.starts_with("/token") => return Response::new(Body::from(*token)),
+        Fault::Token(token) if path.starts_with("/token") => {
+            return Response::new(Body::from(*token));
+        }
         Fault::Token(_) => {
             let challenge = format!("Bearer realm=\"http://{}/token\"", shared.address);
-            let response = Response::builder().status(401).header("www-authenticate", challenge);
+            let response = Response::builder()
+                .status(401)
+                .header("www-authenticate", challenge);
             return response.body(Body::empty()).unwrap();
         }
         Fault::Redirect(url) => {
@@ -122,8 +161,16 @@ async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     }
     let body = to_bytes(body, 256 << 20).await.unwrap();
     let url = format!("http://{}{path}", shared.registry);
-    let answer = shared.client.request(parts.method.clone(), url).headers(headers).body(body).send().await;
-    let Ok(answer) = answer else { return empty(502) };
+    let answer = shared
+        .client
+        .request(parts.method.clone(), url)
+        .headers(headers)
+        .body(body)
+        .send()
+        .await;
+    let Ok(answer) = answer else {
+        return empty(502);
+    };
     let (status, headers) = (answer.status(), answer.headers().clone());
     match parts.method == "HEAD" {
         true => respond(status, headers, Body::empty()),
@@ -183,5 +230,9 @@ fn respond(status: StatusCode, headers: HeaderMap, body: Body) -> Response {
 }
 
 fn empty(status: u16) -> Response {
-    respond(StatusCode::from_u16(status).unwrap(), HeaderMap::new(), Body::empty())
+    respond(
+        StatusCode::from_u16(status).unwrap(),
+        HeaderMap::new(),
+        Body::empty(),
+    )
 }

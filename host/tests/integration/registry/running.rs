@@ -28,35 +28,61 @@ impl<'a> Server<'a> {
     /// Waits until a process serves.
     pub(super) fn attach(workplace: &'a Workplace, mut process: RunningProcess) -> Self {
         let address = |line: String| {
-            line.split("http://").nth(1).unwrap().split(['/', ' ', '\n']).next().unwrap().to_owned()
+            line.split("http://")
+                .nth(1)
+                .unwrap()
+                .split(['/', ' ', '\n'])
+                .next()
+                .unwrap()
+                .to_owned()
         };
-        let admin = format!("http://{}", address(process.wait_for_stderr("serving /livez")));
-        let url = format!("http://{}/mcp", address(process.wait_for_stderr("serves http://")));
-        Self { workplace, process, url, admin }
+        let admin = format!(
+            "http://{}",
+            address(process.wait_for_stderr("serving /livez"))
+        );
+        let url = format!(
+            "http://{}/mcp",
+            address(process.wait_for_stderr("serves http://"))
+        );
+        Self {
+            workplace,
+            process,
+            url,
+            admin,
+        }
     }
 
     /// Everything that the API has of a provider.
     pub(super) fn provider(&self, name: &str) -> Value {
-        let request = crate::process::http_client().get(format!("{}/api/providers/{name}", self.admin));
+        let request =
+            crate::process::http_client().get(format!("{}/api/providers/{name}", self.admin));
         let text = async { request.send().await.unwrap().text().await.unwrap() };
         serde_json::from_str(&tokio::runtime::Runtime::new().unwrap().block_on(text)).unwrap()
     }
 
     pub(super) fn status(&self) -> Value {
-        self.workplace.run(&format!("status --json --admin {}", self.admin)).json()
+        self.workplace
+            .run(&format!("status --json --admin {}", self.admin))
+            .json()
     }
 
     /// The status as people see it.
     pub(super) fn shown(&self) -> String {
-        self.workplace.run(&format!("status --admin {}", self.admin)).expect_success()
+        self.workplace
+            .run(&format!("status --admin {}", self.admin))
+            .expect_success()
     }
 
     pub(super) fn reload(&self) -> String {
-        self.workplace.run(&format!("reload --admin {}", self.admin)).stdout
+        self.workplace
+            .run(&format!("reload --admin {}", self.admin))
+            .stdout
     }
 
     pub(super) fn read(&self, uri: &str) -> Option<String> {
-        let output = self.workplace.run(&format!("read {uri} --url {}", self.url));
+        let output = self
+            .workplace
+            .run(&format!("read {uri} --url {}", self.url));
         (output.code == Some(0)).then_some(output.stdout)
     }
 
@@ -82,7 +108,13 @@ impl Workplace {
     pub(super) fn push_revision(&self, number: u32, image: &str) -> String {
         let file = self.path("pushed.wasm");
         std::fs::write(&file, revision(number)).unwrap();
-        let pushed = self.run(&format!("push {} {} --json", path_arg(&file), self.reference(image))).json();
+        let pushed = self
+            .run(&format!(
+                "push {} {} --json",
+                path_arg(&file),
+                self.reference(image)
+            ))
+            .json();
         super::workplace::digest(&pushed)
     }
 
@@ -106,8 +138,14 @@ impl Workplace {
 
 /// Starts `larder` in a mount namespace of its own, after these commands of a shell. Prints why the test is skipped if
 /// this user cannot do that.
-pub(crate) fn in_mount_namespace(work_dir: &WorkDir, mounts: &str, args: &str) -> Option<RunningProcess> {
-    let can_mount = Command::new("unshare").args(["-rm", "sh", "-c", mounts]).status();
+pub(crate) fn in_mount_namespace(
+    work_dir: &WorkDir,
+    mounts: &str,
+    args: &str,
+) -> Option<RunningProcess> {
+    let can_mount = Command::new("unshare")
+        .args(["-rm", "sh", "-c", mounts])
+        .status();
     if !can_mount.is_ok_and(|status| status.success()) {
         eprintln!("skipped: this user cannot mount in a namespace of its own: {mounts}");
         return None;
@@ -115,9 +153,18 @@ pub(crate) fn in_mount_namespace(work_dir: &WorkDir, mounts: &str, args: &str) -
     let script = format!("{mounts} && exec {} {args}", env!("CARGO_BIN_EXE_larder"));
     let plain = work_dir.command(&[], "");
     let mut command = Command::new("unshare");
-    command.args(["-rm", "sh", "-c", &script]).current_dir(work_dir.path(""));
-    command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
+        .args(["-rm", "sh", "-c", &script])
+        .current_dir(work_dir.path(""));
+    command.env_clear().envs(
+        plain
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
     command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     Some(WorkDir::spawn(command))
 }

@@ -49,9 +49,14 @@ pub(crate) struct RegistryServer {
 impl RegistryServer {
     /// Starts a registry, or prints why the test is skipped.
     pub(crate) fn start(access: Access) -> Option<Self> {
-        let version = Command::new(PROGRAM).arg("--version").stdout(Stdio::null()).status();
+        let version = Command::new(PROGRAM)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .status();
         if !version.is_ok_and(|status| status.success()) {
-            skip(&format!("{PROGRAM} is not installed: get the package docker-registry"));
+            skip(&format!(
+                "{PROGRAM} is not installed: get the package docker-registry"
+            ));
             return None;
         }
         let folder = TempDir::new().unwrap();
@@ -60,12 +65,19 @@ impl RegistryServer {
         std::fs::write(&config, configuration(folder.path(), access).to_string()).unwrap();
         let mut command = Command::new(PROGRAM);
         command.arg("serve").arg(&config).current_dir(folder.path());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut process = WorkDir::spawn(command);
         let line = process.wait_for_stderr("listening on ");
         let address = line.split("listening on ").nth(1).unwrap();
         let address = address.split([',', '"']).next().unwrap().to_owned();
-        Some(Self { address, _folder: folder, _process: Mutex::new(process) })
+        Some(Self {
+            address,
+            _folder: folder,
+            _process: Mutex::new(process),
+        })
     }
 
     /// Its address, such as `127.0.0.1:5000`.
@@ -75,23 +87,55 @@ impl RegistryServer {
 
     /// The manifest of a tag or digest, and its digest. Only for `Access::Open`.
     pub(crate) async fn manifest(&self, repository: &str, version: &str) -> (Value, String) {
-        let url = format!("http://{}/v2/{repository}/manifests/{version}", self.address);
-        let accept = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json";
-        let response = http_client().get(url).header("accept", accept).send().await.unwrap();
-        assert!(response.status().is_success(), "{repository}:{version}: {}", response.status());
-        let digest = response.headers()["docker-content-digest"].to_str().unwrap().to_owned();
-        (serde_json::from_slice(&response.bytes().await.unwrap()).unwrap(), digest)
+        let url = format!(
+            "http://{}/v2/{repository}/manifests/{version}",
+            self.address
+        );
+        let accept =
+            "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json";
+        let response = http_client()
+            .get(url)
+            .header("accept", accept)
+            .send()
+            .await
+            .unwrap();
+        assert!(
+            response.status().is_success(),
+            "{repository}:{version}: {}",
+            response.status()
+        );
+        let digest = response.headers()["docker-content-digest"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        (
+            serde_json::from_slice(&response.bytes().await.unwrap()).unwrap(),
+            digest,
+        )
     }
 
     /// Makes a tag name the manifest of another tag or digest, as somebody who moves a tag does.
     pub(crate) async fn move_tag(&self, repository: &str, tag: &str, to: &str) {
         let (manifest, _) = self.manifest(repository, to).await;
-        let kind = manifest["mediaType"].as_str().unwrap_or("application/vnd.oci.image.manifest.v1+json");
+        let kind = manifest["mediaType"]
+            .as_str()
+            .unwrap_or("application/vnd.oci.image.manifest.v1+json");
         let source = format!("http://{}/v2/{repository}/manifests/{to}", self.address);
-        let bytes = http_client().get(source).header("accept", kind).send().await.unwrap();
+        let bytes = http_client()
+            .get(source)
+            .header("accept", kind)
+            .send()
+            .await
+            .unwrap();
         let bytes = bytes.bytes().await.unwrap();
         let url = format!("http://{}/v2/{repository}/manifests/{tag}", self.address);
-        let response = http_client().put(url).header("content-type", kind).body(bytes).send().await.unwrap();
+        let response = http_client()
+            .put(url)
+            .header("content-type", kind)
+            .body(bytes)
+            .send()
+            .await
+            .unwrap();
         assert!(response.status().is_success(), "{}", response.status());
     }
 }
@@ -116,8 +160,7 @@ fn configuration(folder: &Path, access: Access) -> Value {
             config["http"]["tls"] = tls();
             let realm = format!("http://{address}/token");
             let bundle = tls_file("ca-for-tests.pem");
-            let names =
-                json!({ "realm": realm, "service": "test", "issuer": "test", "rootcertbundle": bundle });
+            let names = json!({ "realm": realm, "service": "test", "issuer": "test", "rootcertbundle": bundle });
             config["auth"] = json!({ "token": names });
         }
     }
@@ -134,23 +177,34 @@ pub(crate) fn authority() -> PathBuf {
 }
 
 fn tls_file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/integration/registry/tls").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/integration/registry/tls")
+        .join(name)
 }
 
 /// A command of `wkg` in this folder, or a line that says why the test is skipped.
-#[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lint is for the server's configuration"
+)]
 pub(crate) fn wkg(folder: &Path) -> Option<Command> {
     let Some(program) = std::env::var_os(WKG) else {
         eprintln!("skipped: wkg is not built: run `cargo xtask test wkg`");
         return None;
     };
     let mut command = Command::new(program);
-    command.current_dir(folder).env_clear().env("HOME", path_arg(folder));
+    command
+        .current_dir(folder)
+        .env_clear()
+        .env("HOME", path_arg(folder));
     command.env("WKG_CACHE_DIR", folder.join("wkg-cache"));
     Some(command)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lint is for the server's configuration"
+)]
 fn skip(reason: &str) {
     assert!(std::env::var_os(REQUIRED).is_none(), "{reason}");
     eprintln!("skipped: {reason}");

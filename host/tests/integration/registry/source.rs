@@ -12,25 +12,44 @@ use crate::revision::{NOW, revision, text};
 
 #[test]
 fn a_moved_tag_waits_until_it_is_approved() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     workplace.push_revision(1, "team/revision:1");
     workplace.follow(workplace.registry.address(), ":1", "approve = 'always'");
     let server = Server::start(&workplace, "");
     server.wait_for(1);
     let second = workplace.push_revision(2, "team/revision:1");
-    let shown = server.wait_for_status("the update is shown", |shown| shown.contains("pending approval"));
-    assert!(shown.contains(&format!("to {second}")) && shown.contains("larder approve revision"), "{shown}");
-    assert!(server.read(NOW).unwrap().contains(&text(1)), "the served revision stays");
-    assert_eq!(server.status()["teams"][0]["pending_approval"][0]["provider"], "revision");
+    let shown = server.wait_for_status("the update is shown", |shown| {
+        shown.contains("pending approval")
+    });
+    assert!(
+        shown.contains(&format!("to {second}")) && shown.contains("larder approve revision"),
+        "{shown}"
+    );
+    assert!(
+        server.read(NOW).unwrap().contains(&text(1)),
+        "the served revision stays"
+    );
+    assert_eq!(
+        server.status()["teams"][0]["pending_approval"][0]["provider"],
+        "revision"
+    );
     let pending = workplace.run("approve --json").json()["pending_approval"][0].clone();
     let id = pending["id"].as_str().unwrap();
-    workplace.run(&format!("approve revision --yes --id {id}")).expect_success();
+    workplace
+        .run(&format!("approve revision --yes --id {id}"))
+        .expect_success();
     server.wait_for(2);
-    server.wait_for_status("nothing waits any more", |shown| !shown.contains("pending approval"));
+    server.wait_for_status("nothing waits any more", |shown| {
+        !shown.contains("pending approval")
+    });
 
     // What was accepted stays, also after the tag was moved again and the server was restarted.
     workplace.push_revision(3, "team/revision:1");
-    server.wait_for_status("the next update is shown", |shown| shown.contains("pending approval"));
+    server.wait_for_status("the next update is shown", |shown| {
+        shown.contains("pending approval")
+    });
     assert!(server.read(NOW).unwrap().contains(&text(2)));
     drop(server);
     let again = Server::start(&workplace, "");
@@ -39,7 +58,9 @@ fn a_moved_tag_waits_until_it_is_approved() {
 
 #[test]
 fn an_update_of_the_lock_file_is_served() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     workplace.push_revision(1, "team/revision:1");
     workplace.add("team/revision:1");
     let server = Server::start(&workplace, "--locked");
@@ -47,7 +68,10 @@ fn an_update_of_the_lock_file_is_served() {
     let origin = server.provider("revision")["origin"].clone();
     assert_eq!(origin["kind"], "registry");
     let reference = origin["reference"].as_str().unwrap_or_default();
-    assert!(reference.starts_with(&workplace.reference("team/revision")), "{origin}");
+    assert!(
+        reference.starts_with(&workplace.reference("team/revision")),
+        "{origin}"
+    );
     workplace.push_revision(2, "team/revision:1");
     assert!(server.read(NOW).unwrap().contains(&text(1)));
     workplace.run("update revision --yes").expect_success();
@@ -56,7 +80,9 @@ fn an_update_of_the_lock_file_is_served() {
 
 #[test]
 fn updates_under_load_fail_no_request() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     workplace.push_revision(1, "team/revision:1");
     workplace.follow(workplace.registry.address(), ":1", "update = 'auto'");
     let server = Server::start(&workplace, "");
@@ -84,7 +110,9 @@ fn updates_under_load_fail_no_request() {
 
 #[test]
 fn a_registry_that_fails_does_not_concern_what_is_served() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     let proxy = FaultyProxy::start(&workplace.registry);
     workplace.push_revision(1, "team/revision:1");
     workplace.follow(proxy.address(), ":1", "update = 'auto'");
@@ -102,9 +130,15 @@ fn a_registry_that_fails_does_not_concern_what_is_served() {
         proxy.set(fault);
         proxy.take_requests();
         eventually_blocking(SLOW_WAIT, "the component is requested", || {
-            proxy.take_requests().iter().any(|line| line.contains("/blobs/"))
+            proxy
+                .take_requests()
+                .iter()
+                .any(|line| line.contains("/blobs/"))
         });
-        assert!(server.read(NOW).unwrap().contains(&text(1)), "the last good revision stays");
+        assert!(
+            server.read(NOW).unwrap().contains(&text(1)),
+            "the last good revision stays"
+        );
     }
     proxy.set(Fault::None);
     server.wait_for(2);
@@ -113,15 +147,27 @@ fn a_registry_that_fails_does_not_concern_what_is_served() {
 
 #[test]
 fn a_registry_that_issues_unusable_tokens_delays_no_other() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     let proxy = FaultyProxy::start(&workplace.registry);
     workplace.push_revision(1, "team/revision:1");
     workplace.push("echo", "team/echo:1");
     workplace.follow(workplace.registry.address(), ":1", "update = 'auto'");
-    let permitted = format!("[registries.permitted.\"{}\"]\nplain_http = true\n", proxy.address());
-    let echo = format!("[provider.echo]\ncomponent = '{}/team/echo:1'\n", proxy.address());
+    let permitted = format!(
+        "[registries.permitted.\"{}\"]\nplain_http = true\n",
+        proxy.address()
+    );
+    let echo = format!(
+        "[provider.echo]\ncomponent = '{}/team/echo:1'\n",
+        proxy.address()
+    );
     let config = workplace.text("larder.toml");
-    std::fs::write(workplace.path("larder.toml"), format!("{config}{permitted}{echo}")).unwrap();
+    std::fs::write(
+        workplace.path("larder.toml"),
+        format!("{config}{permitted}{echo}"),
+    )
+    .unwrap();
     let tokens = [
         r#"{"token":"t","expires_in":18446744073709551615}"#,
         r#"{"token":"t","expires_in":9223372036854775807}"#,
@@ -134,7 +180,10 @@ fn a_registry_that_issues_unusable_tokens_delays_no_other() {
         proxy.set(Fault::Token(token));
         proxy.take_requests();
         eventually_blocking(SLOW_WAIT, "a token is requested", || {
-            proxy.take_requests().iter().any(|line| line.contains("/token"))
+            proxy
+                .take_requests()
+                .iter()
+                .any(|line| line.contains("/token"))
         });
         workplace.push_revision(number, "team/revision:1");
         server.wait_for(number);
@@ -142,12 +191,16 @@ fn a_registry_that_issues_unusable_tokens_delays_no_other() {
     server.wait_for_status("the error is shown", |shown| shown.contains("team/echo:1"));
     assert_eq!(server.read("echo://say/hi"), None);
     proxy.set(Fault::None);
-    eventually_blocking(SLOW_WAIT, "the pull is repeated", || server.read("echo://say/hi").is_some());
+    eventually_blocking(SLOW_WAIT, "the pull is repeated", || {
+        server.read("echo://say/hi").is_some()
+    });
 }
 
 #[test]
 fn a_registry_that_hangs_delays_no_other_component() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     let proxy = FaultyProxy::start(&workplace.registry);
     workplace.push_revision(1, "team/revision:1");
     workplace.follow(proxy.address(), ":1", "");
@@ -162,25 +215,34 @@ fn a_registry_that_hangs_delays_no_other_component() {
 
 #[test]
 fn a_name_is_a_file_or_a_reference() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     workplace.push_revision(1, "team/revision:1");
     workplace.follow(workplace.registry.address(), ":1", "");
     let file = workplace.path("plugins/revision.wasm");
     std::fs::write(&file, revision(9)).unwrap();
     let refused = workplace.run("serve --listen 127.0.0.1:0").expect_exit(64);
-    assert!(refused.contains("provider.revision.component") && refused.contains("same name"), "{refused}");
+    assert!(
+        refused.contains("provider.revision.component") && refused.contains("same name"),
+        "{refused}"
+    );
     std::fs::remove_file(&file).unwrap();
     let server = Server::start(&workplace, "");
     server.wait_for(1);
     // A file that appears later does not replace what comes from the registry.
     std::fs::write(&file, revision(9)).unwrap();
-    server.wait_for_status("the file is reported", |shown| shown.contains("not used, because"));
+    server.wait_for_status("the file is reported", |shown| {
+        shown.contains("not used, because")
+    });
     assert!(server.read(NOW).unwrap().contains(&text(1)));
 }
 
 #[test]
 fn a_reload_adds_and_removes_references() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     workplace.push_revision(1, "team/revision:1");
     workplace.push_revision(2, "team/revision:2");
     let server = Server::start(&workplace, "");
@@ -193,16 +255,25 @@ fn a_reload_adds_and_removes_references() {
     server.wait_for(2);
     workplace.configure("");
     server.reload();
-    eventually_blocking(SLOW_WAIT, "the provider is gone", || server.read(NOW).is_none());
+    eventually_blocking(SLOW_WAIT, "the provider is gone", || {
+        server.read(NOW).is_none()
+    });
 }
 
 #[test]
 fn locked_serves_exactly_what_was_recorded() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     let first = workplace.push_revision(1, "team/revision:1");
     workplace.follow(workplace.registry.address(), ":1", "");
-    let refused = workplace.run("serve --locked --listen 127.0.0.1:0").expect_exit(64);
-    assert!(refused.contains("there is no") && refused.contains("larder lock"), "{refused}");
+    let refused = workplace
+        .run("serve --locked --listen 127.0.0.1:0")
+        .expect_exit(64);
+    assert!(
+        refused.contains("there is no") && refused.contains("larder lock"),
+        "{refused}"
+    );
     workplace.run("lock").expect_success();
     workplace.push_revision(2, "team/revision:1");
     std::fs::copy(component_path("echo"), workplace.path("plugins/echo.wasm")).unwrap();
@@ -211,22 +282,36 @@ fn locked_serves_exactly_what_was_recorded() {
     let server = Server::start(&workplace, "--locked");
     server.wait_for(1);
     let shown = server.shown();
-    assert!(shown.contains("echo.wasm (it is not in the lock file"), "{shown}");
+    assert!(
+        shown.contains("echo.wasm (it is not in the lock file"),
+        "{shown}"
+    );
     assert!(server.read("echo://say/hi").is_none());
     workplace.run("lock").expect_success();
-    eventually_blocking(SLOW_WAIT, "the file is served", || server.read("echo://say/hi").is_some());
+    eventually_blocking(SLOW_WAIT, "the file is served", || {
+        server.read("echo://say/hi").is_some()
+    });
     drop(server);
     workplace.follow(workplace.registry.address(), ":2", "");
-    let refused = workplace.run("serve --locked --listen 127.0.0.1:0").expect_exit(64);
-    assert!(refused.contains("team/revision:1 in the lock file"), "{refused}");
+    let refused = workplace
+        .run("serve --locked --listen 127.0.0.1:0")
+        .expect_exit(64);
+    assert!(
+        refused.contains("team/revision:1 in the lock file"),
+        "{refused}"
+    );
     workplace.follow(workplace.registry.address(), &format!("@{first}"), "");
-    let refused = workplace.run("serve --locked --listen 127.0.0.1:0").expect_exit(64);
+    let refused = workplace
+        .run("serve --locked --listen 127.0.0.1:0")
+        .expect_exit(64);
     assert!(refused.contains("in the lock file"), "{refused}");
 }
 
 #[test]
 fn what_is_damaged_in_the_store_is_pulled_again() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     workplace.push_revision(1, "team/revision:1");
     workplace.follow(workplace.registry.address(), ":1", "");
     Server::start(&workplace, "").wait_for(1);
@@ -238,14 +323,19 @@ fn what_is_damaged_in_the_store_is_pulled_again() {
 
 #[test]
 fn a_killed_server_leaves_a_store_that_works() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     let proxy = FaultyProxy::start(&workplace.registry);
     workplace.push_revision(1, "team/revision:1");
     workplace.follow(proxy.address(), ":1", "");
     proxy.set(Fault::Trickle(4 << 10, Duration::from_millis(200)));
     let process = workplace.start("serve --listen 127.0.0.1:0 --admin off");
     eventually_blocking(SLOW_WAIT, "the component is requested", || {
-        proxy.take_requests().iter().any(|line| line.contains("/blobs/"))
+        proxy
+            .take_requests()
+            .iter()
+            .any(|line| line.contains("/blobs/"))
     });
     process.signal("KILL");
     process.wait();
@@ -255,7 +345,9 @@ fn a_killed_server_leaves_a_store_that_works() {
 
 #[test]
 fn servers_share_a_store() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     let proxy = FaultyProxy::start(&workplace.registry);
     workplace.push_revision(1, "team/revision:1");
     workplace.follow(proxy.address(), ":1", "");
@@ -268,18 +360,28 @@ fn servers_share_a_store() {
 /// The store is on a file system of one MiB, in a mount namespace of its own.
 #[test]
 fn a_full_disk_does_not_concern_what_is_served() {
-    let Some(workplace) = Workplace::new() else { return };
+    let Some(workplace) = Workplace::new() else {
+        return;
+    };
     workplace.push_revision(1, "team/revision:1");
     workplace.follow(workplace.registry.address(), ":1", "update = 'auto'");
     let store = workplace.path("state/larder/store");
     std::fs::create_dir_all(&store).unwrap();
-    let size = std::fs::metadata(workplace.path("pushed.wasm")).unwrap().len() * 3 / 2;
+    let size = std::fs::metadata(workplace.path("pushed.wasm"))
+        .unwrap()
+        .len()
+        * 3
+        / 2;
     let mount = format!("mount -t tmpfs -o size={size} tmpfs {}", path_arg(&store));
     let args = "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0";
-    let Some(process) = in_mount_namespace(&workplace.work_dir, &mount, args) else { return };
+    let Some(process) = in_mount_namespace(&workplace.work_dir, &mount, args) else {
+        return;
+    };
     let server = Server::attach(&workplace, process);
     server.wait_for(1);
     workplace.push_revision(2, "team/revision:1");
-    server.wait_for_status("the full disk is shown", |shown| shown.contains("no space left"));
+    server.wait_for_status("the full disk is shown", |shown| {
+        shown.contains("no space left")
+    });
     assert!(server.read(NOW).unwrap().contains(&text(1)));
 }

@@ -11,7 +11,8 @@ use crate::revision::revision;
 /// The password that beta has at first.
 const WRONG: &str = "another-password";
 /// Shows what the client of registries does, and what it is built on.
-const FILTER: &str = "info,larder=trace,larder_registry=trace,reqwest=trace,hyper=trace,hyper_util=trace";
+const FILTER: &str =
+    "info,larder=trace,larder_registry=trace,reqwest=trace,hyper=trace,hyper_util=trace";
 
 /// The passwords and the plugins folders of two teams.
 fn prepare(workplace: &Workplace) {
@@ -26,12 +27,17 @@ fn prepare(workplace: &Workplace) {
 /// A section with credentials of beta.
 fn credentials_of_beta(workplace: &Workplace) -> String {
     let address = workplace.registry.address();
-    format!("[team.beta.credentials.\"{address}\"]\nusername = '{USER}'\npassword = 'beta-password'")
+    format!(
+        "[team.beta.credentials.\"{address}\"]\nusername = '{USER}'\npassword = 'beta-password'"
+    )
 }
 
 /// A configuration with two teams. `beta` is the content of beta's section, which has this image.
 fn configure(workplace: &Workplace, beta: &str, image_of_beta: &str) {
-    let (address, image) = (workplace.registry.address(), workplace.reference("team/wiki:1"));
+    let (address, image) = (
+        workplace.registry.address(),
+        workplace.reference("team/wiki:1"),
+    );
     let image_of_beta = workplace.reference(image_of_beta);
     let text = format!(
         r#"
@@ -67,28 +73,42 @@ fn configure(workplace: &Workplace, beta: &str, image_of_beta: &str) {
 /// The number of providers of each team, and the whole status as text.
 fn served(server: &Server<'_>) -> ([usize; 2], String) {
     let status = server.status();
-    let count = |at: usize| status["teams"][at]["providers"].as_array().map_or(0, Vec::len);
+    let count = |at: usize| {
+        status["teams"][at]["providers"]
+            .as_array()
+            .map_or(0, Vec::len)
+    };
     ([count(0), count(1)], status.to_string())
 }
 
 fn wait_until_refused(server: &Server<'_>, reason: &str) {
     eventually_blocking(SLOW_WAIT, "alpha has it, and beta is refused", || {
         let (providers, status) = served(server);
-        providers == [1, 0] && status.contains("refuses access to team/wiki") && status.contains(reason)
+        providers == [1, 0]
+            && status.contains("refuses access to team/wiki")
+            && status.contains(reason)
     });
 }
 
 #[test]
 fn credentials_of_a_team_are_for_that_team_only() {
-    let Some(mut workplace) = Workplace::with_access(Access::Password) else { return };
+    let Some(mut workplace) = Workplace::with_access(Access::Password) else {
+        return;
+    };
     prepare(&workplace);
     configure(&workplace, "", "team/wiki:1");
-    let (file, reference) =
-        (path_arg(&component_path("echo")).to_owned(), workplace.reference("team/wiki:1"));
+    let (file, reference) = (
+        path_arg(&component_path("echo")).to_owned(),
+        workplace.reference("team/wiki:1"),
+    );
     let refused = workplace.run(&format!("push {file} {reference} --team beta"));
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
-    workplace.run(&format!("push {file} {reference} --team alpha")).expect_success();
-    let refused = workplace.run(&format!("inspect {reference} --team beta")).expect_exit(1);
+    workplace
+        .run(&format!("push {file} {reference} --team alpha"))
+        .expect_success();
+    let refused = workplace
+        .run(&format!("inspect {reference} --team beta"))
+        .expect_exit(1);
     assert!(refused.contains("refuses access to team/wiki"), "{refused}");
 
     workplace.env.push(("LARDER_LOG".into(), FILTER.into()));
@@ -99,8 +119,12 @@ fn credentials_of_a_team_are_for_that_team_only() {
     server.reload();
     wait_until_refused(&server, "check its credentials");
     std::fs::write(workplace.path("new.wasm"), revision(1)).unwrap();
-    workplace.run(&format!("push new.wasm {reference} --team alpha")).expect_success();
-    server.wait_for_status("alpha sees the update", |shown| shown.contains("pending approval"));
+    workplace
+        .run(&format!("push new.wasm {reference} --team alpha"))
+        .expect_success();
+    server.wait_for_status("alpha sees the update", |shown| {
+        shown.contains("pending approval")
+    });
     wait_until_refused(&server, "check its credentials");
     std::fs::write(workplace.path("beta.txt"), PASSWORD).unwrap();
     server.reload();
@@ -110,22 +134,38 @@ fn credentials_of_a_team_are_for_that_team_only() {
     server.process.signal("TERM");
     let output = server.process.wait();
     let written = output.stdout + &output.stderr;
-    assert!(written.contains("a registry did not return what was requested"), "{written}");
-    let encoded =
-        |password: &str| base64_simd::STANDARD.encode_to_string(format!("{USER}:{password}").as_bytes());
-    for secret in [PASSWORD.to_owned(), WRONG.to_owned(), encoded(PASSWORD), encoded(WRONG)] {
-        assert!(!written.contains(&secret) && !status.contains(&secret), "{secret}: {written}");
+    assert!(
+        written.contains("a registry did not return what was requested"),
+        "{written}"
+    );
+    let encoded = |password: &str| {
+        base64_simd::STANDARD.encode_to_string(format!("{USER}:{password}").as_bytes())
+    };
+    for secret in [
+        PASSWORD.to_owned(),
+        WRONG.to_owned(),
+        encoded(PASSWORD),
+        encoded(WRONG),
+    ] {
+        assert!(
+            !written.contains(&secret) && !status.contains(&secret),
+            "{secret}: {written}"
+        );
     }
 }
 
 /// Beta knows the digest of an image that alpha pulled, and that the server therefore has on its disk.
 #[test]
 fn what_a_team_pulled_with_its_credentials_is_for_that_team_only() {
-    let Some(workplace) = Workplace::with_access(Access::Password) else { return };
+    let Some(workplace) = Workplace::with_access(Access::Password) else {
+        return;
+    };
     prepare(&workplace);
     configure(&workplace, "", "team/other:1");
-    let (file, reference) =
-        (path_arg(&component_path("echo")).to_owned(), workplace.reference("team/wiki:1"));
+    let (file, reference) = (
+        path_arg(&component_path("echo")).to_owned(),
+        workplace.reference("team/wiki:1"),
+    );
     let pushed = workplace.run(&format!("push {file} {reference} --team alpha --json"));
     let digest = digest(&pushed.json());
     let server = Server::start(&workplace, "");
@@ -143,8 +183,14 @@ fn what_a_team_pulled_with_its_credentials_is_for_that_team_only() {
     eventually_blocking(SLOW_WAIT, "both have it", || served(&server).0 == [1, 1]);
 
     // A store that is filled for an image separates the teams too.
-    workplace.run("pull --all --into components --team alpha").expect_success();
+    workplace
+        .run("pull --all --into components --team alpha")
+        .expect_success();
     let manifest = digest.strip_prefix("sha256:").unwrap();
-    assert!(workplace.path(&format!("components/teams/alpha/blobs/sha256/{manifest}")).is_file());
+    assert!(
+        workplace
+            .path(&format!("components/teams/alpha/blobs/sha256/{manifest}"))
+            .is_file()
+    );
     assert!(!workplace.path("components/blobs").exists());
 }

@@ -28,7 +28,11 @@ impl Workplace {
     pub(crate) fn with_access(access: Access) -> Option<Self> {
         let registry = RegistryServer::start(access)?;
         let work_dir = WorkDir::with_guests("");
-        let workplace = Self { work_dir, registry, env: Vec::new() };
+        let workplace = Self {
+            work_dir,
+            registry,
+            env: Vec::new(),
+        };
         workplace.configure("");
         Some(workplace)
     }
@@ -59,7 +63,11 @@ impl Workplace {
 
     /// Starts a command.
     pub(crate) fn start(&self, args: &str) -> RunningProcess {
-        let env: Vec<_> = self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let env: Vec<_> = self
+            .env
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
         let mut process = self.work_dir.start_with(&env, args);
         process.stdin = None;
         process
@@ -88,23 +96,31 @@ impl Workplace {
     pub(crate) fn serve(&self, args: &str) -> (RunningProcess, String) {
         let mut server = self.start(&format!("serve --listen 127.0.0.1:0 --admin off {args}"));
         let line = server.wait_for_stderr("serves http://");
-        let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
+        let url = line
+            .split_whitespace()
+            .find(|word| word.starts_with("http://"))
+            .unwrap();
         (server, url.to_owned())
     }
 
     /// Reads a URI from a server.
     pub(crate) fn read(&self, uri: &str, url: &str) -> String {
-        self.run(&format!("read {uri} --url {url}")).expect_success()
+        self.run(&format!("read {uri} --url {url}"))
+            .expect_success()
     }
 }
 
 /// The member `digest` of an answer.
 pub(crate) fn digest(answer: &Value) -> String {
-    answer["digest"].as_str().unwrap_or_else(|| panic!("no digest: {answer}")).to_owned()
+    answer["digest"]
+        .as_str()
+        .unwrap_or_else(|| panic!("no digest: {answer}"))
+        .to_owned()
 }
 
 /// A file with a key of these tests.
 pub(crate) fn key_file(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/integration/registry/keys");
+    let folder =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/integration/registry/keys");
     folder.join(name)
 }

@@ -8,7 +8,9 @@ use crate::harness::eventually_within;
 
 #[tokio::test]
 async fn sessions_continue_while_nats_is_away_and_are_shared_when_it_returns() {
-    let Some(mut replicas) = Replicas::start(2, "").await else { return };
+    let Some(mut replicas) = Replicas::start(2, "").await else {
+        return;
+    };
     let (known, ended) = (replicas.session(0).await, replicas.session(0).await);
     let elsewhere = replicas.session(1).await;
     replicas.subscribe(0, &known, "a").await;
@@ -26,10 +28,19 @@ async fn sessions_continue_while_nats_is_away_and_are_shared_when_it_returns() {
     replicas.subscribe(0, &opened, "c").await;
     // The client must not take the session of another replica for one that has ended.
     let answer = replicas.post(0, Some(&elsewhere), "ping", json!({})).await;
-    assert_eq!((answer.status, answer.retry_after.as_deref()), (503, Some("1")), "{}", answer.body);
+    assert_eq!(
+        (answer.status, answer.retry_after.as_deref()),
+        (503, Some("1")),
+        "{}",
+        answer.body
+    );
     assert_eq!(replicas.read(1, &elsewhere, "a").await, 200);
     assert_eq!(replicas.delete(0, &ended).await, 204);
-    assert_eq!(replicas.read(0, &ended, "a").await, 404, "it has ended here");
+    assert_eq!(
+        replicas.read(0, &ended, "a").await,
+        404,
+        "it has ended here"
+    );
 
     replicas.nats.run();
     (0..2).for_each(|replica| replicas.wait_for_reconnection(replica));
@@ -38,7 +49,12 @@ async fn sessions_continue_while_nats_is_away_and_are_shared_when_it_returns() {
         eventually_within(WAIT, "the session is known at the other replica", is_shared).await;
     }
     let has_ended = async || replicas.read(1, &ended, "a").await == 404;
-    eventually_within(WAIT, "the session has ended at the other replica", has_ended).await;
+    eventually_within(
+        WAIT,
+        "the session has ended at the other replica",
+        has_ended,
+    )
+    .await;
     // With what was subscribed meanwhile.
     let mut moved = replicas.listen(1, &opened, None).await;
     moved.priming_event().await;
@@ -52,7 +68,9 @@ async fn sessions_continue_while_nats_is_away_and_are_shared_when_it_returns() {
 
 #[tokio::test]
 async fn a_replica_that_starts_without_nats_serves_new_sessions() {
-    let Some(nats) = NatsServer::prepare("jetstream {}") else { return };
+    let Some(nats) = NatsServer::prepare("jetstream {}") else {
+        return;
+    };
     let mut replicas = Replicas::prepare(nats, 2);
     for replica in 0..2 {
         replicas.configure(replica, "['key']", "");

@@ -55,15 +55,28 @@ impl Replicas {
 
     /// Prepares replicas without starting them.
     pub(super) fn prepare(nats: NatsServer, count: usize) -> Self {
-        let work_dirs: Vec<_> = (0..count).map(|_| WorkDir::with_guests("files interactive echo")).collect();
+        let work_dirs: Vec<_> = (0..count)
+            .map(|_| WorkDir::with_guests("files interactive echo"))
+            .collect();
         fs::create_dir(work_dirs[0].path("docs")).unwrap();
         let free = || TcpListener::bind("127.0.0.1:0").unwrap();
         // All at the same time, so that they differ.
         let listeners: Vec<_> = (0..count).map(|_| free()).collect();
-        let addresses = listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
+        let addresses = listeners
+            .iter()
+            .map(|listener| listener.local_addr().unwrap().to_string())
+            .collect();
         let processes = (0..count).map(|_| None).collect();
-        let replicas = Self { nats, work_dirs, addresses, processes, client: http_client() };
-        ["a", "b", "c"].iter().for_each(|name| replicas.write(name, "first"));
+        let replicas = Self {
+            nats,
+            work_dirs,
+            addresses,
+            processes,
+            client: http_client(),
+        };
+        ["a", "b", "c"]
+            .iter()
+            .for_each(|name| replicas.write(name, "first"));
         replicas
     }
 
@@ -78,7 +91,11 @@ impl Replicas {
             docs.display()
         );
         let folder = &self.work_dirs[replica];
-        for (name, text) in [("larder.toml", config.as_str()), ("key", KEY), ("other", &KEY.to_uppercase())] {
+        for (name, text) in [
+            ("larder.toml", config.as_str()),
+            ("key", KEY),
+            ("other", &KEY.to_uppercase()),
+        ] {
             fs::write(folder.path(name), text).unwrap();
             private(&folder.path(name));
         }
@@ -86,7 +103,10 @@ impl Replicas {
 
     /// Starts a replica.
     pub(super) fn run(&mut self, replica: usize) {
-        let args = format!("serve --admin off --config larder.toml --listen {}", self.addresses[replica]);
+        let args = format!(
+            "serve --admin off --config larder.toml --listen {}",
+            self.addresses[replica]
+        );
         // Without the connections to a replica that ended.
         self.client = http_client();
         let process = self.processes[replica].insert(self.work_dirs[replica].start(&args));
@@ -95,17 +115,26 @@ impl Replicas {
 
     /// Waits until a replica is connected with NATS.
     pub(super) fn wait_for_connection(&mut self, replica: usize) {
-        self.processes[replica].as_mut().unwrap().find_stderr(" connected to NATS servers=");
+        self.processes[replica]
+            .as_mut()
+            .unwrap()
+            .find_stderr(" connected to NATS servers=");
     }
 
     /// Waits until a replica notices that NATS is gone.
     pub(super) fn wait_for_disconnection(&mut self, replica: usize) {
-        self.processes[replica].as_mut().unwrap().find_stderr("the connection to NATS was lost");
+        self.processes[replica]
+            .as_mut()
+            .unwrap()
+            .find_stderr("the connection to NATS was lost");
     }
 
     /// Waits for the next connection of a replica with NATS.
     pub(super) fn wait_for_reconnection(&mut self, replica: usize) {
-        self.processes[replica].as_mut().unwrap().wait_for_stderr(" connected to NATS servers=");
+        self.processes[replica]
+            .as_mut()
+            .unwrap()
+            .wait_for_stderr(" connected to NATS servers=");
     }
 
     pub(super) fn stop(&mut self, replica: usize, signal: &str) {
@@ -132,7 +161,11 @@ impl Replicas {
         session: Option<&str>,
         body: &Value,
     ) -> reqwest::RequestBuilder {
-        let request = self.client.post(self.url(replica)).header(JSON.0, JSON.1).header(ACCEPT.0, ACCEPT.1);
+        let request = self
+            .client
+            .post(self.url(replica))
+            .header(JSON.0, JSON.1)
+            .header(ACCEPT.0, ACCEPT.1);
         with_session(request, session).body(body.to_string())
     }
 
@@ -155,31 +188,66 @@ impl Replicas {
             "clientInfo": { "name": "test", "version": "1" },
         });
         let answer = self.post(replica, None, "initialize", params).await;
-        answer.session.unwrap_or_else(|| panic!("{} {}", answer.status, answer.body))
+        answer
+            .session
+            .unwrap_or_else(|| panic!("{} {}", answer.status, answer.body))
     }
 
     pub(super) async fn read(&self, replica: usize, session: &str, name: &str) -> u16 {
-        self.post(replica, Some(session), "resources/read", json!({ "uri": uri(name) })).await.status
+        self.post(
+            replica,
+            Some(session),
+            "resources/read",
+            json!({ "uri": uri(name) }),
+        )
+        .await
+        .status
     }
 
     pub(super) async fn subscribe(&self, replica: usize, session: &str, name: &str) {
-        let answer =
-            self.post(replica, Some(session), "resources/subscribe", json!({ "uri": uri(name) })).await;
+        let answer = self
+            .post(
+                replica,
+                Some(session),
+                "resources/subscribe",
+                json!({ "uri": uri(name) }),
+            )
+            .await;
         assert_eq!(answer.status, 200, "{}", answer.body);
     }
 
     pub(super) async fn delete(&self, replica: usize, session: &str) -> u16 {
-        Answer::of(with_session(self.client.delete(self.url(replica)), Some(session))).await.status
+        Answer::of(with_session(
+            self.client.delete(self.url(replica)),
+            Some(session),
+        ))
+        .await
+        .status
     }
 
     /// A request for a stream.
-    pub(super) fn get(&self, replica: usize, session: &str, last: Option<&str>) -> reqwest::RequestBuilder {
-        let request = self.client.get(self.url(replica)).header("accept", "text/event-stream");
-        let request = last.into_iter().fold(request, |request, last| request.header("last-event-id", last));
+    pub(super) fn get(
+        &self,
+        replica: usize,
+        session: &str,
+        last: Option<&str>,
+    ) -> reqwest::RequestBuilder {
+        let request = self
+            .client
+            .get(self.url(replica))
+            .header("accept", "text/event-stream");
+        let request = last.into_iter().fold(request, |request, last| {
+            request.header("last-event-id", last)
+        });
         with_session(request, Some(session))
     }
 
-    pub(super) async fn listen(&self, replica: usize, session: &str, last: Option<&str>) -> EventStream {
+    pub(super) async fn listen(
+        &self,
+        replica: usize,
+        session: &str,
+        last: Option<&str>,
+    ) -> EventStream {
         EventStream::of(self.get(replica, session, last)).await
     }
 }
@@ -187,10 +255,20 @@ impl Replicas {
 impl Answer {
     pub(super) async fn of(request: reqwest::RequestBuilder) -> Self {
         let response = request.send().await.unwrap();
-        let header = |name: &str| response.headers().get(name).map(|id| id.to_str().unwrap().to_owned());
+        let header = |name: &str| {
+            response
+                .headers()
+                .get(name)
+                .map(|id| id.to_str().unwrap().to_owned())
+        };
         let (session, retry_after) = (header("mcp-session-id"), header("retry-after"));
         let status = response.status().as_u16();
-        Self { status, session, retry_after, body: response.text().await.unwrap() }
+        Self {
+            status,
+            session,
+            retry_after,
+            body: response.text().await.unwrap(),
+        }
     }
 
     pub(super) fn json(&self) -> Value {
@@ -205,7 +283,12 @@ impl EventStream {
         if status != 200 {
             panic!("{status}: {}", response.text().await.unwrap());
         }
-        Self { response, text: String::new(), rest: Vec::new(), last: String::new() }
+        Self {
+            response,
+            text: String::new(),
+            rest: Vec::new(),
+            last: String::new(),
+        }
     }
 
     fn received(&mut self, chunk: &[u8]) {
@@ -240,7 +323,9 @@ impl EventStream {
     /// The file of the next update, or `list` for any other notification.
     pub(super) async fn next(&mut self) -> String {
         let message = self.message().await.expect("the stream ended");
-        let uri = message["params"]["uri"].as_str().map(|uri| uri.rsplit_once('/').unwrap().1);
+        let uri = message["params"]["uri"]
+            .as_str()
+            .map(|uri| uri.rsplit_once('/').unwrap().1);
         uri.map_or("list".into(), |uri| uri.trim_end_matches(".txt").to_owned())
     }
 
@@ -265,17 +350,29 @@ impl EventStream {
     pub(super) async fn priming_event(&mut self) {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
         while self.last.is_empty() {
-            let chunk =
-                tokio::time::timeout_at(deadline, self.response.chunk()).await.unwrap().unwrap().unwrap();
+            let chunk = tokio::time::timeout_at(deadline, self.response.chunk())
+                .await
+                .unwrap()
+                .unwrap()
+                .unwrap();
             self.received(&chunk);
-            let id = self.text.split_once("\n\n").and_then(|(event, _)| event.strip_prefix("id: "));
-            id.into_iter().for_each(|id| self.last = id.lines().next().unwrap().to_owned());
+            let id = self
+                .text
+                .split_once("\n\n")
+                .and_then(|(event, _)| event.strip_prefix("id: "));
+            id.into_iter()
+                .for_each(|id| self.last = id.lines().next().unwrap().to_owned());
         }
     }
 }
 
-fn with_session(request: reqwest::RequestBuilder, session: Option<&str>) -> reqwest::RequestBuilder {
-    session.into_iter().fold(request, |request, id| request.header("mcp-session-id", id))
+fn with_session(
+    request: reqwest::RequestBuilder,
+    session: Option<&str>,
+) -> reqwest::RequestBuilder {
+    session
+        .into_iter()
+        .fold(request, |request, id| request.header("mcp-session-id", id))
 }
 
 fn private(path: &std::path::Path) {

@@ -16,12 +16,16 @@ async fn ask(replicas: &Replicas, replica: usize, session: &str, id: u32) -> (Ev
 }
 
 fn text(response: &Value) -> &str {
-    response["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{response}"))
+    response["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{response}"))
 }
 
 #[tokio::test]
 async fn an_answer_reaches_the_replica_that_asked() {
-    let Some(replicas) = Replicas::start(3, "").await else { return };
+    let Some(replicas) = Replicas::start(3, "").await else {
+        return;
+    };
     let session = replicas.session(0).await;
     // Two replicas ask at the same time.
     let (mut first, one) = ask(&replicas, 0, &session, 1).await;
@@ -38,12 +42,19 @@ async fn an_answer_reaches_the_replica_that_asked() {
     assert!(text(&first.message().await.unwrap()).contains(&name));
     // An answer that nobody waits for is accepted, as it is at one server.
     let body = json!({ "jsonrpc": "2.0", "id": one["id"], "result": {} });
-    assert_eq!(Answer::of(replicas.message(1, Some(&session), &body)).await.status, 202);
+    assert_eq!(
+        Answer::of(replicas.message(1, Some(&session), &body))
+            .await
+            .status,
+        202
+    );
 }
 
 #[tokio::test]
 async fn the_stream_of_a_request_continues_at_another_replica() {
-    let Some(mut replicas) = Replicas::start(3, "").await else { return };
+    let Some(mut replicas) = Replicas::start(3, "").await else {
+        return;
+    };
     let session = replicas.session(0).await;
     let (stream, question) = ask(&replicas, 0, &session, 1).await;
     let last = stream.last.clone();
@@ -52,57 +63,111 @@ async fn the_stream_of_a_request_continues_at_another_replica() {
     let mut resumed = replicas.listen(1, &session, Some(&last)).await;
     let name = "x".repeat(300_000);
     let body = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept", "content": { "name": name } } });
-    assert_eq!(Answer::of(replicas.message(2, Some(&session), &body)).await.status, 202);
+    assert_eq!(
+        Answer::of(replicas.message(2, Some(&session), &body))
+            .await
+            .status,
+        202
+    );
     let response = resumed.message().await.unwrap();
-    assert!(response["id"] == 1 && text(&response).contains(&name), "{response}");
+    assert!(
+        response["id"] == 1 && text(&response).contains(&name),
+        "{response}"
+    );
     let end = resumed.last.clone();
-    assert!(resumed.message().await.is_none(), "the stream ends after the response");
+    assert!(
+        resumed.message().await.is_none(),
+        "the stream ends after the response"
+    );
     // The end is known at every replica: 204 tells the client to stop.
     for replica in [0, 2] {
         let answer = Answer::of(replicas.get(replica, &session, Some(&end))).await;
-        assert_eq!((answer.status, answer.body.as_str()), (204, ""), "replica {replica}");
+        assert_eq!(
+            (answer.status, answer.body.as_str()),
+            (204, ""),
+            "replica {replica}"
+        );
     }
     let other = replicas.session(1).await;
-    assert_eq!(Answer::of(replicas.get(1, &other, Some(&last))).await.status, 400, "another session");
+    assert_eq!(
+        Answer::of(replicas.get(1, &other, Some(&last)))
+            .await
+            .status,
+        400,
+        "another session"
+    );
     // Without the replica that ran it, the request has to be sent again.
     replicas.stop(0, "KILL");
     let answer = Answer::of(replicas.get(1, &session, Some(&last))).await;
     assert_eq!(answer.status, 400);
-    assert!(answer.body.contains("send the request again"), "{}", answer.body);
+    assert!(
+        answer.body.contains("send the request again"),
+        "{}",
+        answer.body
+    );
 }
 
 #[tokio::test]
 async fn a_request_is_cancelled_through_another_replica() {
-    let Some(replicas) = Replicas::start(2, "").await else { return };
+    let Some(replicas) = Replicas::start(2, "").await else {
+        return;
+    };
     let session = replicas.session(0).await;
     let (mut stream, _) = ask(&replicas, 0, &session, 7).await;
     let params = json!({ "requestId": 7 });
     let body = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
-    assert_eq!(Answer::of(replicas.message(1, Some(&session), &body)).await.status, 202);
-    assert!(stream.message().await.is_none(), "a cancelled request has no response");
+    assert_eq!(
+        Answer::of(replicas.message(1, Some(&session), &body))
+            .await
+            .status,
+        202
+    );
+    assert!(
+        stream.message().await.is_none(),
+        "a cancelled request has no response"
+    );
     // Its id can be used again.
     let is_free = async || {
         let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" });
-        Answer::of(replicas.message(0, Some(&session), &body)).await.json()["result"].is_object()
+        Answer::of(replicas.message(0, Some(&session), &body))
+            .await
+            .json()["result"]
+            .is_object()
     };
     eventually_within(WAIT, "the request has ended", is_free).await;
 }
 
 #[tokio::test]
 async fn the_level_of_log_messages_counts_everywhere() {
-    let Some(replicas) = Replicas::start(2, "").await else { return };
+    let Some(replicas) = Replicas::start(2, "").await else {
+        return;
+    };
     let session = replicas.session(0).await;
     assert_eq!(replicas.read(1, &session, "a").await, 200);
     assert_eq!(
-        replicas.post(0, Some(&session), "logging/setLevel", json!({ "level": "error" })).await.status,
+        replicas
+            .post(
+                0,
+                Some(&session),
+                "logging/setLevel",
+                json!({ "level": "error" })
+            )
+            .await
+            .status,
         200
     );
     let is_set = async || {
-        let answer =
-            replicas.post(1, Some(&session), "tools/call", json!({ "name": "tell", "arguments": {} })).await;
+        let answer = replicas
+            .post(
+                1,
+                Some(&session),
+                "tools/call",
+                json!({ "name": "tell", "arguments": {} }),
+            )
+            .await;
         assert_eq!(answer.status, 200, "{}", answer.body);
-        let levels =
-            ["error", "warning"].map(|level| answer.body.contains(&format!("\"level\":\"{level}\"")));
+        let levels = ["error", "warning"]
+            .map(|level| answer.body.contains(&format!("\"level\":\"{level}\"")));
         assert!(levels[0], "{}", answer.body);
         !levels[1]
     };
@@ -116,33 +181,62 @@ async fn ask_modern(replicas: &Replicas, replica: usize, more: Value) -> Value {
         "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
     });
     let mut params = json!({ "name": "ask", "arguments": {}, "_meta": meta });
-    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    params
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-    let request = replicas.message(replica, None, &body).header("mcp-protocol-version", "2026-07-28");
-    Answer::of(request.header("mcp-method", "tools/call").header("mcp-name", "ask")).await.json()
+    let request = replicas
+        .message(replica, None, &body)
+        .header("mcp-protocol-version", "2026-07-28");
+    Answer::of(
+        request
+            .header("mcp-method", "tools/call")
+            .header("mcp-name", "ask"),
+    )
+    .await
+    .json()
 }
 
 #[tokio::test]
 async fn a_modern_client_answers_at_another_replica_while_the_key_is_replaced() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = NatsServer::start() else {
+        return;
+    };
     let mut replicas = Replicas::prepare(nats, 3);
     for (replica, keys) in [(0, "['key']"), (1, "['other', 'key']"), (2, "['other']")] {
         replicas.configure(replica, keys, "");
         replicas.run(replica);
         replicas.wait_for_connection(replica);
     }
-    for (asked, answered, is_open) in
-        [(0, 1, true), (1, 2, true), (1, 1, true), (1, 0, false), (0, 2, false), (2, 0, false)]
-    {
+    for (asked, answered, is_open) in [
+        (0, 1, true),
+        (1, 2, true),
+        (1, 1, true),
+        (1, 0, false),
+        (0, 2, false),
+        (2, 0, false),
+    ] {
         let question = ask_modern(&replicas, asked, json!({})).await;
         let state = &question["result"]["requestState"];
         assert!(state.is_string(), "{question}");
-        let answer = json!({ "inputResponses": { "name": { "action": "decline" } }, "requestState": state });
+        let answer =
+            json!({ "inputResponses": { "name": { "action": "decline" } }, "requestState": state });
         let answer = ask_modern(&replicas, answered, answer).await;
-        assert_eq!(answer["result"]["resultType"] == "complete", is_open, "{asked} {answered}: {answer}");
+        assert_eq!(
+            answer["result"]["resultType"] == "complete",
+            is_open,
+            "{asked} {answered}: {answer}"
+        );
     }
     // Sessions too: what the old key sealed is read until the old key is removed everywhere.
     let (old, new) = (replicas.session(0).await, replicas.session(1).await);
-    assert_eq!((replicas.read(1, &old, "a").await, replicas.read(2, &new, "a").await), (200, 200));
+    assert_eq!(
+        (
+            replicas.read(1, &old, "a").await,
+            replicas.read(2, &new, "a").await
+        ),
+        (200, 200)
+    );
     assert_eq!(replicas.read(2, &old, "a").await, 404);
 }

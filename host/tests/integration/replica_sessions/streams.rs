@@ -4,7 +4,9 @@ use super::replicas::Replicas;
 
 #[tokio::test]
 async fn a_stream_that_moves_to_another_replica_misses_nothing() {
-    let Some(replicas) = Replicas::start(2, "").await else { return };
+    let Some(replicas) = Replicas::start(2, "").await else {
+        return;
+    };
     let session = replicas.session(0).await;
     for name in ["a", "b", "c"] {
         replicas.subscribe(1, &session, name).await;
@@ -33,7 +35,9 @@ async fn a_stream_that_moves_to_another_replica_misses_nothing() {
 
 #[tokio::test]
 async fn a_client_of_a_killed_replica_loses_no_subscription() {
-    let Some(mut replicas) = Replicas::start(3, "").await else { return };
+    let Some(mut replicas) = Replicas::start(3, "").await else {
+        return;
+    };
     let session = replicas.session(0).await;
     for name in ["a", "b"] {
         replicas.subscribe(0, &session, name).await;
@@ -57,7 +61,9 @@ async fn a_client_of_a_killed_replica_loses_no_subscription() {
 
 #[tokio::test]
 async fn a_rolling_restart_loses_neither_sessions_nor_changes() {
-    let Some(mut replicas) = Replicas::start(2, "").await else { return };
+    let Some(mut replicas) = Replicas::start(2, "").await else {
+        return;
+    };
     let session = replicas.session(0).await;
     for name in ["a", "b"] {
         replicas.subscribe(0, &session, name).await;
@@ -68,11 +74,18 @@ async fn a_rolling_restart_loses_neither_sessions_nor_changes() {
         let last = stream.last.clone();
         replicas.stop(stopped, "TERM");
         stream.ends().await;
-        let last = if stream.last.is_empty() { last } else { stream.last.clone() };
+        let last = if stream.last.is_empty() {
+            last
+        } else {
+            stream.last.clone()
+        };
         replicas.write("a", &format!("changed while {stopped} is down"));
         stream = replicas.listen(other, &session, Some(&last)).await;
         let before = stream.until("a").await;
-        assert!(!before.contains(&"b".to_owned()), "b has not changed: {before:?}");
+        assert!(
+            !before.contains(&"b".to_owned()),
+            "b has not changed: {before:?}"
+        );
         replicas.run(stopped);
         replicas.wait_for_connection(stopped);
         assert_eq!(replicas.read(stopped, &session, "a").await, 200);

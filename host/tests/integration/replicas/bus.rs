@@ -54,21 +54,34 @@ impl Bus {
     }
 
     fn new(seed: Option<u64>) -> Self {
-        let state = State { members: Vec::new(), seed, published: Vec::new() };
-        Self(Arc::new(Inner { state: Mutex::new(state), wake: Notify::new() }))
+        let state = State {
+            members: Vec::new(),
+            seed,
+            published: Vec::new(),
+        };
+        Self(Arc::new(Inner {
+            state: Mutex::new(state),
+            wake: Notify::new(),
+        }))
     }
 
     /// Adds a replica.
     pub(super) fn join(&self) -> Arc<BusMember> {
         let mut state = self.state();
         state.members.push(Member::default());
-        Arc::new(BusMember { bus: self.clone(), me: state.members.len() - 1 })
+        Arc::new(BusMember {
+            bus: self.clone(),
+            me: state.members.len() - 1,
+        })
     }
 
     /// Removes a replica that stopped without a word. The others compare: it may not have told them what it found.
     pub(super) fn lose(&self, gone: usize) {
         let mut state = self.state();
-        state.members[gone] = Member { is_gone: true, ..Member::default() };
+        state.members[gone] = Member {
+            is_gone: true,
+            ..Member::default()
+        };
         for member in state.members.iter_mut().filter(|member| !member.is_gone) {
             member.inbox.push(ReplicaEvent::CompareAll);
         }

@@ -15,7 +15,11 @@ use crate::harness::{SLOW_WAIT, TestServer, anonymous_call, eventually_within, p
 async fn a_search_is_charged_and_waits_for_cpu_time() {
     let server = TestServer::builder("echo").start().await;
     let (folder, team) = (TempDir::new().unwrap(), server.reader.team().clone());
-    let index = TantivyIndex::new(folder.path().join("index"), Limits::default(), IndexThread::default());
+    let index = TantivyIndex::new(
+        folder.path().join("index"),
+        Limits::default(),
+        IndexThread::default(),
+    );
     let document = Document {
         provider: server.reader.snapshot().offers()[0].name().clone(),
         uri: parse_uri("echo://hello"),
@@ -24,13 +28,27 @@ async fn a_search_is_charged_and_waits_for_cpu_time() {
         state: "v1".into(),
     };
     index.apply(vec![Change::Put(document)]).await.unwrap();
-    let quota = Quota { cpu: Duration::from_millis(1), ..Quota::default() };
+    let quota = Quota {
+        cpu: Duration::from_millis(1),
+        ..Quota::default()
+    };
     let quota_usage = Arc::new(QuotaUsage::new(quota));
-    let gateway = server.gateway.clone().with_quotas([(team.clone(), quota_usage.clone())]);
+    let gateway = server
+        .gateway
+        .clone()
+        .with_quotas([(team.clone(), quota_usage.clone())]);
     let index: Arc<dyn TextIndex> = Arc::new(index);
     gateway.set_text_indexes([(team, index)]);
-    let query = SearchQuery { text: "marmot".into(), ..SearchQuery::default() };
-    let search = async || gateway.search(&anonymous_call(), &query, None).await.unwrap();
+    let query = SearchQuery {
+        text: "marmot".into(),
+        ..SearchQuery::default()
+    };
+    let search = async || {
+        gateway
+            .search(&anonymous_call(), &query, None)
+            .await
+            .unwrap()
+    };
 
     let found = search().await;
     assert_eq!((found.results.len(), found.incomplete.len()), (1, 0));
@@ -38,7 +56,12 @@ async fn a_search_is_charged_and_waits_for_cpu_time() {
         search().await;
         quota_usage.cpu_wait().is_some()
     };
-    eventually_within(SLOW_WAIT, "the searches have used the CPU time of the team", is_charged).await;
+    eventually_within(
+        SLOW_WAIT,
+        "the searches have used the CPU time of the team",
+        is_charged,
+    )
+    .await;
     quota_usage.charge_cpu(Duration::from_secs(1));
     assert_eq!(search().await.incomplete, ["full-text index of default"]);
 }

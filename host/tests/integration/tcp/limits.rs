@@ -26,13 +26,26 @@ async fn connections_of_a_provider_are_limited() {
     for _ in 0..2 {
         let lines = attempt(&server, "many/4", "127.0.0.1", peer.port).await;
         let lines: Vec<_> = lines.lines().collect();
-        assert_eq!((lines.len(), &lines[..2]), (4, ["connected"; 2].as_slice()), "{lines:?}");
-        assert!(lines[2..].iter().all(|line| line.starts_with("refused: ")), "{lines:?}");
+        assert_eq!(
+            (lines.len(), &lines[..2]),
+            (4, ["connected"; 2].as_slice()),
+            "{lines:?}"
+        );
+        assert!(
+            lines[2..].iter().all(|line| line.starts_with("refused: ")),
+            "{lines:?}"
+        );
     }
-    assert_eq!(metrics_of(&server, |metrics| metrics.connections(ConnectOutcome::Busy)), 4);
+    assert_eq!(
+        metrics_of(&server, |metrics| metrics.connections(ConnectOutcome::Busy)),
+        4
+    );
     // They end with the guest.
     eventually("the connections are closed", async || peer.open() == 0).await;
-    assert_eq!(metrics_of(&server, |metrics| metrics.open_connections.get()), 0);
+    assert_eq!(
+        metrics_of(&server, |metrics| metrics.open_connections.get()),
+        0
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -43,29 +56,52 @@ async fn connections_of_a_team_are_limited() {
             grant.tcp = vec![rule("127.0.0.1", peer.port, true)];
             grant.limits.timeout = Duration::from_secs(60);
         });
-        plan.team(name).quota(Quota { connections: 2, ..Quota::default() }).start().await
+        plan.team(name)
+            .quota(Quota {
+                connections: 2,
+                ..Quota::default()
+            })
+            .start()
+            .await
     };
     let (alpha, beta) = (team("alpha").await, team("beta").await);
     let read = async |server: &TestServer, team: &str, what: &str| {
         let teams = Teams::from(larder_model::name::TeamName::parse(team).unwrap());
-        let caller = Caller { subject: None, issuer: None, teams, scopes: vec![] };
+        let caller = Caller {
+            subject: None,
+            issuer: None,
+            teams,
+            scopes: vec![],
+        };
         let uri = parse_uri(&format!("tcp://{what}/127.0.0.1%3A{}", peer.port));
         let call = Arc::new(Call::from_caller(caller));
         text_of(server.gateway.read(&call, &uri, None).await)
     };
     let attempts = async {
-        eventually("the first team holds a connection", async || peer.open() == 1).await;
-        (read(&alpha, "alpha", "many/2").await, read(&beta, "beta", "many/3").await)
+        eventually("the first team holds a connection", async || {
+            peer.open() == 1
+        })
+        .await;
+        (
+            read(&alpha, "alpha", "many/2").await,
+            read(&beta, "beta", "many/3").await,
+        )
     };
     let (own, other) = tokio::select! {
         held = read(&alpha, "alpha", "hold/60000") => panic!("it ended early: {held}"),
         attempts = attempts => attempts,
     };
     let connected = |lines: &str| lines.lines().filter(|line| *line == "connected").count();
-    assert_eq!((connected(&own), connected(&other)), (1, 2), "{own}\n{other}");
+    assert_eq!(
+        (connected(&own), connected(&other)),
+        (1, 2),
+        "{own}\n{other}"
+    );
 }
 
-fn text_of(result: Result<larder_model::resource::ReadResult, larder_core::gateway::Error>) -> String {
+fn text_of(
+    result: Result<larder_model::resource::ReadResult, larder_core::gateway::Error>,
+) -> String {
     match result {
         Ok(result) => match &result.contents[0].body {
             Body::Text(text) => text.clone(),
@@ -79,24 +115,44 @@ fn text_of(result: Result<larder_model::resource::ReadResult, larder_core::gatew
 async fn the_bytes_of_a_call_are_limited() {
     let (endless, silent) = (TcpServer::endless(), TcpServer::silent());
     let server = with_grant(|grant| {
-        grant.tcp = vec![rule("127.0.0.1", endless.port, true), rule("127.0.0.1", silent.port, true)];
+        grant.tcp = vec![
+            rule("127.0.0.1", endless.port, true),
+            rule("127.0.0.1", silent.port, true),
+        ];
         grant.limits.tcp_bytes = MIB;
     });
     let server = server.start().await;
     // Each call has the whole limit.
     for _ in 0..2 {
-        assert_eq!(attempt(&server, "receive", "127.0.0.1", endless.port).await, format!("{MIB} refused"));
-        assert_eq!(attempt(&server, "send", "127.0.0.1", silent.port).await, format!("{MIB} refused"));
+        assert_eq!(
+            attempt(&server, "receive", "127.0.0.1", endless.port).await,
+            format!("{MIB} refused")
+        );
+        assert_eq!(
+            attempt(&server, "send", "127.0.0.1", silent.port).await,
+            format!("{MIB} refused")
+        );
     }
-    assert_eq!(metrics_of(&server, |metrics| metrics.tcp_received.get()), 2 * MIB);
-    assert_eq!(metrics_of(&server, |metrics| metrics.tcp_sent.get()), 2 * MIB);
-    eventually("the connections are closed", async || endless.open() + silent.open() == 0).await;
+    assert_eq!(
+        metrics_of(&server, |metrics| metrics.tcp_received.get()),
+        2 * MIB
+    );
+    assert_eq!(
+        metrics_of(&server, |metrics| metrics.tcp_sent.get()),
+        2 * MIB
+    );
+    eventually("the connections are closed", async || {
+        endless.open() + silent.open() == 0
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_guest_does_not_read_stays_with_the_sender() {
     let endless = TcpServer::endless();
-    let server = granted(vec![rule("127.0.0.1", endless.port, true)]).start().await;
+    let server = granted(vec![rule("127.0.0.1", endless.port, true)])
+        .start()
+        .await;
     let held = attempt(&server, "hold/2000", "127.0.0.1", endless.port).await;
     assert_eq!(held, "ok: \"held\"");
     // What the system buffers.
@@ -130,7 +186,8 @@ async fn connecting_ends_in_time() {
     let listener = socket.listen(0).unwrap();
     let address = listener.local_addr().unwrap();
     let mut waiting = Vec::new();
-    while let Ok(connected) = tokio::time::timeout(Duration::from_secs(1), TcpStream::connect(address)).await
+    while let Ok(connected) =
+        tokio::time::timeout(Duration::from_secs(1), TcpStream::connect(address)).await
     {
         waiting.push(connected.unwrap());
     }
@@ -141,18 +198,37 @@ async fn connecting_ends_in_time() {
     let server = server.start().await;
     let began = Instant::now();
     let text = attempt(&server, "ask", "127.0.0.1", address.port()).await;
-    assert!(text.starts_with("refused: ") && text.contains("timed out"), "{text}");
-    assert!((4..40).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    assert!(
+        text.starts_with("refused: ") && text.contains("timed out"),
+        "{text}"
+    );
+    assert!(
+        (4..40).contains(&began.elapsed().as_secs()),
+        "{:?}",
+        began.elapsed()
+    );
     // The guest may wait for a shorter time.
     let text = attempt(&server, "within/100", "127.0.0.1", address.port()).await;
     assert!(text.starts_with("refused: "), "{text}");
-    assert_eq!(metrics_of(&server, |metrics| metrics.connections(ConnectOutcome::Timeout)), 2);
-    assert_eq!(metrics_of(&server, |metrics| metrics.open_connections.get()), 0);
+    assert_eq!(
+        metrics_of(&server, |metrics| metrics
+            .connections(ConnectOutcome::Timeout)),
+        2
+    );
+    assert_eq!(
+        metrics_of(&server, |metrics| metrics.open_connections.get()),
+        0
+    );
 }
 
 fn call_by(subject: &str) -> Arc<Call> {
     let teams = Teams::default_team();
-    Arc::new(Call::from_caller(Caller { subject: Some(subject.into()), issuer: None, teams, scopes: vec![] }))
+    Arc::new(Call::from_caller(Caller {
+        subject: Some(subject.into()),
+        issuer: None,
+        teams,
+        scopes: vec![],
+    }))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -27,7 +27,10 @@ impl TcpServer {
             let mut number = 0;
             while let Some(Ok(line)) = lines.next() {
                 number += 1;
-                if stream.write_all(format!("{line} {number}\n").as_bytes()).is_err() {
+                if stream
+                    .write_all(format!("{line} {number}\n").as_bytes())
+                    .is_err()
+                {
                     return;
                 }
             }
@@ -43,12 +46,15 @@ impl TcpServer {
     pub(super) fn endless() -> Self {
         Self::new(|stream, counters| {
             let bytes = [7; 32 << 10];
-            stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+            stream
+                .set_write_timeout(Some(Duration::from_millis(200)))
+                .unwrap();
             loop {
                 match stream.write(&bytes) {
                     Ok(written) => _ = counters.sent.fetch_add(written as u64, SeqCst),
                     // The client does not read.
-                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                    Err(error)
+                        if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                     Err(_) => return,
                 }
             }
@@ -57,7 +63,10 @@ impl TcpServer {
 
     fn new(serve: impl Fn(&mut TcpStream, &Counters) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (port, counters) = (listener.local_addr().unwrap().port(), Arc::<Counters>::default());
+        let (port, counters) = (
+            listener.local_addr().unwrap().port(),
+            Arc::<Counters>::default(),
+        );
         let (shared, serve) = (counters.clone(), Arc::new(serve));
         std::thread::spawn(move || {
             for stream in listener.incoming() {

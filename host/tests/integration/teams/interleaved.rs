@@ -53,7 +53,13 @@ fn team_state(two: &TwoTeams, name: &'static str, revision: u32) -> TeamState {
     let watch = two.gateway.watch(&caller(name));
     watch.watch_list(true);
     assert!(watch.add(Uri::parse(HELLO).unwrap()));
-    TeamState { name, revision, watch, changed: false, cached: None }
+    TeamState {
+        name,
+        revision,
+        watch,
+        changed: false,
+        cached: None,
+    }
 }
 
 async fn perform(two: &TwoTeams, own: &mut TeamState, other: &TeamState, action: Action) {
@@ -61,36 +67,59 @@ async fn perform(two: &TwoTeams, own: &mut TeamState, other: &TeamState, action:
     match action {
         Action::Read => {
             assert_eq!(number(&two.text(own.name, NOW).await), own.revision);
-            assert_eq!(number(&two.text(own.name, &exclusive(own)).await), own.revision);
+            assert_eq!(
+                number(&two.text(own.name, &exclusive(own)).await),
+                own.revision
+            );
         }
         Action::ReadOfOther => {
             let (foreign, missing) = (exclusive(other), "revision://only/nobody");
             let foreign_response = two.text(own.name, &foreign).await;
             let missing_response = two.text(own.name, missing).await;
-            assert_eq!(foreign_response.replace(&foreign, missing), missing_response);
+            assert_eq!(
+                foreign_response.replace(&foreign, missing),
+                missing_response
+            );
         }
         Action::ReadCached => {
             let response = two.text(own.name, CACHEABLE).await;
             assert_ne!(Some(&response), other.cached.as_ref());
             // An update may also invalidate the cached response of another URI, but only in its own team.
             if !own.changed {
-                assert_eq!(own.cached.as_ref().unwrap_or(&response), &response, "nothing invalidated it");
+                assert_eq!(
+                    own.cached.as_ref().unwrap_or(&response),
+                    &response,
+                    "nothing invalidated it"
+                );
             }
             own.cached = Some(response);
         }
         Action::List => {
             let uris = two.uris(own.name).await;
-            assert!(uris.contains(&exclusive(own)) && !uris.contains(&exclusive(other)), "{uris:?}");
+            assert!(
+                uris.contains(&exclusive(own)) && !uris.contains(&exclusive(other)),
+                "{uris:?}"
+            );
         }
         Action::UseForeignCursor => {
-            let page = two.gateway.list(&call_by(other.name), None, &Filter::default()).await.unwrap();
-            let foreign =
-                two.gateway.list(&call_by(own.name), page.next.as_deref(), &Filter::default()).await;
+            let page = two
+                .gateway
+                .list(&call_by(other.name), None, &Filter::default())
+                .await
+                .unwrap();
+            let foreign = two
+                .gateway
+                .list(&call_by(own.name), page.next.as_deref(), &Filter::default())
+                .await;
             assert_eq!(foreign.map(|_| ()), Err(Error::BadCursor));
         }
         Action::Swap => {
             own.revision += 2;
-            let server = if own.name == "alpha" { &two.alpha } else { &two.beta };
+            let server = if own.name == "alpha" {
+                &two.alpha
+            } else {
+                &two.beta
+            };
             std::fs::write(server.plugins.join("r.wasm"), revision(own.revision)).unwrap();
             eventually_within(SLOW_WAIT, "the new revision serves", async || {
                 two.text(own.name, NOW).await == text(own.revision)
@@ -114,7 +143,11 @@ async fn run_actions(actions: Vec<(bool, Action)>) {
     two.beta.run_reconciler();
     let (mut alpha, mut beta) = (team_state(&two, "alpha", 1), team_state(&two, "beta", 2));
     for (in_alpha, action) in actions {
-        let (own, other) = if in_alpha { (&mut alpha, &beta) } else { (&mut beta, &alpha) };
+        let (own, other) = if in_alpha {
+            (&mut alpha, &beta)
+        } else {
+            (&mut beta, &alpha)
+        };
         perform(&two, own, other, action).await;
     }
     for team in [&alpha, &beta] {
@@ -132,7 +165,11 @@ async fn run_actions(actions: Vec<(bool, Action)>) {
     for team in [&alpha, &beta] {
         if !team.changed {
             let pending = futures_util::FutureExt::now_or_never(team.watch.next());
-            assert!(pending.is_none(), "{} got changes of the other team: {pending:?}", team.name);
+            assert!(
+                pending.is_none(),
+                "{} got changes of the other team: {pending:?}",
+                team.name
+            );
         }
     }
     for server in [two.alpha, two.beta] {

@@ -30,17 +30,26 @@ async fn each_team_has_its_own_provider_under_the_same_name() {
     for team in ["alpha", "beta"] {
         assert_eq!(two.text(team, "echo://setting/colour").await, team);
         let response = two.text(team, "echo://hello").await;
-        assert!(response.contains(&format!("caller: ann of {team} with")), "{response}");
+        assert!(
+            response.contains(&format!("caller: ann of {team} with")),
+            "{response}"
+        );
     }
     // A provider gets its own team, and not the other teams of its caller.
     let response = two.text("alpha beta", "echo://hello").await;
-    assert!(response.contains("caller: ann of alpha with") && !response.contains("beta"), "{response}");
+    assert!(
+        response.contains("caller: ann of alpha with") && !response.contains("beta"),
+        "{response}"
+    );
 }
 
 #[tokio::test]
 async fn resources_of_another_team_look_like_missing_ones() {
     let two = TwoTeams::start("", 100, |team, builder| match team {
-        "alpha" => builder.file("x.wasm", &std::fs::read(crate::harness::component_path("echo")).unwrap()),
+        "alpha" => builder.file(
+            "x.wasm",
+            &std::fs::read(crate::harness::component_path("echo")).unwrap(),
+        ),
         _ => builder,
     })
     .await;
@@ -48,9 +57,22 @@ async fn resources_of_another_team_look_like_missing_ones() {
     assert!(two.uris("beta").await.is_empty() && two.uris("gamma").await.is_empty());
     // A URI that is listed, one that matches a template, one that is claimed, and one that does not exist
     // look the same.
-    for uri in ["echo://hello", "echo://say/x", "echo-claim:mine/x", "nowhere:x"] {
-        assert_eq!(two.text("beta", uri).await, format!("error: no resource at `{uri}`"));
-        assert!(!two.gateway.is_readable(&call_by("beta"), &parse_uri(uri)).await, "{uri}");
+    for uri in [
+        "echo://hello",
+        "echo://say/x",
+        "echo-claim:mine/x",
+        "nowhere:x",
+    ] {
+        assert_eq!(
+            two.text("beta", uri).await,
+            format!("error: no resource at `{uri}`")
+        );
+        assert!(
+            !two.gateway
+                .is_readable(&call_by("beta"), &parse_uri(uri))
+                .await,
+            "{uri}"
+        );
     }
     let request = |template: &str| CompletionRequest {
         template: template.into(),
@@ -59,11 +81,27 @@ async fn resources_of_another_team_look_like_missing_ones() {
         filled: vec![],
     };
     for template in ["echo://say/{word}", "nowhere:{word}"] {
-        let result = two.gateway.complete(&call_by("beta"), request(template)).await;
-        assert!(matches!(result, Err(Error::UnknownTemplate { .. })), "{result:?}");
+        let result = two
+            .gateway
+            .complete(&call_by("beta"), request(template))
+            .await;
+        assert!(
+            matches!(result, Err(Error::UnknownTemplate { .. })),
+            "{result:?}"
+        );
     }
-    assert!(two.gateway.complete(&call_by("alpha"), request("echo://say/{word}")).await.is_ok());
-    assert!(two.gateway.instructions(&caller("alpha")).instructions.is_some());
+    assert!(
+        two.gateway
+            .complete(&call_by("alpha"), request("echo://say/{word}"))
+            .await
+            .is_ok()
+    );
+    assert!(
+        two.gateway
+            .instructions(&caller("alpha"))
+            .instructions
+            .is_some()
+    );
     assert_eq!(two.gateway.instructions(&caller("beta")).instructions, None);
 }
 
@@ -72,10 +110,16 @@ async fn rejects_a_cursor_of_another_team() {
     let two = TwoTeams::start("wiki@echo many", 3, |_, builder| builder).await;
     for list in [false, true] {
         let next = async |teams: &str, cursor: Option<&str>| match list {
-            true => two.gateway.list(&call_by(teams), cursor, &Filter::default()).await.map(|page| page.next),
-            false => {
-                two.gateway.templates(&call_by(teams), cursor, &Filter::default()).await.map(|page| page.next)
-            }
+            true => two
+                .gateway
+                .list(&call_by(teams), cursor, &Filter::default())
+                .await
+                .map(|page| page.next),
+            false => two
+                .gateway
+                .templates(&call_by(teams), cursor, &Filter::default())
+                .await
+                .map(|page| page.next),
         };
         let alpha_cursor = next("alpha", None).await.unwrap().unwrap();
         assert!(next("alpha", Some(&alpha_cursor)).await.is_ok());
@@ -92,17 +136,31 @@ async fn rejects_a_cursor_of_another_team() {
 #[tokio::test]
 async fn teams_share_no_cached_responses() {
     let two = TwoTeams::start("fresh", 100, |_, builder| builder).await;
-    for uri in [CACHEABLE, "fresh-claim:everyone/3600000/0/a", "fresh://caller/3600000/0/a"] {
+    for uri in [
+        CACHEABLE,
+        "fresh-claim:everyone/3600000/0/a",
+        "fresh://caller/3600000/0/a",
+    ] {
         let alpha_value = two.text("alpha", uri).await;
-        assert_eq!(two.text("alpha", uri).await, alpha_value, "the response is cached");
+        assert_eq!(
+            two.text("alpha", uri).await,
+            alpha_value,
+            "the response is cached"
+        );
         let beta_value = two.text("beta", uri).await;
         assert_ne!(beta_value, alpha_value, "{uri}");
-        assert_eq!((two.text("alpha", uri).await, two.text("beta", uri).await), (alpha_value, beta_value));
+        assert_eq!(
+            (two.text("alpha", uri).await, two.text("beta", uri).await),
+            (alpha_value, beta_value)
+        );
     }
     // Teams do not share a call in flight either.
     let slow = "fresh://everyone/3600000/200/slow";
-    let (one, same, other) =
-        tokio::join!(two.text("alpha", slow), two.text("alpha", slow), two.text("beta", slow));
+    let (one, same, other) = tokio::join!(
+        two.text("alpha", slow),
+        two.text("alpha", slow),
+        two.text("beta", slow)
+    );
     assert_eq!(one, same);
     assert_ne!(one, other);
 }
@@ -111,7 +169,10 @@ async fn teams_share_no_cached_responses() {
 async fn an_update_in_one_team_does_not_affect_another() {
     let mut two = TwoTeams::start("wiki@echo fresh", 100, |_, builder| builder).await;
     let touched = "fresh://everyone/0/0/touch/fresh://everyone/3600000/0/a";
-    let (alpha_value, beta_value) = (two.text("alpha", CACHEABLE).await, two.text("beta", CACHEABLE).await);
+    let (alpha_value, beta_value) = (
+        two.text("alpha", CACHEABLE).await,
+        two.text("beta", CACHEABLE).await,
+    );
     let watch = |teams: &str| {
         let watch = two.gateway.watch(&caller(teams));
         assert!(watch.add(Uri::parse(CACHEABLE).unwrap()));
@@ -124,15 +185,30 @@ async fn an_update_in_one_team_does_not_affect_another() {
     two.text("alpha", touched).await;
     let updated = [Change::Updated(Uri::parse(CACHEABLE).unwrap())];
     for watch in [&alpha, &both] {
-        assert_eq!(tokio::time::timeout(Duration::from_secs(60), watch.next()).await.unwrap(), updated);
+        assert_eq!(
+            tokio::time::timeout(Duration::from_secs(60), watch.next())
+                .await
+                .unwrap(),
+            updated
+        );
     }
-    assert_ne!(two.text("alpha", CACHEABLE).await, alpha_value, "the cached response is invalid");
+    assert_ne!(
+        two.text("alpha", CACHEABLE).await,
+        alpha_value,
+        "the cached response is invalid"
+    );
     assert_eq!(two.text("beta", CACHEABLE).await, beta_value);
     // A list change is sent only in its own team, too.
-    std::fs::copy(crate::harness::component_path("full"), two.alpha.plugins.join("full.wasm")).unwrap();
+    std::fs::copy(
+        crate::harness::component_path("full"),
+        two.alpha.plugins.join("full.wasm"),
+    )
+    .unwrap();
     for watch in [&alpha, &both] {
         assert_eq!(
-            tokio::time::timeout(Duration::from_secs(60), watch.next()).await.unwrap(),
+            tokio::time::timeout(Duration::from_secs(60), watch.next())
+                .await
+                .unwrap(),
             [Change::List]
         );
     }
@@ -144,16 +220,28 @@ async fn an_update_in_one_team_does_not_affect_another() {
 #[tokio::test]
 async fn no_response_may_be_cached_publicly() {
     let two = TwoTeams::start("wiki@echo fresh", 100, |_, builder| builder).await;
-    let reading = two.gateway.read(&call_by("alpha"), &parse_uri(CACHEABLE), None).await.unwrap();
+    let reading = two
+        .gateway
+        .read(&call_by("alpha"), &parse_uri(CACHEABLE), None)
+        .await
+        .unwrap();
     assert_eq!(reading.freshness.scope, Scope::Caller);
     assert!(!reading.freshness.ttl.is_zero(), "{}", text(&reading));
     // The same holds on the wire for each response that proxies could cache.
-    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .await
+        .unwrap();
     let address = listener.local_addr().unwrap();
-    let config =
-        endpoint::Config { listen: address.into(), caller: caller("alpha"), ..http_server::config() };
-    let authenticator =
-        Authenticator::new(config.auth.clone(), config.caller.clone(), two.alpha.drain.clone());
+    let config = endpoint::Config {
+        listen: address.into(),
+        caller: caller("alpha"),
+        ..http_server::config()
+    };
+    let authenticator = Authenticator::new(
+        config.auth.clone(),
+        config.caller.clone(),
+        two.alpha.drain.clone(),
+    );
     let endpoint = Endpoint::new(
         config,
         authenticator,
@@ -161,7 +249,9 @@ async fn no_response_may_be_cached_publicly() {
         two.alpha.drain.clone(),
         (two.alpha.metrics.clone(), Telemetry::default()),
     );
-    two.alpha.drain.spawn(async move { endpoint.serve_http(listener).await });
+    two.alpha
+        .drain
+        .spawn(async move { endpoint.serve_http(listener).await });
     let client = http_client();
     for (method, mut params) in [
         ("server/discover", json!({})),
@@ -177,9 +267,20 @@ async fn no_response_may_be_cached_publicly() {
         if method == "resources/read" {
             request = request.header("mcp-name", CACHEABLE);
         }
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
-        let answer = request.body(body).send().await.unwrap().text().await.unwrap();
+        let body =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+        let answer = request
+            .body(body)
+            .send()
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap();
         let answer: Value = serde_json::from_str(&answer).unwrap();
-        assert_eq!(answer["result"]["cacheScope"], "private", "{method}: {answer}");
+        assert_eq!(
+            answer["result"]["cacheScope"], "private",
+            "{method}: {answer}"
+        );
     }
 }

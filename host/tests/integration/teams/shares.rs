@@ -6,8 +6,8 @@ use larder_model::name::Digest;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use wasm_encoder::{
-    ComponentSection as _, InstanceSection, MemorySection, MemoryType, Module, ModuleArg, ModuleSection,
-    RefType, TableSection, TableType,
+    ComponentSection as _, InstanceSection, MemorySection, MemoryType, Module, ModuleArg,
+    ModuleSection, RefType, TableSection, TableType,
 };
 
 use crate::admin::AdminClient;
@@ -39,7 +39,13 @@ fn memory() -> Module {
 fn table() -> Module {
     let mut tables = TableSection::new();
     let element_type = RefType::FUNCREF;
-    tables.table(TableType { element_type, table64: false, minimum: 0, maximum: None, shared: false });
+    tables.table(TableType {
+        element_type,
+        table64: false,
+        minimum: 0,
+        maximum: None,
+        shared: false,
+    });
     let mut module = Module::new();
     module.section(&tables);
     module
@@ -87,7 +93,8 @@ struct Server {
 impl Server {
     /// Starts a server. The other teams have this guest.
     fn start(others: &[&str], guest: &[u8]) -> Self {
-        let mut file = format!("[server]\nguests = {GUESTS}\nstreams = {STREAMS}\nconnections = 200\n");
+        let mut file =
+            format!("[server]\nguests = {GUESTS}\nstreams = {STREAMS}\nconnections = 200\n");
         file += "[admin]\nlisten = \"127.0.0.1:0\"\n[limits]\ntimeout = \"120s\"\nqueue_timeout = \"3s\"\n";
         let work_dir = WorkDir::with_guests("");
         for team in others.iter().chain(&["quiet"]) {
@@ -95,7 +102,11 @@ impl Server {
             file += &format!("[[auth.tokens]]\nname = \"{team}\"\ndigest = \"sha256:{digest}\"\n");
             file += &format!("teams = [\"{team}\"]\n[team.{team}]\nplugins = \"{team}\"\n");
             let digest = Digest::of(format!("{team}-and-quiet").as_bytes());
-            let teams = if *team == "quiet" { "\"quiet\"".into() } else { format!("\"{team}\", \"quiet\"") };
+            let teams = if *team == "quiet" {
+                "\"quiet\"".into()
+            } else {
+                format!("\"{team}\", \"quiet\"")
+            };
             file += &format!("[[auth.tokens]]\nname = \"{team}-and-quiet\"\n");
             file += &format!("digest = \"sha256:{digest}\"\nteams = [{teams}]\n");
             std::fs::create_dir(work_dir.path(team)).unwrap();
@@ -105,18 +116,30 @@ impl Server {
         std::fs::copy(component_path("echo"), work_dir.path("quiet/echo.wasm")).unwrap();
         let work_dir = work_dir.file("larder.toml", &file);
         let (admin, url) = AdminClient::open(&work_dir);
-        Self { admin, url, _work_dir: work_dir }
+        Self {
+            admin,
+            url,
+            _work_dir: work_dir,
+        }
     }
 
     /// Reads a URI as a member of this team. Returns the text or the message of the error.
     fn read(&self, team: &str, uri: &str) -> impl Future<Output = String> + use<> {
         let params = json!({"uri": uri, "_meta": meta()});
-        let request = self.request(team, "resources/read", &params).header("mcp-name", uri);
+        let request = self
+            .request(team, "resources/read", &params)
+            .header("mcp-name", uri);
         let sent = request.timeout(Duration::from_secs(100)).send();
         async move {
             let answer: Value = sent.await.unwrap().json().await.unwrap();
-            let text = [&answer["result"]["contents"][0]["text"], &answer["error"]["message"]];
-            text.into_iter().find_map(Value::as_str).unwrap_or_default().to_owned()
+            let text = [
+                &answer["result"]["contents"][0]["text"],
+                &answer["error"]["message"],
+            ];
+            text.into_iter()
+                .find_map(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
         }
     }
 
@@ -124,7 +147,9 @@ impl Server {
         let body = json!({"jsonrpc": "2.0", "id": "l-1", "method": method, "params": params});
         [JSON, ACCEPT, MODERN, ("mcp-method", method)]
             .into_iter()
-            .fold(http_client().post(&self.url), |request, (name, value)| request.header(name, value))
+            .fold(http_client().post(&self.url), |request, (name, value)| {
+                request.header(name, value)
+            })
             .bearer_auth(team)
             .body(body.to_string())
     }
@@ -132,20 +157,30 @@ impl Server {
     /// Opens a notification stream as a member of this team.
     async fn listen(&self, team: &str) -> reqwest::Response {
         let params = json!({"_meta": meta(), "notifications": {"resourcesListChanged": true}});
-        self.request(team, "subscriptions/listen", &params).send().await.unwrap()
+        self.request(team, "subscriptions/listen", &params)
+            .send()
+            .await
+            .unwrap()
     }
 
     /// The value of a metric with its labels.
     async fn metric(&self, name: &str) -> u64 {
         let all = self.admin.get("/metrics").await.1;
-        let line = all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.and_then(|value| value.parse::<f64>().ok()).unwrap_or_default() as u64
+        let line = all
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|value| value.parse::<f64>().ok())
+            .unwrap_or_default() as u64
     }
 
     /// Reads sleeping resources as each of these teams until the server has no more guests for them, and then some
     /// resources as the quiet team.
     async fn check(&self, others: &[&str], reads: usize) {
-        let is_read = async || self.read("quiet", "echo://hello").await.starts_with("uri: echo://hello");
+        let is_read = async || {
+            self.read("quiet", "echo://hello")
+                .await
+                .starts_with("uri: echo://hello")
+        };
         assert!(is_read().await);
         let mut sleeping = JoinSet::new();
         for team in others {

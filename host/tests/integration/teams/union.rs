@@ -19,9 +19,10 @@ fn component(guest: &str) -> Vec<u8> {
 async fn different_revisions(page_size: u32) -> TwoTeams {
     TwoTeams::start("", page_size, |team, builder| {
         let number = if team == "alpha" { 1 } else { 2 };
-        builder
-            .file("r.wasm", &revision(number))
-            .file("z.wasm", &std::fs::read(crate::harness::component_path("full")).unwrap())
+        builder.file("r.wasm", &revision(number)).file(
+            "z.wasm",
+            &std::fs::read(crate::harness::component_path("full")).unwrap(),
+        )
     })
     .await
 }
@@ -32,9 +33,15 @@ async fn lists_are_ordered_and_contain_each_uri_once() {
     for page_size in [1, 2, 100] {
         let two = different_revisions(page_size).await;
         let (alpha_uris, beta_uris) = (two.uris("alpha").await, two.uris("beta").await);
-        assert!(alpha_uris.contains(&own(1)) && !alpha_uris.contains(&own(2)), "{alpha_uris:?}");
+        assert!(
+            alpha_uris.contains(&own(1)) && !alpha_uris.contains(&own(2)),
+            "{alpha_uris:?}"
+        );
         // All URIs of alpha in the order of alpha, then the URIs that only beta has.
-        let only_beta = beta_uris.iter().filter(|uri| !alpha_uris.contains(uri)).cloned();
+        let only_beta = beta_uris
+            .iter()
+            .filter(|uri| !alpha_uris.contains(uri))
+            .cloned();
         let expected: Vec<_> = alpha_uris.iter().cloned().chain(only_beta).collect();
         assert_eq!(two.uris("alpha beta").await, expected);
         assert_eq!(expected.last(), Some(&own(2)));
@@ -44,20 +51,39 @@ async fn lists_are_ordered_and_contain_each_uri_once() {
 #[tokio::test]
 async fn reads_come_from_the_team_whose_entry_is_listed() {
     let two = different_revisions(100).await;
-    let page = two.gateway.list(&call_by("alpha beta"), None, &Filter::default()).await.unwrap();
-    let listed = page.items.iter().find(|entry| entry.uri.as_str() == NOW).unwrap();
+    let page = two
+        .gateway
+        .list(&call_by("alpha beta"), None, &Filter::default())
+        .await
+        .unwrap();
+    let listed = page
+        .items
+        .iter()
+        .find(|entry| entry.uri.as_str() == NOW)
+        .unwrap();
     assert_eq!(listed.name, text(1));
     assert_eq!(two.text("alpha beta", NOW).await, text(1));
     assert_eq!(two.text("beta", NOW).await, text(2));
     let own = |number: u32| format!("revision://only/{}", text(number));
     assert_eq!(two.text("alpha beta", &own(2)).await, text(2));
-    let templates = two.gateway.templates(&call_by("alpha beta"), None, &Filter::default()).await.unwrap();
-    let mut names: Vec<_> = templates.items.iter().map(|t| t.uri_template.as_str().to_owned()).collect();
+    let templates = two
+        .gateway
+        .templates(&call_by("alpha beta"), None, &Filter::default())
+        .await
+        .unwrap();
+    let mut names: Vec<_> = templates
+        .items
+        .iter()
+        .map(|t| t.uri_template.as_str().to_owned())
+        .collect();
     let all = names.len();
     names.sort();
     names.dedup();
     assert_eq!(names.len(), all, "each template once");
-    assert_eq!(two.text("alpha beta", "revision://template/x").await, text(1));
+    assert_eq!(
+        two.text("alpha beta", "revision://template/x").await,
+        text(1)
+    );
 }
 
 #[tokio::test]
@@ -65,17 +91,34 @@ async fn reads_come_from_the_team_that_lists_the_uri() {
     // Alpha comes first, but only `ledger` in beta lists the URI.
     let two = TwoTeams::start("", 100, |team, builder| {
         let guest = if team == "alpha" { "dirs" } else { "ledger" };
-        builder.file("p.wasm", &std::fs::read(crate::harness::component_path(guest)).unwrap())
+        builder.file(
+            "p.wasm",
+            &std::fs::read(crate::harness::component_path(guest)).unwrap(),
+        )
     })
     .await;
-    assert_eq!(two.text("alpha beta", "ledger:edition").await, "edition one");
+    assert_eq!(
+        two.text("alpha beta", "ledger:edition").await,
+        "edition one"
+    );
     let two = TwoTeams::start("fresh", 100, |_, builder| builder).await;
     let listed = "fresh://everyone/0/0/listed";
     let names = async |teams: &str| {
-        let page = two.gateway.list(&call_by(teams), None, &Filter::default()).await.unwrap();
-        page.items.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>()
+        let page = two
+            .gateway
+            .list(&call_by(teams), None, &Filter::default())
+            .await
+            .unwrap();
+        page.items
+            .iter()
+            .map(|entry| entry.name.clone())
+            .collect::<Vec<_>>()
     };
-    assert_eq!(names("alpha beta").await, names("alpha").await, "{listed} is alpha's");
+    assert_eq!(
+        names("alpha beta").await,
+        names("alpha").await,
+        "{listed} is alpha's"
+    );
 }
 
 #[tokio::test]
@@ -85,7 +128,10 @@ async fn the_order_of_the_teams_decides_and_not_their_names() {
     assert_eq!(two.text("beta alpha", NOW).await, text(2));
     let (of_beta, of_both) = (two.uris("beta").await, two.uris("beta alpha").await);
     assert_eq!(of_both[..of_beta.len()], of_beta);
-    assert_eq!(of_both.last().unwrap(), &format!("revision://only/{}", text(1)));
+    assert_eq!(
+        of_both.last().unwrap(),
+        &format!("revision://only/{}", text(1))
+    );
 }
 
 #[tokio::test]
@@ -93,7 +139,9 @@ async fn a_template_of_an_earlier_team_comes_before_an_entry_of_a_later_one() {
     // Only beta lists the URI. The template of alpha matches it and every other one, so only alpha gets its path.
     let two = TwoTeams::start("maze", 100, |team, builder| match team {
         "alpha" => builder,
-        _ => builder.setting("maze", "ways", "1").setting("maze", "long", "1"),
+        _ => builder
+            .setting("maze", "ways", "1")
+            .setting("maze", "long", "1"),
     })
     .await;
     let (listed, everything) = ("maze://long/0", Filter::default());
@@ -104,17 +152,45 @@ async fn a_template_of_an_earlier_team_comes_before_an_entry_of_a_later_one() {
         ("beta alpha", "0 bytes", true),
     ] {
         assert_eq!(two.text(teams, listed).await, expected, "{teams}");
-        assert_eq!(two.uris(teams).await.contains(&listed.to_owned()), lists, "{teams}");
-        let entry = two.gateway.listed_entry(&call_by(teams), &parse_uri(listed));
+        assert_eq!(
+            two.uris(teams).await.contains(&listed.to_owned()),
+            lists,
+            "{teams}"
+        );
+        let entry = two
+            .gateway
+            .listed_entry(&call_by(teams), &parse_uri(listed));
         assert_eq!(entry.is_some(), lists, "{teams}");
-        let query = SearchQuery { text: "long".into(), limit: 100, ..SearchQuery::default() };
-        let found = two.gateway.search(&call_by(teams), &query, None).await.unwrap().results;
+        let query = SearchQuery {
+            text: "long".into(),
+            limit: 100,
+            ..SearchQuery::default()
+        };
+        let found = two
+            .gateway
+            .search(&call_by(teams), &query, None)
+            .await
+            .unwrap()
+            .results;
         assert_eq!(found.len(), usize::from(lists), "{teams}");
-        let readable = two.gateway.templates(&call_by(teams), None, &everything).await.unwrap().items;
+        let readable = two
+            .gateway
+            .templates(&call_by(teams), None, &everything)
+            .await
+            .unwrap()
+            .items;
         let is_first = |team: &str| teams.starts_with(team);
-        assert_eq!(readable[0].uri_template.as_str() == "maze://{+path}", is_first("alpha"), "{teams}");
+        assert_eq!(
+            readable[0].uri_template.as_str() == "maze://{+path}",
+            is_first("alpha"),
+            "{teams}"
+        );
     }
-    assert_eq!(two.text("alpha beta", "maze://long/1").await, "6 bytes", "nobody lists it");
+    assert_eq!(
+        two.text("alpha beta", "maze://long/1").await,
+        "6 bytes",
+        "nobody lists it"
+    );
 }
 
 #[tokio::test]
@@ -122,13 +198,19 @@ async fn a_prefix_of_an_earlier_team_comes_before_an_entry_of_a_later_one() {
     // `keys` claims this scheme and decides that it does not have the URI, which is then read from beta.
     let two = TwoTeams::start("", 100, |team, builder| match team {
         "alpha" => builder.file("p.wasm", &component("keys")),
-        _ => builder.file("p.wasm", &component("searchable")).setting("p", "scheme", "keys"),
+        _ => builder
+            .file("p.wasm", &component("searchable"))
+            .setting("p", "scheme", "keys"),
     })
     .await;
     assert_eq!(two.uris("beta alpha").await, ["keys:one", "keys:two"]);
     assert!(two.uris("alpha beta").await.is_empty());
     for teams in ["beta", "beta alpha", "alpha beta"] {
-        assert_eq!(two.text(teams, "keys:one").await, "the text of keys:one", "{teams}");
+        assert_eq!(
+            two.text(teams, "keys:one").await,
+            "the text of keys:one",
+            "{teams}"
+        );
     }
 }
 
@@ -137,12 +219,17 @@ async fn a_list_that_depends_on_the_caller_comes_before_a_later_team() {
     // `personal` has neither templates nor claims, and shows nothing to the server, so any URI may be its own.
     let two = TwoTeams::start("", 100, |team, builder| match team {
         "alpha" => builder.file("p.wasm", &component("personal")),
-        _ => builder.file("p.wasm", &component("searchable")).setting("p", "scheme", "other"),
+        _ => builder
+            .file("p.wasm", &component("searchable"))
+            .setting("p", "scheme", "other"),
     })
     .await;
     let own = ["personal://ann/b", "personal://ann/a"];
     assert_eq!(two.uris("alpha beta").await, own);
-    assert_eq!(two.uris("beta alpha").await, [["other:one", "other:two"], own].concat());
+    assert_eq!(
+        two.uris("beta alpha").await,
+        [["other:one", "other:two"], own].concat()
+    );
     assert_eq!(
         two.text("alpha beta", "other:one").await,
         "the text of other:one",
@@ -155,12 +242,17 @@ async fn a_provider_that_declares_its_uris_does_not_hide_others_of_its_scheme() 
     // `shelf` has templates, and more entries than the catalog holds.
     let two = TwoTeams::start("", 100, |team, builder| match team {
         "alpha" => builder.file("p.wasm", &component("shelf")),
-        _ => builder.file("p.wasm", &component("searchable")).setting("p", "scheme", "shelf"),
+        _ => builder
+            .file("p.wasm", &component("searchable"))
+            .setting("p", "scheme", "shelf"),
     })
     .await;
     let uris = two.uris("alpha beta").await;
     assert_eq!(uris[uris.len() - 2..], ["shelf:one", "shelf:two"]);
-    assert_eq!(two.text("alpha beta", "shelf:one").await, "the text of shelf:one");
+    assert_eq!(
+        two.text("alpha beta", "shelf:one").await,
+        "the text of shelf:one"
+    );
 }
 
 #[tokio::test]
@@ -168,11 +260,18 @@ async fn tools_and_prompts_come_from_the_first_team() {
     let two = TwoTeams::start("defined", 100, |team, builder| {
         builder
             .setting("defined", "description", team)
-            .provider("defined", |grant, _| (grant.tools, grant.prompts) = (ToolGrant::All, true))
+            .provider("defined", |grant, _| {
+                (grant.tools, grant.prompts) = (ToolGrant::All, true)
+            })
     })
     .await;
     for (teams, first) in [("alpha beta", "alpha"), ("beta alpha", "beta")] {
-        let tools = two.gateway.tools(&call_by(teams), None).await.unwrap().items;
+        let tools = two
+            .gateway
+            .tools(&call_by(teams), None)
+            .await
+            .unwrap()
+            .items;
         assert_eq!(tools.len(), 1, "{teams}");
         assert_eq!(tools[0].tool.description.as_deref(), Some(first));
     }
@@ -182,7 +281,9 @@ async fn tools_and_prompts_come_from_the_first_team() {
 async fn a_new_claim_of_an_earlier_team_is_a_change_of_the_list() {
     let mut two = TwoTeams::start("", 100, |team, builder| match team {
         "alpha" => builder,
-        _ => builder.file("p.wasm", &component("searchable")).setting("p", "scheme", "keys"),
+        _ => builder
+            .file("p.wasm", &component("searchable"))
+            .setting("p", "scheme", "keys"),
     })
     .await;
     let watch = two.gateway.watch(&caller("alpha beta"));
@@ -204,7 +305,9 @@ async fn a_watch_covers_all_teams() {
     two.beta.run_reconciler();
     for server in [&two.alpha, &two.beta] {
         std::fs::write(server.plugins.join("r.wasm"), revision(9)).unwrap();
-        let changes = tokio::time::timeout(std::time::Duration::from_secs(60), watch.next()).await.unwrap();
+        let changes = tokio::time::timeout(std::time::Duration::from_secs(60), watch.next())
+            .await
+            .unwrap();
         assert_eq!(changes, [Change::List]);
     }
 }
@@ -215,15 +318,24 @@ async fn a_tool_that_another_team_has_too_is_no_change() {
         let more = if team == "beta" { "own" } else { "" };
         builder
             .setting("defined", "more", more)
-            .provider("defined", |grant, _| (grant.tools, grant.prompts) = (ToolGrant::All, true))
-            .file("later.wasm", &std::fs::read(crate::harness::component_path("defined")).unwrap())
+            .provider("defined", |grant, _| {
+                (grant.tools, grant.prompts) = (ToolGrant::All, true)
+            })
+            .file(
+                "later.wasm",
+                &std::fs::read(crate::harness::component_path("defined")).unwrap(),
+            )
             .provider("later", |grant, _| grant.tools = ToolGrant::All)
     })
     .await;
     let watches = ["alpha beta", "beta"].map(|teams| two.gateway.watch(&caller(teams)));
-    watches
-        .iter()
-        .for_each(|watch| watch.watch_lists(Lists { tools: true, prompts: true, resources: false }));
+    watches.iter().for_each(|watch| {
+        watch.watch_lists(Lists {
+            tools: true,
+            prompts: true,
+            resources: false,
+        })
+    });
     // Beta loses the tool `double` and the prompt `double`, which alpha has as well, and its tool `own`.
     let expected = [vec![Change::Tools], vec![Change::Tools, Change::Prompts]];
     std::fs::remove_file(two.beta.plugins.join("later.wasm")).unwrap();
@@ -234,7 +346,10 @@ async fn a_tool_that_another_team_has_too_is_no_change() {
     let component = std::fs::read(crate::harness::component_path("defined")).unwrap();
     std::fs::write(two.beta.plugins.join("later.wasm"), component).unwrap();
     two.beta.reconciler().run_pass().await;
-    assert_eq!(watches.each_ref().map(|watch| watch.take()), [vec![], vec![Change::Tools]]);
+    assert_eq!(
+        watches.each_ref().map(|watch| watch.take()),
+        [vec![], vec![Change::Tools]]
+    );
     // A client that may have missed something is told about everything.
     watches[0].mark_all_changed();
     assert_eq!(watches[0].take(), [Change::Tools, Change::Prompts]);

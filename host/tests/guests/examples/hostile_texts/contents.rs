@@ -33,18 +33,27 @@ pub(crate) fn read(name: &str) -> Result<Reading, Error> {
         "svg-as-png" => as_bytes("image/png", SVG.as_bytes().to_vec()),
         "png" => as_bytes("image/png", PNG.to_vec()),
         "json" => as_text("application/json", json()),
-        "deep-json" => as_text("application/json", "[".repeat(100_000) + &"]".repeat(100_000)),
+        "deep-json" => as_text(
+            "application/json",
+            "[".repeat(100_000) + &"]".repeat(100_000),
+        ),
         "invalid-json" => as_text("application/json", format!("{{\"a\": {}", texts().concat())),
         "lines" => as_text("text/plain", "line\n".repeat(200_000)),
         "large" => as_text("text/plain", huge(TEN_MEBIBYTES)),
-        "bytes" => as_bytes("application/octet-stream", (0..=255).cycle().take(1 << 20).collect()),
+        "bytes" => as_bytes(
+            "application/octet-stream",
+            (0..=255).cycle().take(1 << 20).collect(),
+        ),
         "several" => return reading((0..200).map(|_| as_text("text/html", html())).collect()),
         _ => as_text("text/plain", texts().concat()),
     }])
 }
 
 fn html() -> String {
-    format!("<!doctype html><html><body onload=\"parent.attacked='body'\">{}", texts().concat())
+    format!(
+        "<!doctype html><html><body onload=\"parent.attacked='body'\">{}",
+        texts().concat()
+    )
 }
 
 const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100000\" height=\"100000\" \
@@ -71,7 +80,10 @@ fn json() -> String {
 fn markdown() -> String {
     let attacks = texts().join("\n\n");
     let links = LINKS.replace("ORIGIN", &origin());
-    format!("# {}\n\n{links}\n\n{attacks}\n\n- {attacks}\n\n> {attacks}\n", texts()[0])
+    format!(
+        "# {}\n\n{links}\n\n{attacks}\n\n- {attacks}\n\n> {attacks}\n",
+        texts()[0]
+    )
 }
 
 const LINKS: &str = "\
@@ -100,7 +112,9 @@ const LINKS: &str = "\
 
 /// Markdown for which a careless parser needs quadratic time, or a deep stack.
 fn nested_markdown() -> String {
-    ["> ", "* ", "[", "*a_ ", "![", "`", "<a ", "\\", "| ", "((", "1. "]
-        .map(|part| part.repeat(20_000))
-        .join("\n\n")
+    [
+        "> ", "* ", "[", "*a_ ", "![", "`", "<a ", "\\", "| ", "((", "1. ",
+    ]
+    .map(|part| part.repeat(20_000))
+    .join("\n\n")
 }

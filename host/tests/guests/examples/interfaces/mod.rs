@@ -22,14 +22,17 @@ wit_bindgen::generate!({
     },
 });
 
-pub use exports::larder::provider::{prompt_provider, search_provider, settings_provider, tool_provider};
+pub use exports::larder::provider::{
+    prompt_provider, search_provider, settings_provider, tool_provider,
+};
 pub use larder::provider::interaction_host;
 pub use larder::provider::interaction_types::{
-    Annotations, Block, BlockValue, EmbeddedResource, InputRequest, InputRequired, Media, ProvidedInput,
+    Annotations, Block, BlockValue, EmbeddedResource, InputRequest, InputRequired, Media,
+    ProvidedInput,
 };
 pub use prompt_provider::{
-    Argument, ArgumentQuery, Message, Prompt, PromptAnswer, PromptPage, PromptRequest, PromptResult,
-    Suggestions,
+    Argument, ArgumentQuery, Message, Prompt, PromptAnswer, PromptPage, PromptRequest,
+    PromptResult, Suggestions,
 };
 pub use search_provider::{Hit, Hits, SearchQuery};
 pub use settings_provider::{Declaration, Kind};
@@ -59,22 +62,37 @@ pub fn tool(name: &str) -> Tool {
 
 /// A page with all tools.
 pub fn tool_page(tools: Vec<Tool>) -> Result<ToolPage, Error> {
-    Ok(ToolPage { tools, next_cursor: None, freshness: None })
+    Ok(ToolPage {
+        tools,
+        next_cursor: None,
+        freshness: None,
+    })
 }
 
 /// A block without annotations.
 pub fn block(value: BlockValue) -> Block {
-    Block { value, annotations: None, metadata: vec![] }
+    Block {
+        value,
+        annotations: None,
+        metadata: vec![],
+    }
 }
 
 /// A result with these blocks.
 pub fn result(content: Vec<Block>) -> ToolResult {
-    ToolResult { content, structured: None, is_error: false, metadata: vec![] }
+    ToolResult {
+        content,
+        structured: None,
+        is_error: false,
+        metadata: vec![],
+    }
 }
 
 /// A result with one text.
 pub fn text_result(text: impl Into<String>) -> Result<ToolAnswer, Error> {
-    Ok(ToolAnswer::Complete(result(vec![block(BlockValue::Text(text.into()))])))
+    Ok(ToolAnswer::Complete(result(vec![block(BlockValue::Text(
+        text.into(),
+    ))])))
 }
 
 /// A prompt without arguments.
@@ -91,12 +109,21 @@ pub fn prompt(name: &str) -> Prompt {
 
 /// A page with all prompts.
 pub fn prompt_page(prompts: Vec<Prompt>) -> Result<PromptPage, Error> {
-    Ok(PromptPage { prompts, next_cursor: None, freshness: None })
+    Ok(PromptPage {
+        prompts,
+        next_cursor: None,
+        freshness: None,
+    })
 }
 
 /// An argument.
 pub fn argument(name: &str, required: bool) -> Argument {
-    Argument { name: name.to_owned(), title: None, description: None, required }
+    Argument {
+        name: name.to_owned(),
+        title: None,
+        description: None,
+        required,
+    }
 }
 
 /// An optional setting without a default.

@@ -141,8 +141,18 @@ pub(crate) const TIMES: &[&str] = &[
     "２０２６-01-02T03:04:05Z",
 ];
 
-pub(crate) const PRIORITIES: [f64; 10] =
-    [0.0, 1.0, 0.5, -0.0, -1.0, 7.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE];
+pub(crate) const PRIORITIES: [f64; 10] = [
+    0.0,
+    1.0,
+    0.5,
+    -0.0,
+    -1.0,
+    7.0,
+    f64::NAN,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::MIN_POSITIVE,
+];
 
 pub(crate) const ICONS: &[&str] = &[
     "https://example.com/icon.png",
@@ -162,8 +172,18 @@ pub(crate) const ICONS: &[&str] = &[
     "https://example.com/a b",
 ];
 
-pub(crate) const SIZES: &[&str] =
-    &["48x48", "any", "huge", "", "48", "x", "-1x-1", "48X48", "99999999999999999999x1", "48x48\n"];
+pub(crate) const SIZES: &[&str] = &[
+    "48x48",
+    "any",
+    "huge",
+    "",
+    "48",
+    "x",
+    "-1x-1",
+    "48X48",
+    "99999999999999999999x1",
+    "48x48\n",
+];
 
 pub(crate) const KEYS: &[&str] = &[
     "name",
