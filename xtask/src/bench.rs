@@ -22,24 +22,49 @@ const EXAMPLES: &str = "bench/examples";
 const REVISIONS: &str = "bench/revisions";
 
 /// The microbenchmarks.
-const MICRO: [&str; 7] = ["bench", "--profile", dist::PROFILE, "--package", "larder", "--bench", "micro"];
+const MICRO: [&str; 7] = [
+    "bench",
+    "--profile",
+    dist::PROFILE,
+    "--package",
+    "larder",
+    "--bench",
+    "micro",
+];
 
 /// Passes all options on to the benchmark, except `--no-micro`, which skips the microbenchmarks, and `--against`, whose value
 /// may be a commit.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let (args, against) = without_against(args)?;
     let has = |options: &[&str]| options.iter().any(|option| args.contains(option));
-    let is_partial = has(&["--reads", "--languages", "--names", "--compilation", "--overload", "--floods"]);
+    let is_partial = has(&[
+        "--reads",
+        "--languages",
+        "--names",
+        "--compilation",
+        "--overload",
+        "--floods",
+    ]);
     let micro = !is_partial && !has(&["--no-micro"]);
     let has_examples = !is_partial || has(&["--languages", "--names", "--compilation"]);
     let has_revisions = !is_partial || has(&["--compilation"]);
     let has_bare = !is_partial || has(&["--reads", "--languages", "--compilation"]);
-    let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--no-micro").collect();
+    let args: Vec<&str> = args
+        .iter()
+        .copied()
+        .filter(|arg| *arg != "--no-micro")
+        .collect();
     // The builds are logged to a file, so that stdout has only the report.
     let output = Output::log("bench")?;
     eprintln!("building (the log is target/xtask/bench.log)");
     plugins::guests(&output)?;
-    output.run(&mut cargo(&["build", "--profile", dist::PROFILE, "--package", "larder"]))?;
+    output.run(&mut cargo(&[
+        "build",
+        "--profile",
+        dist::PROFILE,
+        "--package",
+        "larder",
+    ]))?;
     output.run(
         cargo(&["build", "--release", "--manifest-path", "bench/Cargo.toml"])
             .arg("--target-dir")
@@ -47,7 +72,11 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     )?;
     if has_examples {
         let all = !is_partial || has(&["--languages", "--names"]);
-        build_examples(&output, |language| all || revisions::exist_in(language), has_revisions)?;
+        build_examples(
+            &output,
+            |language| all || revisions::exist_in(language),
+            has_revisions,
+        )?;
     }
     if micro {
         eprintln!("running the microbenchmarks");
@@ -98,7 +127,9 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
 /// The other arguments, and the value of `--against`.
 fn without_against<'a>(args: &[&'a str]) -> Result<(Vec<&'a str>, Option<&'a str>)> {
     let mut args = args.to_vec();
-    let Some(at) = args.iter().position(|arg| *arg == "--against") else { return Ok((args, None)) };
+    let Some(at) = args.iter().position(|arg| *arg == "--against") else {
+        return Ok((args, None));
+    };
     ensure!(at + 1 < args.len(), "--against needs a commit or a program");
     let value = args.remove(at + 1);
     args.remove(at);
@@ -111,7 +142,11 @@ fn server() -> PathBuf {
 }
 
 /// Builds the example in each of these languages, as far as its tools are installed, and its revisions.
-fn build_examples(output: &Output, is_needed: impl Fn(&str) -> bool, with_revisions: bool) -> Result<()> {
+fn build_examples(
+    output: &Output,
+    is_needed: impl Fn(&str) -> bool,
+    with_revisions: bool,
+) -> Result<()> {
     use_larder(server());
     let (examples, revisions) = (empty(EXAMPLES)?, empty(REVISIONS)?);
     for language in LANGUAGES.iter().filter(|language| is_needed(language.name)) {
@@ -121,8 +156,8 @@ fn build_examples(output: &Output, is_needed: impl Fn(&str) -> bool, with_revisi
             continue;
         }
         eprintln!("building the example in {name}");
-        let built =
-            languages::build_example(output, language).with_context(|| format!("the example in {name}"))?;
+        let built = languages::build_example(output, language)
+            .with_context(|| format!("the example in {name}"))?;
         fs::copy(built, examples.join(format!("{name}.wasm")))?;
         if with_revisions {
             revisions::build(output, language, &revisions)?;
@@ -147,16 +182,32 @@ fn micro_program() -> Result<PathBuf> {
     let mut programs = messages.lines().filter_map(|line| {
         let artifact: serde_json::Value = serde_json::from_str(line).ok()?;
         let is_micro = artifact["target"]["name"] == "micro";
-        artifact["executable"].as_str().filter(|_| is_micro).map(PathBuf::from)
+        artifact["executable"]
+            .as_str()
+            .filter(|_| is_micro)
+            .map(PathBuf::from)
     });
-    programs.next().context("cargo did not report the microbenchmark program")
+    programs
+        .next()
+        .context("cargo did not report the microbenchmark program")
 }
 
 /// Builds the guest `revision` in debug mode.
 fn build_large_component(output: &Output) -> Result<PathBuf> {
     let manifest = "host/tests/guests/Cargo.toml";
-    let build = ["build", "--manifest-path", manifest, "--example", LARGE, "--target", plugins::TARGET];
+    let build = [
+        "build",
+        "--manifest-path",
+        manifest,
+        "--example",
+        LARGE,
+        "--target",
+        plugins::TARGET,
+    ];
     output.run(&mut cargo(&build))?;
-    let built = root().join("host/tests/guests/target").join(plugins::TARGET).join("debug/examples");
+    let built = root()
+        .join("host/tests/guests/target")
+        .join(plugins::TARGET)
+        .join("debug/examples");
     Ok(built.join(format!("{LARGE}.wasm")))
 }

@@ -26,11 +26,18 @@ pub(crate) fn check(_: &Output) -> Result<Outcome> {
 
 /// Builds the book with mdBook.
 pub(crate) fn build(output: &Output) -> Result<Outcome> {
-    let program =
-        tools::installed(output, "mdbook", PINNED, &["--no-default-features", "--features", "search"])?;
+    let program = tools::installed(
+        output,
+        "mdbook",
+        PINNED,
+        &["--no-default-features", "--features", "search"],
+    )?;
     output.run(command(program).arg("build").arg(root().join("docs")))?;
     let log = output.contents();
-    ensure!(!log.contains("WARN") && !log.contains("ERROR"), "mdbook reported a problem");
+    ensure!(
+        !log.contains("WARN") && !log.contains("ERROR"),
+        "mdbook reported a problem"
+    );
     Ok(Outcome::Passed)
 }
 
@@ -44,7 +51,10 @@ fn check_summary() -> Result<()> {
     }
     for page in pages {
         let page = page.strip_prefix(&docs)?.display().to_string();
-        ensure!(summary.contains(&format!("]({page})")), "docs/SUMMARY.md has no link to {page}");
+        ensure!(
+            summary.contains(&format!("]({page})")),
+            "docs/SUMMARY.md has no link to {page}"
+        );
     }
     Ok(())
 }
@@ -57,16 +67,29 @@ pub(crate) fn run_examples(output: &Output) -> Result<Outcome> {
     let mut count = 0;
     for page in pages {
         let text = fs::read_to_string(&page)?;
-        let blocks: Vec<Block<'_>> =
-            blocks(&text).into_iter().filter(|block| block.kind().is_some()).collect();
+        let blocks: Vec<Block<'_>> = blocks(&text)
+            .into_iter()
+            .filter(|block| block.kind().is_some())
+            .collect();
         if blocks.is_empty() {
             continue;
         }
-        let name = page.strip_prefix(root())?.with_extension("").display().to_string().replace('/', "-");
+        let name = page
+            .strip_prefix(root())?
+            .with_extension("")
+            .display()
+            .to_string()
+            .replace('/', "-");
         let folder = target("book-examples").join(name);
         recreate(&folder)?;
         for block in &blocks {
-            let at = || format!("{}:{}", page.strip_prefix(root()).unwrap_or(&page).display(), block.line);
+            let at = || {
+                format!(
+                    "{}:{}",
+                    page.strip_prefix(root()).unwrap_or(&page).display(),
+                    block.line
+                )
+            };
             block.run(&folder, output).with_context(at)?;
         }
         count += blocks.len();
@@ -87,14 +110,28 @@ pub(crate) fn run_registry_examples(output: &Output, address: &str) -> Result<us
     let folder = target("book-examples/publishing");
     recreate(&folder)?;
     let blocks = blocks(&page);
-    let blocks = blocks.into_iter().filter(|block| block.kind().is_some() || block.info == "sh,registry");
+    let blocks = blocks
+        .into_iter()
+        .filter(|block| block.kind().is_some() || block.info == "sh,registry");
     let mut count = 0;
     for block in blocks {
         let plain = format!("[registries.permitted.\"{REGISTRY}\"]\nplain_http = true");
-        let text = block.text.replace(&format!("[registries.permitted.\"{REGISTRY}\"]"), &plain);
-        let info = if block.info == "sh,registry" { "sh,run" } else { block.info };
-        let block = Block { info, text: text.replace(REGISTRY, address), line: block.line };
-        block.run(&folder, output).with_context(|| format!("{REGISTRY_PAGE}:{}", block.line))?;
+        let text = block
+            .text
+            .replace(&format!("[registries.permitted.\"{REGISTRY}\"]"), &plain);
+        let info = if block.info == "sh,registry" {
+            "sh,run"
+        } else {
+            block.info
+        };
+        let block = Block {
+            info,
+            text: text.replace(REGISTRY, address),
+            line: block.line,
+        };
+        block
+            .run(&folder, output)
+            .with_context(|| format!("{REGISTRY_PAGE}:{}", block.line))?;
         count += 1;
     }
     ensure!(count > 3, "{REGISTRY_PAGE} has no examples");
@@ -147,7 +184,16 @@ impl Block<'_> {
         let mut child = match self.kind() {
             Some(Kind::Commands) => {
                 let mut child = command("timeout");
-                child.args(["-k", "5", BLOCK_LIMIT, "bash", "-euo", "pipefail", "-c", &self.text]);
+                child.args([
+                    "-k",
+                    "5",
+                    BLOCK_LIMIT,
+                    "bash",
+                    "-euo",
+                    "pipefail",
+                    "-c",
+                    &self.text,
+                ]);
                 child
             }
             Some(Kind::Configuration) => {
@@ -160,11 +206,19 @@ impl Block<'_> {
         };
         let programs = larder().parent().map(Path::to_owned).unwrap_or_default();
         let path = format!("{}:{}", programs.display(), search_path());
-        output.run(child.current_dir(folder).env("PATH", path).env("PLUGINS", target("plugins")))
+        output.run(
+            child
+                .current_dir(folder)
+                .env("PATH", path)
+                .env("PLUGINS", target("plugins")),
+        )
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the ban is about the product's configuration")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the ban is about the product's configuration"
+)]
 fn search_path() -> String {
     std::env::var("PATH").unwrap_or_default()
 }
@@ -177,7 +231,11 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
         match (line.strip_prefix("```"), &mut open) {
             (Some(_), Some(_)) => found.extend(open.take()),
             (Some(info), None) => {
-                open = Some(Block { info: info.trim(), text: String::new(), line: number + 1 })
+                open = Some(Block {
+                    info: info.trim(),
+                    text: String::new(),
+                    line: number + 1,
+                })
             }
             (None, Some(block)) => {
                 block.text.push_str(line);
@@ -197,8 +255,16 @@ mod tests {
     fn finds_blocks_with_their_info_and_line() {
         let page = "# A\n\n```sh,run\nls\necho\n```\ntext\n```\nplain\n```\n";
         let expected = [
-            Block { info: "sh,run", text: "ls\necho\n".into(), line: 3 },
-            Block { info: "", text: "plain\n".into(), line: 8 },
+            Block {
+                info: "sh,run",
+                text: "ls\necho\n".into(),
+                line: 3,
+            },
+            Block {
+                info: "",
+                text: "plain\n".into(),
+                line: 8,
+            },
         ];
         assert_eq!(blocks(page), expected);
     }

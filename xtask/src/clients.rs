@@ -15,7 +15,8 @@ use crate::step::Outcome;
 use crate::tools::copy_sources;
 
 /// The documents of the `files` provider. One name needs percent-encoding.
-pub(crate) const DOCUMENTS: [(&str, &str); 2] = [("notes.md", "# Notes\n"), ("über uns.txt", "Über uns\n")];
+pub(crate) const DOCUMENTS: [(&str, &str); 2] =
+    [("notes.md", "# Notes\n"), ("über uns.txt", "Über uns\n")];
 
 pub(crate) fn ts_v1(output: &Output) -> Result<Outcome> {
     run_client(output, "ts-v1", node("ts-v1.mjs"))
@@ -28,14 +29,18 @@ pub(crate) fn ts_v2(output: &Output) -> Result<Outcome> {
 pub(crate) fn inspector(output: &Output) -> Result<Outcome> {
     let mut inspector = node("inspector.mjs");
     // By default, the inspector stores files in the home folder and secrets in the keychain of the desktop.
-    inspector.env("HOME", target("clients/home")).env("MCP_INSPECTOR_SECRET_STORE", "memory");
+    inspector
+        .env("HOME", target("clients/home"))
+        .env("MCP_INSPECTOR_SECRET_STORE", "memory");
     fs::create_dir_all(target("clients/home"))?;
     run_client(output, "inspector", inspector)
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
     let mut python = command(target("clients/venv/bin/python"));
-    python.args(["-B"]).arg(root().join("host/tests/clients/python/client.py"));
+    python
+        .args(["-B"])
+        .arg(root().join("host/tests/clients/python/client.py"));
     run_client(output, "python", python)
 }
 
@@ -44,7 +49,12 @@ fn run_client(output: &Output, name: &str, mut client: Command) -> Result<Outcom
     let (config, docs) = two_providers(name)?;
     client.env("LARDER_TOKEN", add_token(&[&config])?);
     let server = RunningServer::start(&config, output)?;
-    client.arg(&server.url).arg(docs).arg(larder()).args(["serve", "--stdio", "--config"]).arg(&config);
+    client
+        .arg(&server.url)
+        .arg(docs)
+        .arg(larder())
+        .args(["serve", "--stdio", "--config"])
+        .arg(&config);
     let result = output.run(&mut client);
     // The server is stopped properly, and this is logged, also if the client failed.
     let stopped = server.stop();
@@ -55,14 +65,21 @@ fn run_client(output: &Output, name: &str, mut client: Command) -> Result<Outcom
 /// The lines of a log that say what a client did.
 fn deeds(log: &str) -> String {
     let lines = log.lines().filter_map(|line| line.strip_prefix("did "));
-    lines.map(|line| format!("\n    {}", line.trim_start())).collect()
+    lines
+        .map(|line| format!("\n    {}", line.trim_start()))
+        .collect()
 }
 
 /// Creates a token and adds it to the configurations. From then on, HTTP clients need it.
 pub(crate) fn add_token(configs: &[&Path]) -> Result<String> {
-    let output = command(larder()).args(["token", "new"]).output().context("larder token new")?;
+    let output = command(larder())
+        .args(["token", "new"])
+        .output()
+        .context("larder token new")?;
     let text = String::from_utf8(output.stdout)?;
-    let (token, lines) = text.split_once("\n\n").context("unexpected output of `larder token new`")?;
+    let (token, lines) = text
+        .split_once("\n\n")
+        .context("unexpected output of `larder token new`")?;
     for config in configs {
         let settings = fs::read_to_string(config)?;
         fs::write(config, format!("{settings}\n{lines}"))?;
@@ -81,7 +98,10 @@ pub(crate) fn node(script: &str) -> Command {
 /// Configures the providers `conformance` and `files`, so that pages span more than one provider. Also
 /// returns the folder of the files.
 fn two_providers(name: &str) -> Result<(PathBuf, PathBuf)> {
-    let (docs, state) = (target("xtask").join(name).join("docs"), target("xtask").join(name).join("fixture"));
+    let (docs, state) = (
+        target("xtask").join(name).join("docs"),
+        target("xtask").join(name).join("fixture"),
+    );
     // The clients change files in these folders to trigger notifications.
     for folder in [&docs, &state] {
         if folder.exists() {
@@ -140,10 +160,14 @@ pub(crate) fn copy_components(built: &Path, plugins: &Path, names: &[&str]) -> R
 /// The text of a `larder.toml`.
 pub(crate) fn settings(plugins: &Path, server: &str, dirs: &[(&Path, &str)]) -> Result<String> {
     let plugins = toml_string(plugins);
-    let mut toml = format!("plugins = {plugins}\n\n[server]\n{server}\n[provider.files]\ndirs = [\n");
+    let mut toml =
+        format!("plugins = {plugins}\n\n[server]\n{server}\n[provider.files]\ndirs = [\n");
     for (host, guest) in dirs {
         let host = toml_string(host);
-        writeln!(toml, "    {{ host = {host}, guest = {guest:?}, access = \"read\" }},")?;
+        writeln!(
+            toml,
+            "    {{ host = {host}, guest = {guest:?}, access = \"read\" }},"
+        )?;
     }
     toml.push_str("]\n");
     Ok(toml)

@@ -18,11 +18,21 @@ pub(crate) fn first_2025(output: &Output) -> Result<Outcome> {
 }
 
 pub(crate) fn second_2025(output: &Output) -> Result<Outcome> {
-    suite(output, "conformance-0.2", "0.2-2025-11-25", &["--requirements", "2025-11-25"])
+    suite(
+        output,
+        "conformance-0.2",
+        "0.2-2025-11-25",
+        &["--requirements", "2025-11-25"],
+    )
 }
 
 pub(crate) fn second_2026(output: &Output) -> Result<Outcome> {
-    suite(output, "conformance-0.2", "0.2-2026-07-28", &["--requirements", "2026-07-28"])
+    suite(
+        output,
+        "conformance-0.2",
+        "0.2-2026-07-28",
+        &["--requirements", "2026-07-28"],
+    )
 }
 
 fn suite(output: &Output, package: &str, run: &str, scope: &[&str]) -> Result<Outcome> {

@@ -15,10 +15,16 @@ pub(crate) fn cpu_time() -> Result<Duration> {
 fn cpu_time_of(stat: &str, ticks_per_second: u64) -> Result<Duration> {
     // The name of the program is in parentheses and may contain spaces.
     let (_, fields) = stat.rsplit_once(')').context("a line of /proc/PID/stat")?;
-    let times: Vec<u64> =
-        fields.split_whitespace().skip(11).take(4).map(str::parse).collect::<Result<_, _>>()?;
+    let times: Vec<u64> = fields
+        .split_whitespace()
+        .skip(11)
+        .take(4)
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
     ensure!(times.len() == 4, "a line of /proc/PID/stat has four times");
-    Ok(Duration::from_millis(times.iter().sum::<u64>() * 1000 / ticks_per_second))
+    Ok(Duration::from_millis(
+        times.iter().sum::<u64>() * 1000 / ticks_per_second,
+    ))
 }
 
 #[cfg(test)]

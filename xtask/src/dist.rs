@@ -31,7 +31,12 @@ pub(crate) fn run() -> Result<()> {
     for (triple, linker) in TARGETS {
         match missing(triple, linker)? {
             Some(reason) => println!("skipped {triple}: {reason}"),
-            None => archives.push(pack(&output, &build(&output, triple, linker)?, triple, &out)?),
+            None => archives.push(pack(
+                &output,
+                &build(&output, triple, linker)?,
+                triple,
+                &out,
+            )?),
         }
     }
     ensure!(!archives.is_empty(), "no target is installed");
@@ -41,8 +46,15 @@ pub(crate) fn run() -> Result<()> {
 /// Why a target cannot be built here.
 fn missing(triple: &str, linker: Option<&str>) -> Result<Option<String>> {
     let sysroot = stdout_of(command("rustc").args(["--print", "sysroot"]))?;
-    if !Path::new(sysroot.trim()).join("lib/rustlib").join(triple).join("lib").is_dir() {
-        return Ok(Some(format!("its standard library is not installed (`rustup target add {triple}`)")));
+    if !Path::new(sysroot.trim())
+        .join("lib/rustlib")
+        .join(triple)
+        .join("lib")
+        .is_dir()
+    {
+        return Ok(Some(format!(
+            "its standard library is not installed (`rustup target add {triple}`)"
+        )));
     }
     let linker = linker.filter(|linker| tools::find_program(linker).is_none());
     Ok(linker.map(|linker| format!("{linker} is not installed")))
@@ -51,17 +63,33 @@ fn missing(triple: &str, linker: Option<&str>) -> Result<Option<String>> {
 /// Builds a static program in which no path of this machine is.
 fn build(output: &Output, triple: &str, linker: Option<&str>) -> Result<PathBuf> {
     let folder = target("archives/build");
-    let mut build =
-        cargo(&["build", "--profile", PROFILE, "--locked", "--package", "larder", "--target", triple]);
+    let mut build = cargo(&[
+        "build",
+        "--profile",
+        PROFILE,
+        "--locked",
+        "--package",
+        "larder",
+        "--target",
+        triple,
+    ]);
     let sources = format!("--remap-path-prefix={}=/larder", root().display());
-    let registry = stdout_of(command("sh").args(["-c", "printf %s \"${CARGO_HOME:-$HOME/.cargo}\""]))?;
-    let flags = format!("-C target-feature=+crt-static {sources} --remap-path-prefix={registry}=/cargo");
-    build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", flags);
+    let registry =
+        stdout_of(command("sh").args(["-c", "printf %s \"${CARGO_HOME:-$HOME/.cargo}\""]))?;
+    let flags =
+        format!("-C target-feature=+crt-static {sources} --remap-path-prefix={registry}=/cargo");
+    build
+        .arg("--target-dir")
+        .arg(&folder)
+        .env("RUSTFLAGS", flags);
     // The C compiler writes the time of the build into the allocator otherwise.
     build.env("SOURCE_DATE_EPOCH", time_of_commit());
     if let Some(linker) = linker {
         let name = triple.replace('-', "_");
-        build.env(format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()), linker);
+        build.env(
+            format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()),
+            linker,
+        );
         build.env(format!("CC_{name}"), linker);
     }
     output.run(&mut build)?;
@@ -77,16 +105,32 @@ pub(crate) fn pack(output: &Output, program: &Path, triple: &str, out: &Path) ->
     }
     copy(program, &staged.join("bin/larder"))?;
     generate(program, &staged)?;
-    for file in ["LICENSE", "README.md", "CHANGELOG.md", "examples/larder.toml"] {
+    for file in [
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "examples/larder.toml",
+    ] {
         copy(&root().join(file), &staged.join(file))?;
     }
     copy_folder(&root().join("deploy"), &staged.join("deploy"))?;
     for component in components()? {
-        copy(&component, &staged.join("plugins").join(component.file_name().context("a name")?))?;
+        copy(
+            &component,
+            &staged
+                .join("plugins")
+                .join(component.file_name().context("a name")?),
+        )?;
     }
     let dependencies = dependencies::of_program(triple)?;
-    fs::write(staged.join("THIRD-PARTY-LICENSES.txt"), dependencies::licences(&dependencies)?)?;
-    fs::write(staged.join("sbom.cdx.json"), dependencies::sbom(&dependencies).to_string())?;
+    fs::write(
+        staged.join("THIRD-PARTY-LICENSES.txt"),
+        dependencies::licences(&dependencies)?,
+    )?;
+    fs::write(
+        staged.join("sbom.cdx.json"),
+        dependencies::sbom(&dependencies).to_string(),
+    )?;
     archive(output, out, &name)
 }
 
@@ -94,8 +138,15 @@ pub(crate) fn pack(output: &Output, program: &Path, triple: &str, out: &Path) ->
 /// build of this machine, and are the same.
 fn generate(program: &Path, staged: &Path) -> Result<()> {
     let runs = tools::succeeds(command(program).arg("--version"));
-    let program = if runs { program.to_owned() } else { crate::run::larder() };
-    let written = command(&program).arg("man").arg(staged.join("man/man1")).status()?;
+    let program = if runs {
+        program.to_owned()
+    } else {
+        crate::run::larder()
+    };
+    let written = command(&program)
+        .arg("man")
+        .arg(staged.join("man/man1"))
+        .status()?;
     ensure!(written.success(), "`larder man` failed");
     let completions = staged.join("completions");
     fs::create_dir_all(&completions)?;
@@ -109,8 +160,13 @@ fn generate(program: &Path, staged: &Path) -> Result<()> {
 /// The built components, sorted.
 fn components() -> Result<Vec<PathBuf>> {
     let files = fs::read_dir(target("plugins")).context("run `cargo xtask plugins` first")?;
-    let paths = files.map(|file| file.map(|file| file.path())).collect::<Result<Vec<_>, _>>()?;
-    let is_component = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "wasm");
+    let paths = files
+        .map(|file| file.map(|file| file.path()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let is_component = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| extension == "wasm")
+    };
     let mut components: Vec<_> = paths.into_iter().filter(is_component).collect();
     components.sort();
     Ok(components)
@@ -142,7 +198,11 @@ fn archive(output: &Output, out: &Path, name: &str) -> Result<PathBuf> {
         "tar --sort=name --mtime=@{time} --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -cf - {name} \
          | gzip -n > {name}.tar.gz"
     );
-    output.run(command("bash").args(["-o", "pipefail", "-c", &tar]).current_dir(out))?;
+    output.run(
+        command("bash")
+            .args(["-o", "pipefail", "-c", &tar])
+            .current_dir(out),
+    )?;
     Ok(out.join(format!("{name}.tar.gz")))
 }
 
@@ -150,13 +210,18 @@ fn archive(output: &Output, out: &Path, name: &str) -> Result<PathBuf> {
 fn time_of_commit() -> String {
     let time = stdout_of(command("git").args(["log", "-1", "--format=%ct"])).unwrap_or_default();
     let time = time.trim();
-    if time.is_empty() { "0".to_owned() } else { time.to_owned() }
+    if time.is_empty() {
+        "0".to_owned()
+    } else {
+        time.to_owned()
+    }
 }
 
 /// Writes `SHA256SUMS`.
 pub(crate) fn checksums(out: &Path, archives: &[PathBuf]) -> Result<()> {
     let mut sums: Command = command("sha256sum");
-    sums.args(archives.iter().filter_map(|archive| archive.file_name())).current_dir(out);
+    sums.args(archives.iter().filter_map(|archive| archive.file_name()))
+        .current_dir(out);
     let sums = stdout_of(&mut sums)?;
     print!("{sums}");
     Ok(fs::write(out.join("SHA256SUMS"), sums)?)

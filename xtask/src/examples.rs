@@ -22,19 +22,30 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
     tools::copy_sources()?;
-    check_same_version("typescript/package.json", "host/tests/clients/node/package.json", client_version)?;
+    check_same_version(
+        "typescript/package.json",
+        "host/tests/clients/node/package.json",
+        client_version,
+    )?;
     // Node looks for packages in the folder of the script and in its parents.
     let dir = target("clients/node/examples");
     fs::create_dir_all(&dir)?;
     run_all(output, "typescript", "ts", |script| {
-        let name = script.file_name().context("a script has a name")?.to_string_lossy();
+        let name = script
+            .file_name()
+            .context("a script has a name")?
+            .to_string_lossy();
         fs::copy(script, dir.join(&*name))?;
         Ok(node(&format!("examples/{name}")))
     })
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
-    check_same_version("python/requirements.txt", "host/tests/clients/python/requirements.txt", mcp_version)?;
+    check_same_version(
+        "python/requirements.txt",
+        "host/tests/clients/python/requirements.txt",
+        mcp_version,
+    )?;
     run_all(output, "python", "py", |script| {
         let mut python = command(target("clients/venv/bin/python"));
         python.arg("-B").arg(script);
@@ -54,10 +65,14 @@ pub(crate) fn larder(output: &Output) -> Result<Outcome> {
 }
 
 /// Runs a shell script with the built `larder` first in `PATH`.
-#[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lint is for the server's configuration"
+)]
 fn shell(script: &Path) -> Result<Command> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::env::join_paths(std::iter::once(target("debug")).chain(std::env::split_paths(&path)))?;
+    let path =
+        std::env::join_paths(std::iter::once(target("debug")).chain(std::env::split_paths(&path)))?;
     let mut shell = command("sh");
     shell.arg(script).env("PATH", path);
     Ok(shell)
@@ -85,10 +100,14 @@ fn run_all(
             .with_context(|| format!("{guest} is missing; run `cargo xtask guests`"))?;
     }
     let server = RunningServer::start(&config, output)?;
-    let result = find_examples(language, extension)?.iter().try_for_each(|example| {
-        let command = start(&example.script)?;
-        example.run(command, &server.url, &docs, output).with_context(|| example.script.display().to_string())
-    });
+    let result = find_examples(language, extension)?
+        .iter()
+        .try_for_each(|example| {
+            let command = start(&example.script)?;
+            example
+                .run(command, &server.url, &docs, output)
+                .with_context(|| example.script.display().to_string())
+        });
     let stopped = server.stop();
     result.and(stopped)?;
     Ok(Outcome::Passed)
@@ -101,12 +120,17 @@ fn find_examples(language: &str, extension: &str) -> Result<Vec<Example>> {
     for file in fs::read_dir(&folder)? {
         let path = file?.path();
         let example = Example::read(&path)?;
-        if path.extension().is_some_and(|found| found == extension) && !example.expected.is_empty() {
+        if path.extension().is_some_and(|found| found == extension) && !example.expected.is_empty()
+        {
             found.push(example);
         }
     }
     found.sort_by(|a, b| a.script.cmp(&b.script));
-    ensure!(found.len() >= 9, "{language} has only {} examples", found.len());
+    ensure!(
+        found.len() >= 9,
+        "{language} has only {} examples",
+        found.len()
+    );
     Ok(found)
 }
 
@@ -122,8 +146,13 @@ impl Example {
     }
 
     fn parse(script: PathBuf, text: &str) -> Self {
-        let lines = || text.lines().map(|line| line.trim_start_matches(['/', '#', ' ']));
-        let arguments = lines().find_map(|line| line.strip_prefix("run: ")).unwrap_or_default();
+        let lines = || {
+            text.lines()
+                .map(|line| line.trim_start_matches(['/', '#', ' ']))
+        };
+        let arguments = lines()
+            .find_map(|line| line.strip_prefix("run: "))
+            .unwrap_or_default();
         let expected = lines().filter_map(|line| line.strip_prefix("prints: "));
         Self {
             script,
@@ -135,9 +164,15 @@ impl Example {
     fn run(&self, mut command: Command, url: &str, docs: &Path, output: &Output) -> Result<()> {
         output.write_line(&format!(
             "$ {}",
-            self.script.strip_prefix(root()).unwrap_or(&self.script).display()
+            self.script
+                .strip_prefix(root())
+                .unwrap_or(&self.script)
+                .display()
         ))?;
-        command.arg(url).args(&self.arguments).stdout(Stdio::piped());
+        command
+            .arg(url)
+            .args(&self.arguments)
+            .stdout(Stdio::piped());
         if let Output::Log(path) = output {
             command.stderr(fs::OpenOptions::new().append(true).open(path)?);
         }
@@ -178,7 +213,10 @@ fn stdout_lines(child: &mut Child) -> Result<Receiver<String>> {
     let (send, lines) = mpsc::channel();
     thread::spawn(move || {
         for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
-            if send.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+            if send
+                .send(String::from_utf8_lossy(&line).into_owned())
+                .is_err()
+            {
                 return;
             }
         }
@@ -195,7 +233,10 @@ fn follow_prompts(lines: &Receiver<String>, docs: &Path, output: &Output) -> Res
             Ok(line) => {
                 output.write_line(&line)?;
                 if line.contains("now change the file") {
-                    fs::write(docs.join("news.md"), format!("news of line {}\n", unique()?))?;
+                    fs::write(
+                        docs.join("news.md"),
+                        format!("news of line {}\n", unique()?),
+                    )?;
                 } else if line.contains("now add a file") {
                     fs::write(docs.join(format!("added-{}.md", unique()?)), "new\n")?;
                 }
@@ -208,27 +249,46 @@ fn follow_prompts(lines: &Receiver<String>, docs: &Path, output: &Output) -> Res
 }
 
 fn unique() -> Result<u128> {
-    Ok(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos())
+    Ok(std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)?
+        .as_nanos())
 }
 
 /// Checks that the examples use the same version of the MCP SDK as the tests.
-fn check_same_version(example: &str, tests: &str, version: fn(&str) -> Option<String>) -> Result<()> {
+fn check_same_version(
+    example: &str,
+    tests: &str,
+    version: fn(&str) -> Option<String>,
+) -> Result<()> {
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path)?;
         version(&text).with_context(|| format!("no SDK version in {}", path.display()))
     };
-    let (example, tests) = (read(root().join("examples/clients").join(example))?, read(root().join(tests))?);
-    ensure!(example == tests, "the examples use SDK version {example}, but the tests use {tests}");
+    let (example, tests) = (
+        read(root().join("examples/clients").join(example))?,
+        read(root().join(tests))?,
+    );
+    ensure!(
+        example == tests,
+        "the examples use SDK version {example}, but the tests use {tests}"
+    );
     Ok(())
 }
 
 fn client_version(json: &str) -> Option<String> {
     let package: serde_json::Value = serde_json::from_str(json).ok()?;
-    Some(package["dependencies"]["@modelcontextprotocol/client"].as_str()?.to_owned())
+    Some(
+        package["dependencies"]["@modelcontextprotocol/client"]
+            .as_str()?
+            .to_owned(),
+    )
 }
 
 fn mcp_version(requirements: &str) -> Option<String> {
-    requirements.lines().find_map(|line| line.strip_prefix("mcp==")).map(str::to_owned)
+    requirements
+        .lines()
+        .find_map(|line| line.strip_prefix("mcp=="))
+        .map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -240,11 +300,15 @@ mod tests {
         let text = "// Reads.\n//   run: a b\n//   prints: one\n//   prints: two \nprints();\n";
         let example = Example::parse("x.ts".into(), text);
         assert_eq!(
-            (example.arguments.join("|").as_str(), example.expected.join("|").as_str()),
+            (
+                example.arguments.join("|").as_str(),
+                example.expected.join("|").as_str()
+            ),
             ("a|b", "one|two")
         );
-        let check =
-            |lines: &[&str]| example.check_output(&lines.iter().map(|&line| line.into()).collect::<Vec<_>>());
+        let check = |lines: &[&str]| {
+            example.check_output(&lines.iter().map(|&line| line.into()).collect::<Vec<_>>())
+        };
         assert!(check(&["zero", "is one", "is two"]).is_ok());
         assert!(check(&["is two", "is one"]).is_err() && check(&[]).is_err());
     }

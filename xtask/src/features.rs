@@ -10,22 +10,39 @@ use crate::step::Outcome;
 
 /// Compiles the tests of the program with the same features of all other crates as in the step `host`, so that only the
 /// program is compiled again: the whole workspace decides on the features, and tests need more of them.
-const PROGRAM: [&str; 6] =
-    ["test", "--no-run", "--workspace", "--bin=larder", "--no-default-features", "--features"];
+const PROGRAM: [&str; 6] = [
+    "test",
+    "--no-run",
+    "--workspace",
+    "--bin=larder",
+    "--no-default-features",
+    "--features",
+];
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let optional = optional_parts()?;
-    let sets = [String::new()].into_iter().chain(optional.iter().map(|part| format!("larder/{part}")));
+    let sets = [String::new()]
+        .into_iter()
+        .chain(optional.iter().map(|part| format!("larder/{part}")));
     for features in sets {
         output.run(linted(&PROGRAM).arg(&features))?;
     }
-    Ok(Outcome::PassedWithNote(format!("without and with {}", optional.join(", "))))
+    Ok(Outcome::PassedWithNote(format!(
+        "without and with {}",
+        optional.join(", ")
+    )))
 }
 
 /// The features that are on by default.
 fn optional_parts() -> Result<Vec<String>> {
-    let manifest: toml::Table = fs::read_to_string(root().join("host/larder/Cargo.toml"))?.parse()?;
-    let default = manifest.get("features").and_then(|features| features.get("default")?.as_array());
+    let manifest: toml::Table =
+        fs::read_to_string(root().join("host/larder/Cargo.toml"))?.parse()?;
+    let default = manifest
+        .get("features")
+        .and_then(|features| features.get("default")?.as_array());
     let default = default.context("host/larder/Cargo.toml has no default features")?;
-    Ok(default.iter().filter_map(|feature| feature.as_str().map(ToOwned::to_owned)).collect())
+    Ok(default
+        .iter()
+        .filter_map(|feature| feature.as_str().map(ToOwned::to_owned))
+        .collect())
 }

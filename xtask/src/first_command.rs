@@ -17,7 +17,9 @@ const XTASK_CPU_TIME: Duration = Duration::from_secs(25);
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     if !in_ci() {
-        return Ok(Outcome::Skipped("it compiles everything again; run it with CI=true".to_owned()));
+        return Ok(Outcome::Skipped(
+            "it compiles everything again; run it with CI=true".to_owned(),
+        ));
     }
     let folder = target("first-command");
     if folder.exists() {
@@ -27,12 +29,22 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     // A step is a process of its own, and this one starts nothing else.
     let of_xtask = cpu_time()?;
     let mut demo = cargo(&["run", "--package", "xtask", "--target-dir"]);
-    demo.arg(&folder).args(["--", "demo", "--check", "--folder"]).arg(&folder);
+    demo.arg(&folder)
+        .args(["--", "demo", "--check", "--folder"])
+        .arg(&folder);
     output.run(&mut demo)?;
     let used = cpu_time()?;
     let limit = limit(of_xtask);
-    let note = format!("{} CPU-minutes, {} of them for xtask", minutes(used), minutes(of_xtask));
-    ensure!(used <= limit, "`cargo xtask demo` needs {note}; the limit is {}", minutes(limit));
+    let note = format!(
+        "{} CPU-minutes, {} of them for xtask",
+        minutes(used),
+        minutes(of_xtask)
+    );
+    ensure!(
+        used <= limit,
+        "`cargo xtask demo` needs {note}; the limit is {}",
+        minutes(limit)
+    );
     fs::remove_dir_all(&folder)?;
     Ok(Outcome::PassedWithNote(note))
 }

@@ -15,19 +15,34 @@ const LANGUAGES: [&str; 5] = ["c", "go", "javascript", "python", "rust"];
 pub(crate) fn store(output: &Output) -> Result<()> {
     let version = crate::wit::current_version()?;
     let folder = root().join("host/tests/fixtures").join(&version);
-    ensure!(!folder.exists(), "version {version} already has fixtures; fixtures are never changed");
+    ensure!(
+        !folder.exists(),
+        "version {version} already has fixtures; fixtures are never changed"
+    );
     ensure!(
         succeeds(command("zstd").arg("--version")),
         "zstd is not installed; get it from your system's packages"
     );
     let built = LANGUAGES.map(|language| (language, example_component(language)));
     for (language, component) in &built {
-        ensure!(component.is_file(), "the {language} example is not built; run `cargo xtask test language`");
+        ensure!(
+            component.is_file(),
+            "the {language} example is not built; run `cargo xtask test language`"
+        );
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for (language, component) in &built {
         let to = folder.join(format!("{language}.wasm.zst"));
-        output.run(command("zstd").args(["-19", "-q"]).arg(component).arg("-o").arg(to))?;
+        output.run(
+            command("zstd")
+                .args(["-19", "-q"])
+                .arg(component)
+                .arg("-o")
+                .arg(to),
+        )?;
     }
-    output.write_line(&format!("stored {} components for version {version}", built.len()))
+    output.write_line(&format!(
+        "stored {} components for version {version}",
+        built.len()
+    ))
 }

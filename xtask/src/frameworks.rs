@@ -49,7 +49,9 @@ fn python(output: &Output, name: &str, frameworks: &[&str]) -> Result<Outcome> {
     }
     let client = |framework: &&str| {
         let mut python = command(venv.join("bin/python"));
-        python.arg("-B").arg(sources.join(format!("with_{framework}.py")));
+        python
+            .arg("-B")
+            .arg(sources.join(format!("with_{framework}.py")));
         python
     };
     run_clients(output, name, frameworks.iter().map(client).collect())
@@ -67,10 +69,15 @@ fn run_clients(output: &Output, name: &str, clients: Vec<Command>) -> Result<Out
     let grants = "\n[provider.conformance]\ntools = true\nprompts = true\n";
     let fixtures = config(&folder.join("fixtures"), &["files", "conformance"], grants)?;
     let token = add_token(&[&documents, &fixtures])?;
-    let servers = [RunningServer::start(&documents, output)?, RunningServer::start(&fixtures, output)?];
+    let servers = [
+        RunningServer::start(&documents, output)?,
+        RunningServer::start(&fixtures, output)?,
+    ];
     let mut result = Ok(());
     for mut client in clients {
-        client.env("LARDER_TOKEN", &token).args(servers.iter().map(|server| &server.url));
+        client
+            .env("LARDER_TOKEN", &token)
+            .args(servers.iter().map(|server| &server.url));
         let ran = output.run(client.arg(larder()).args([&documents, &fixtures]));
         // The frameworks after a failed one run too, and the first error is returned.
         result = result.and(ran);
@@ -84,7 +91,11 @@ fn run_clients(output: &Output, name: &str, clients: Vec<Command>) -> Result<Out
 
 /// Writes a `larder.toml` with these providers, and the documents of `files`.
 fn config(folder: &Path, providers: &[&str], grants: &str) -> Result<PathBuf> {
-    let (plugins, docs, file) = (folder.join("plugins"), folder.join("docs"), folder.join("larder.toml"));
+    let (plugins, docs, file) = (
+        folder.join("plugins"),
+        folder.join("docs"),
+        folder.join("larder.toml"),
+    );
     copy_providers(&plugins, providers)?;
     fs::create_dir_all(&docs)?;
     for (document, text) in DOCUMENTS {

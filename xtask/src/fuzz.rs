@@ -37,15 +37,30 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     let (names, seconds) = parse(args)?;
     let output = Output::log("fuzz")?;
     eprintln!("building (the log is target/xtask/fuzz.log)");
-    let mut build = cargo(&["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
-    build.arg(target("fuzz")).env("RUSTC_WRAPPER", root().join("fuzz/rustc.sh"));
+    let mut build = cargo(&[
+        "build",
+        "--release",
+        "--manifest-path",
+        "fuzz/Cargo.toml",
+        "--target-dir",
+    ]);
+    build
+        .arg(target("fuzz"))
+        .env("RUSTC_WRAPPER", root().join("fuzz/rustc.sh"));
     output.run(&mut build)?;
-    let selected = TARGETS.iter().filter(|(name, _)| names.is_empty() || names.contains(name));
-    let failed: Vec<_> =
-        selected.filter_map(|(name, size)| fuzz(name, *size, seconds).err()).map(|e| e.to_string()).collect();
+    let selected = TARGETS
+        .iter()
+        .filter(|(name, _)| names.is_empty() || names.contains(name));
+    let failed: Vec<_> = selected
+        .filter_map(|(name, size)| fuzz(name, *size, seconds).err())
+        .map(|e| e.to_string())
+        .collect();
     ensure!(failed.is_empty(), "{}", failed.join("\n"));
     let size = corpora_size()?;
-    ensure!(size <= MAX_CORPORA, "the corpora have {size} bytes; the limit is {MAX_CORPORA}");
+    ensure!(
+        size <= MAX_CORPORA,
+        "the corpora have {size} bytes; the limit is {MAX_CORPORA}"
+    );
     println!("the corpora have {} KiB", size >> 10);
     Ok(())
 }
@@ -58,11 +73,17 @@ fn parse<'a>(args: &[&'a str]) -> Result<(Vec<&'a str>, &'a str)> {
             name if TARGETS.iter().any(|(target, _)| *target == name) => names.push(name),
             other => {
                 let known: Vec<_> = TARGETS.iter().map(|(name, _)| *name).collect();
-                bail!("unknown target {other}; the targets are {}", known.join(", "));
+                bail!(
+                    "unknown target {other}; the targets are {}",
+                    known.join(", ")
+                );
             }
         }
     }
-    ensure!(seconds.parse::<u32>().is_ok(), "`{seconds}` is not a number of seconds");
+    ensure!(
+        seconds.parse::<u32>().is_ok(),
+        "`{seconds}` is not a number of seconds"
+    );
     Ok((names, seconds))
 }
 
@@ -75,17 +96,31 @@ fn fuzz(name: &str, max_size: u32, seconds: &str) -> Result<()> {
     fs::create_dir_all(&found)?;
     eprintln!("fuzzing {name} for {seconds} s");
     let mut run = libfuzzer(name, max_size);
-    run.arg(format!("-max_total_time={seconds}")).arg(format!("-artifact_prefix={}/", inputs.display()));
+    run.arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-artifact_prefix={}/", inputs.display()));
     // The report is on stderr, and ends with the statistics.
-    let status = run.args(["-print_final_stats=1"]).arg(&found).arg(&inputs).status()?;
+    let status = run
+        .args(["-print_final_stats=1"])
+        .arg(&found)
+        .arg(&inputs)
+        .status()?;
     if !status.success() {
         pack(name, &inputs)?;
         bail!("{name}: an input fails; it is stored in fuzz/corpus/{name}.txt");
     }
     let mut merge = libfuzzer(name, max_size);
-    merge.args(["-set_cover_merge=1", "-use_counters=0"]).arg(&inputs).arg(&found);
-    let merged = merge.output().with_context(|| format!("cannot merge the corpus of {name}"))?;
-    ensure!(merged.status.success(), "{name}: merging failed: {}", String::from_utf8_lossy(&merged.stderr));
+    merge
+        .args(["-set_cover_merge=1", "-use_counters=0"])
+        .arg(&inputs)
+        .arg(&found);
+    let merged = merge
+        .output()
+        .with_context(|| format!("cannot merge the corpus of {name}"))?;
+    ensure!(
+        merged.status.success(),
+        "{name}: merging failed: {}",
+        String::from_utf8_lossy(&merged.stderr)
+    );
     println!("{name}: {} inputs in its corpus", pack(name, &inputs)?);
     Ok(())
 }
@@ -103,9 +138,11 @@ fn unpack(name: &str) -> Result<PathBuf> {
     }
     fs::create_dir_all(&folder)?;
     let file = corpus(name);
-    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text =
+        fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     for (line, input) in (1..).zip(corpus_file::inputs(&text)) {
-        let input = input.with_context(|| format!("{}:{line} is not a valid input", file.display()))?;
+        let input =
+            input.with_context(|| format!("{}:{line} is not a valid input", file.display()))?;
         fs::write(folder.join(format!("{line}")), input)?;
     }
     Ok(folder)
@@ -127,7 +164,9 @@ fn pack(name: &str, folder: &Path) -> Result<usize> {
 
 fn libfuzzer(name: &str, max_size: u32) -> Command {
     let mut program = command(target("fuzz/release").join(name));
-    program.args([TIMEOUT, MEMORY]).arg(format!("-max_len={max_size}"));
+    program
+        .args([TIMEOUT, MEMORY])
+        .arg(format!("-max_len={max_size}"));
     program
 }
 
@@ -146,7 +185,10 @@ mod tests {
     #[test]
     fn parses_options() {
         assert_eq!(parse(&[]).unwrap(), (vec![], "120"));
-        assert_eq!(parse(&["cursor", "--seconds", "5"]).unwrap(), (vec!["cursor"], "5"));
+        assert_eq!(
+            parse(&["cursor", "--seconds", "5"]).unwrap(),
+            (vec!["cursor"], "5")
+        );
         assert!(parse(&["cursors"]).is_err() && parse(&["--seconds", "x"]).is_err());
     }
 
@@ -154,15 +196,22 @@ mod tests {
     fn a_corpus_is_the_same_after_unpacking_and_packing() {
         for (name, _) in TARGETS {
             let text = fs::read_to_string(corpus(name)).unwrap();
-            let lines =
-                corpus_file::inputs(&text).map(|input| format!("{}\n", input.unwrap().escape_ascii()));
+            let lines = corpus_file::inputs(&text)
+                .map(|input| format!("{}\n", input.unwrap().escape_ascii()));
             assert_eq!(lines.collect::<String>(), text, "{name}");
         }
         let all: Vec<u8> = (0..=u8::MAX).collect();
         let escaped = all.escape_ascii().to_string();
-        assert_eq!(corpus_file::inputs(&escaped).collect::<Vec<_>>(), [Some(all)]);
+        assert_eq!(
+            corpus_file::inputs(&escaped).collect::<Vec<_>>(),
+            [Some(all)]
+        );
         for invalid in ["\\", "\\x", "\\x1", "\\xg0"] {
-            assert_eq!(corpus_file::inputs(invalid).collect::<Vec<_>>(), [None], "{invalid}");
+            assert_eq!(
+                corpus_file::inputs(invalid).collect::<Vec<_>>(),
+                [None],
+                "{invalid}"
+            );
         }
     }
 

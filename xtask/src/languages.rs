@@ -30,7 +30,10 @@ use crate::step::Outcome;
 
 /// The step of the language with this name.
 pub(crate) fn check(output: &Output, name: &str) -> Result<Outcome> {
-    let language = LANGUAGES.iter().find(|language| language.name == name).context("an unknown language")?;
+    let language = LANGUAGES
+        .iter()
+        .find(|language| language.name == name)
+        .context("an unknown language")?;
     if let Some(skipped) = (language.install_tools)(output)? {
         return Ok(skipped);
     }
@@ -82,7 +85,10 @@ mod tests {
             let (code, _) = rest.split_once("\n```").unwrap();
             let source = fs::read_to_string(folder.join(format!("changelog-{path}"))).unwrap();
             let (source, code) = (lines(&source), lines(code));
-            assert!(source.windows(code.len()).any(|part| part == code), "{path} does not contain {code:#?}");
+            assert!(
+                source.windows(code.len()).any(|part| part == code),
+                "{path} does not contain {code:#?}"
+            );
         }
         assert!(quotes.len() > 10);
     }

@@ -15,7 +15,9 @@ const ARGUMENTS: &str = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
 pub(crate) fn linted(args: &[&str]) -> Command {
     let mut cargo = cargo(args);
     if has_clippy() {
-        cargo.env("RUSTC_WORKSPACE_WRAPPER", DRIVER).env("CLIPPY_ARGS", ARGUMENTS);
+        cargo
+            .env("RUSTC_WORKSPACE_WRAPPER", DRIVER)
+            .env("CLIPPY_ARGS", ARGUMENTS);
     }
     cargo
 }
@@ -23,7 +25,12 @@ pub(crate) fn linted(args: &[&str]) -> Command {
 /// Builds the server together with its tests. Two builds would compile most dependencies twice, because the tests
 /// enable more features of them.
 pub(crate) fn build_server(output: &Output) -> Result<()> {
-    output.run(&mut linted(&["test", "--no-run", "--workspace", "--all-targets"]))
+    output.run(&mut linted(&[
+        "test",
+        "--no-run",
+        "--workspace",
+        "--all-targets",
+    ]))
 }
 
 /// Whether clippy is installed.

@@ -17,7 +17,13 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
         return missing("clippy is not installed: `rustup component add clippy`");
     }
     plugins::add_target(output)?;
-    let mut clippy = cargo(&["clippy", "--quiet", "--manifest-path", "plugins/Cargo.toml", "--release"]);
+    let mut clippy = cargo(&[
+        "clippy",
+        "--quiet",
+        "--manifest-path",
+        "plugins/Cargo.toml",
+        "--release",
+    ]);
     clippy.args(["--target", TARGET]);
     for name in WASM_CRATES {
         clippy.args(["--package", name]);
@@ -29,7 +35,13 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
 /// Checks the workspaces that no other step compiles. They stand alone, because their dependencies occur nowhere else.
 pub(crate) fn check_benchmark_and_fuzzing(output: &Output) -> Result<Outcome> {
     for (manifest, folder) in [("bench/Cargo.toml", "bench"), ("fuzz/Cargo.toml", "fuzz")] {
-        let mut clippy = cargo(&["clippy", "--quiet", "--manifest-path", manifest, "--target-dir"]);
+        let mut clippy = cargo(&[
+            "clippy",
+            "--quiet",
+            "--manifest-path",
+            manifest,
+            "--target-dir",
+        ]);
         output.run(clippy.arg(target(folder)).args(["--", "-D", "warnings"]))?;
     }
     Ok(Outcome::Passed)

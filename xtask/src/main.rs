@@ -97,7 +97,9 @@ fn run(args: &[&str]) -> Result<ExitCode> {
         ["demo"] => demo::serve(None)?,
         ["demo", "--listen", address] => demo::serve(Some(address))?,
         ["demo", "--check"] => demo::check(&run::Output::Terminal, &demo::folder())?,
-        ["demo", "--check", "--folder", folder] => demo::check(&run::Output::Terminal, folder.as_ref())?,
+        ["demo", "--check", "--folder", folder] => {
+            demo::check(&run::Output::Terminal, folder.as_ref())?
+        }
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", rest @ ..] => fuzz::run(rest)?,
         ["soak", rest @ ..] => soak::run(rest)?,

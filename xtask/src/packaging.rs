@@ -37,7 +37,10 @@ fn deploy(path: &str) -> PathBuf {
 fn configure(work: &Path, rest: &str) -> Result<PathBuf> {
     copy_providers(&work.join("plugins"), &["conformance"])?;
     let config = work.join("larder.toml");
-    fs::write(&config, format!("plugins = \"plugins\"\nstate_dir = \"state\"\n{rest}"))?;
+    fs::write(
+        &config,
+        format!("plugins = \"plugins\"\nstate_dir = \"state\"\n{rest}"),
+    )?;
     Ok(config)
 }
 
@@ -49,9 +52,20 @@ fn serve(config: &Path, output: &Output) -> Result<RunningServer> {
 /// The body of the response to a GET request of an address of this machine.
 pub(crate) fn get(url: &str) -> Result<String> {
     let mut curl = command("curl");
-    curl.args(["--silent", "--show-error", "--fail", "--max-time", "60", url]);
+    curl.args([
+        "--silent",
+        "--show-error",
+        "--fail",
+        "--max-time",
+        "60",
+        url,
+    ]);
     let output = curl.output().context("curl")?;
-    ensure!(output.status.success(), "{url}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    ensure!(
+        output.status.success(),
+        "{url}: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
     Ok(String::from_utf8(output.stdout)?)
 }
 

@@ -28,12 +28,23 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     fs::create_dir_all(&work)?;
     let mut node = command("node");
     node.arg(target("page/main.mjs"));
-    node.env("LARDER", larder()).env("BROWSER", browser).env("WORK", &work);
+    node.env("LARDER", larder())
+        .env("BROWSER", browser)
+        .env("WORK", &work);
     node.env("REPOSITORY", root()).env("COMPONENTS", target(""));
     output.run(&mut node)?;
-    let passed = output.contents().lines().filter(|line| line.starts_with("ok    ")).count();
-    ensure!(passed > 0 || matches!(output, Output::Terminal), "no check of the page ran");
-    Ok(Outcome::PassedWithNote(format!("{passed} checks; screenshots in target/xtask/page")))
+    let passed = output
+        .contents()
+        .lines()
+        .filter(|line| line.starts_with("ok    "))
+        .count();
+    ensure!(
+        passed > 0 || matches!(output, Output::Terminal),
+        "no check of the page ran"
+    );
+    Ok(Outcome::PassedWithNote(format!(
+        "{passed} checks; screenshots in target/xtask/page"
+    )))
 }
 
 /// Finds a browser, or installs it. Returns the outcome of the step if there is none.
@@ -43,7 +54,9 @@ fn browser(output: &Output) -> Result<Result<PathBuf, Outcome>> {
         return Ok(Ok(browser));
     }
     let installed = match tools::debian_package(output, "chromium", "chromium") {
-        Err(error) if !in_ci() => Outcome::Skipped(format!("chromium cannot be installed: {error:#}")),
+        Err(error) if !in_ci() => {
+            Outcome::Skipped(format!("chromium cannot be installed: {error:#}"))
+        }
         outcome => outcome?,
     };
     Ok(find().ok_or(installed))

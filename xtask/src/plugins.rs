@@ -20,8 +20,15 @@ const PROVIDERS: &str = "plugins/Cargo.toml";
 pub(crate) fn plugins(output: &Output) -> Result<()> {
     let manifest = PROVIDERS;
     add_target(output)?;
-    let mut build =
-        cargo(&["build", "--workspace", "--manifest-path", manifest, "--release", "--target", TARGET]);
+    let mut build = cargo(&[
+        "build",
+        "--workspace",
+        "--manifest-path",
+        manifest,
+        "--release",
+        "--target",
+        TARGET,
+    ]);
     let not_built = set_c_compiler(&mut build, output)?;
     output.run(&mut build)?;
     let built = root().join("plugins/target").join(TARGET).join("release");
@@ -33,7 +40,8 @@ pub(crate) fn plugins(output: &Output) -> Result<()> {
     };
     // The paths of their components are absolute.
     let projects = projects.into_iter();
-    components.extend(projects.map(|(name, component)| (name, component.to_string_lossy().into_owned())));
+    components
+        .extend(projects.map(|(name, component)| (name, component.to_string_lossy().into_owned())));
     // What was built is usable, even if a project in another language was not.
     collect(output, &target("plugins"), &built, components)?;
     failure.map_or(Ok(()), Err)
@@ -44,7 +52,9 @@ pub(crate) fn plugins(output: &Output) -> Result<()> {
 pub(crate) fn set_c_compiler(cargo: &mut Command, output: &Output) -> Result<Vec<String>> {
     let metadata = metadata(PROVIDERS)?;
     let needs_it = |package: &&Value| package["metadata"]["larder"]["c-compiler"] == true;
-    let names = list(&metadata["packages"]).filter(needs_it).filter_map(|package| package["name"].as_str());
+    let names = list(&metadata["packages"])
+        .filter(needs_it)
+        .filter_map(|package| package["name"].as_str());
     let names: Vec<String> = names.map(str::to_owned).collect();
     if names.is_empty() {
         return Ok(names);
@@ -68,16 +78,36 @@ pub(crate) fn set_c_compiler(cargo: &mut Command, output: &Output) -> Result<Vec
 pub(crate) fn guests(output: &Output) -> Result<()> {
     let manifest = "host/tests/guests/Cargo.toml";
     add_target(output)?;
-    let build = ["build", "--manifest-path", manifest, "--examples", "--release", "--target", TARGET];
+    let build = [
+        "build",
+        "--manifest-path",
+        manifest,
+        "--examples",
+        "--release",
+        "--target",
+        TARGET,
+    ];
     output.run(&mut linted(&build))?;
-    let built = root().join("host/tests/guests/target").join(TARGET).join("release/examples");
-    collect(output, &target("guests"), &built, components(manifest, "example")?)
+    let built = root()
+        .join("host/tests/guests/target")
+        .join(TARGET)
+        .join("release/examples");
+    collect(
+        output,
+        &target("guests"),
+        &built,
+        components(manifest, "example")?,
+    )
 }
 
 /// Installs the Rust target with rustup if it is missing. Without rustup, the user has to install it.
 pub(crate) fn add_target(output: &Output) -> Result<()> {
     let sysroot = stdout_of(command("rustc").args(["--print", "sysroot"]))?;
-    if Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).exists() {
+    if Path::new(sysroot.trim())
+        .join("lib/rustlib")
+        .join(TARGET)
+        .exists()
+    {
         return Ok(());
     }
     output
@@ -90,13 +120,24 @@ fn components(manifest: &str, kind: &str) -> Result<Vec<(String, String)>> {
     let metadata = metadata(manifest)?;
     let mut found = Vec::new();
     for package in list(&metadata["packages"]) {
-        for target in list(&package["targets"]).filter(|target| list(&target["kind"]).any(|k| k == kind)) {
-            let name = target["name"].as_str().context("a target without a name")?.replace('-', "_");
+        for target in
+            list(&package["targets"]).filter(|target| list(&target["kind"]).any(|k| k == kind))
+        {
+            let name = target["name"]
+                .as_str()
+                .context("a target without a name")?
+                .replace('-', "_");
             // A provider has the name of its folder, whatever the name of its crate. A guest has the name of
             // its file.
             let folder = Path::new(package["manifest_path"].as_str().unwrap_or_default()).parent();
-            let folder = folder.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-            let component = if kind == "example" { name.clone() } else { folder.unwrap_or_default() };
+            let folder = folder
+                .and_then(Path::file_name)
+                .map(|name| name.to_string_lossy().into_owned());
+            let component = if kind == "example" {
+                name.clone()
+            } else {
+                folder.unwrap_or_default()
+            };
             found.push((component, format!("{name}.wasm")));
         }
     }
@@ -104,7 +145,14 @@ fn components(manifest: &str, kind: &str) -> Result<Vec<(String, String)>> {
 }
 
 fn metadata(manifest: &str) -> Result<Value> {
-    let args = ["metadata", "--manifest-path", manifest, "--no-deps", "--format-version", "1"];
+    let args = [
+        "metadata",
+        "--manifest-path",
+        manifest,
+        "--no-deps",
+        "--format-version",
+        "1",
+    ];
     Ok(serde_json::from_str(&stdout_of(&mut cargo(&args))?)?)
 }
 
@@ -113,14 +161,25 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Copies the built components and removes those that are no longer built.
-fn collect(output: &Output, to: &Path, built: &Path, components: Vec<(String, String)>) -> Result<()> {
+fn collect(
+    output: &Output,
+    to: &Path,
+    built: &Path,
+    components: Vec<(String, String)>,
+) -> Result<()> {
     if components.is_empty() {
         bail!("no components to build for {}", to.display());
     }
     fs::create_dir_all(to)?;
-    let files: Vec<String> = components.iter().map(|(name, _)| format!("{name}.wasm")).collect();
+    let files: Vec<String> = components
+        .iter()
+        .map(|(name, _)| format!("{name}.wasm"))
+        .collect();
     for old in fs::read_dir(to)?.collect::<Result<Vec<_>, _>>()? {
-        let component = old.path().extension().is_some_and(|extension| extension == "wasm");
+        let component = old
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "wasm");
         if component && !files.iter().any(|file| old.file_name() == **file) {
             fs::remove_file(old.path())?;
         }
@@ -128,7 +187,8 @@ fn collect(output: &Output, to: &Path, built: &Path, components: Vec<(String, St
     for ((name, file), component) in components.iter().zip(&files) {
         // The file is renamed into place, so that a running server never sees an incomplete component.
         let (new, to) = (to.join(format!(".{name}.new")), to.join(component));
-        let size = fs::copy(built.join(file), &new).with_context(|| format!("cargo did not build {file}"))?;
+        let size = fs::copy(built.join(file), &new)
+            .with_context(|| format!("cargo did not build {file}"))?;
         fs::rename(new, to)?;
         output.write_line(&format!("{name:<24} {:>6} KiB", size.div_ceil(1024)))?;
     }

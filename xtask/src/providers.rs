@@ -40,7 +40,10 @@ pub(crate) struct Surroundings {
 impl Surroundings {
     /// Skips the test, or fails it in CI, because a tool is not installed.
     pub(crate) fn missing(what: &str) -> Result<Self> {
-        Ok(Self { skipped: Some(crate::tools::missing(what)?), ..Self::default() })
+        Ok(Self {
+            skipped: Some(crate::tools::missing(what)?),
+            ..Self::default()
+        })
     }
 }
 
@@ -75,7 +78,9 @@ fn with_server<T>(
     if let Some(skipped) = surroundings.skipped.take() {
         return Ok(Err(skipped));
     }
-    surroundings.variables.push(("FOLDER", folder.display().to_string()));
+    surroundings
+        .variables
+        .push(("FOLDER", folder.display().to_string()));
     let server = serve(output, name, &work, &surroundings)?;
     let result = use_server(&server, &folder, &surroundings);
     let stopped = server.stop();
@@ -84,13 +89,23 @@ fn with_server<T>(
     stopped.map(|()| Ok(used))
 }
 
-fn serve(output: &Output, name: &str, work: &Path, surroundings: &Surroundings) -> Result<RunningServer> {
+fn serve(
+    output: &Output,
+    name: &str,
+    work: &Path,
+    surroundings: &Surroundings,
+) -> Result<RunningServer> {
     copy_providers(&work.join("plugins"), &[name])?;
     let tests = root().join("plugins").join(name).join("tests");
     let config = work.join("larder.toml");
-    fs::copy(tests.join("larder.toml"), &config).with_context(|| format!("{name} has no larder.toml"))?;
+    fs::copy(tests.join("larder.toml"), &config)
+        .with_context(|| format!("{name} has no larder.toml"))?;
     let mut serve = command(larder());
-    serve.arg("serve").arg("--config").arg(&config).args(["--listen", "127.0.0.1:0"]);
+    serve
+        .arg("serve")
+        .arg("--config")
+        .arg(&config)
+        .args(["--listen", "127.0.0.1:0"]);
     serve.args(["--admin", "127.0.0.1:0"]);
     // Without the option, there are no tools, and a session does not search.
     if stdout_of(command(larder()).args(["serve", "--help"]))?.contains("--resource-tools") {
@@ -109,14 +124,21 @@ fn run_session(
     surroundings: &Surroundings,
 ) -> Result<()> {
     let mut python = command(target("clients/venv/bin/python"));
-    python.arg("-B").arg(root().join("plugins").join(name).join("tests/session.py"));
+    python
+        .arg("-B")
+        .arg(root().join("plugins").join(name).join("tests/session.py"));
     python.arg(&server.url).arg(folder);
-    python.env("PYTHONPATH", root().join("plugins/testing")).env("LARDER", larder());
+    python
+        .env("PYTHONPATH", root().join("plugins/testing"))
+        .env("LARDER", larder());
     output.run(python.envs(surroundings.variables.iter().cloned()))
 }
 
 /// The last line of a session is its summary.
 fn last_line(log: &str) -> String {
-    let summary = log.lines().rev().find(|line| line.contains(" checks passed"));
+    let summary = log
+        .lines()
+        .rev()
+        .find(|line| line.contains(" checks passed"));
     summary.unwrap_or_default().to_owned()
 }

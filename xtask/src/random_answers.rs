@@ -25,7 +25,9 @@ pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
     let mut python = command(target("clients/venv/bin/python"));
-    python.args(["-B"]).arg(root().join("host/tests/clients/python/random_answers.py"));
+    python
+        .args(["-B"])
+        .arg(root().join("host/tests/clients/python/random_answers.py"));
     run_client(output, "random-answers-python", python)
 }
 
@@ -46,9 +48,15 @@ fn config(name: &str) -> Result<PathBuf> {
     fs::create_dir_all(&plugins)?;
     let mut toml = "plugins = \"plugins\"\n".to_owned();
     for seed in 0..PROVIDERS {
-        fs::copy(target("guests/random.wasm"), plugins.join(format!("random{seed}.wasm")))
-            .context("random.wasm is missing; run `cargo xtask guests`")?;
-        write!(toml, "\n[provider.random{seed}.settings]\nseed = \"{seed}\"\ncount = \"{ENTRIES}\"\n")?;
+        fs::copy(
+            target("guests/random.wasm"),
+            plugins.join(format!("random{seed}.wasm")),
+        )
+        .context("random.wasm is missing; run `cargo xtask guests`")?;
+        write!(
+            toml,
+            "\n[provider.random{seed}.settings]\nseed = \"{seed}\"\ncount = \"{ENTRIES}\"\n"
+        )?;
     }
     let file = dir.join("larder.toml");
     fs::write(&file, toml)?;

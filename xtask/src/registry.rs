@@ -39,7 +39,10 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     drop(registry);
     let mut tests = tests(&format!("{TESTS} and not ({WKG_TESTS})"));
     output.run(tests.env(REQUIRED, "1"))?;
-    Ok(Outcome::PassedWithNote(format!("{}, {examples} examples", count_tests(&output.contents()))))
+    Ok(Outcome::PassedWithNote(format!(
+        "{}, {examples} examples",
+        count_tests(&output.contents())
+    )))
 }
 
 /// Runs the tests that call `wkg`.
@@ -48,7 +51,11 @@ pub(crate) fn check_wkg(output: &Output) -> Result<Outcome> {
         return Ok(skipped);
     }
     let wkg = tools::installed(output, "wkg", WKG, &[])?;
-    output.run(tests(WKG_TESTS).env("LARDER_TEST_WKG", wkg).env(REQUIRED, "1"))?;
+    output.run(
+        tests(WKG_TESTS)
+            .env("LARDER_TEST_WKG", wkg)
+            .env(REQUIRED, "1"),
+    )?;
     Ok(Outcome::PassedWithNote(count_tests(&output.contents())))
 }
 
@@ -65,10 +72,26 @@ fn install(output: &Output) -> Result<Option<Outcome>> {
 /// Runs these tests with nextest, or all tests of the module with cargo.
 fn tests(filter: &str) -> Command {
     if !tools::has_nextest() {
-        return linted(&["test", "--workspace", "--test", "integration", "--no-fail-fast", "registry::"]);
+        return linted(&[
+            "test",
+            "--workspace",
+            "--test",
+            "integration",
+            "--no-fail-fast",
+            "registry::",
+        ]);
     }
     let profile = if run::in_ci() { "ci" } else { "default" };
-    linted(&["nextest", "run", "--workspace", "--no-fail-fast", "--profile", profile, "-E", filter])
+    linted(&[
+        "nextest",
+        "run",
+        "--workspace",
+        "--no-fail-fast",
+        "--profile",
+        profile,
+        "-E",
+        filter,
+    ])
 }
 
 /// A registry with an empty store, on a free port of the loopback interface.
@@ -93,12 +116,21 @@ impl Registry {
         let file = folder.join("config.json");
         fs::write(&file, config.to_string())?;
         let mut serve = command(PROGRAM);
-        serve.arg("serve").arg(&file).stdout(Stdio::null()).stderr(Stdio::piped());
+        serve
+            .arg("serve")
+            .arg(&file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let mut process = serve.spawn().context(PROGRAM)?;
         let stderr = process.stderr.take().context("stderr is a pipe")?;
-        let mut registry = Self { process, address: String::new() };
+        let mut registry = Self {
+            process,
+            address: String::new(),
+        };
         let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
-        let line = lines.find(|line| line.contains(LISTENING)).context("the registry does not start")?;
+        let line = lines
+            .find(|line| line.contains(LISTENING))
+            .context("the registry does not start")?;
         let rest = line.split(LISTENING).nth(1).unwrap_or_default();
         registry.address = rest.split([',', '"']).next().unwrap_or_default().to_owned();
         // What it writes later must not fill the pipe.

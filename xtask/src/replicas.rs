@@ -57,7 +57,8 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
         fs::remove_dir_all(&work)?;
     }
     fs::create_dir_all(&work)?;
-    let report = run(output, &work).with_context(|| format!("the logs are in {}", work.display()))?;
+    let report =
+        run(output, &work).with_context(|| format!("the logs are in {}", work.display()))?;
     Ok(Outcome::PassedWithNote(report))
 }
 
@@ -84,17 +85,30 @@ impl Deployment {
         let nats = Nats::start(&work.join("nats"))?;
         let config = work.join("larder.toml");
         copy_providers(&work.join("plugins"), &["http"])?;
-        fs::rename(work.join("plugins/http.wasm"), work.join("plugins/pages.wasm"))?;
+        fs::rename(
+            work.join("plugins/http.wasm"),
+            work.join("plugins/pages.wasm"),
+        )?;
         for (name, digit) in KEYS.into_iter().zip(["3", "7"]) {
             fs::write(work.join(name), digit.repeat(64))?;
         }
         fs::write(&config, configuration(&origin.url(), &KEYS))?;
         let token = add_token(&[&config])?;
         let new = |name| Replica::new(name, work, &config, nats.port());
-        let mut replicas = ["a", "b", "c"].map(new).into_iter().collect::<Result<Vec<_>>>()?;
+        let mut replicas = ["a", "b", "c"]
+            .map(new)
+            .into_iter()
+            .collect::<Result<Vec<_>>>()?;
         replicas.iter_mut().try_for_each(Replica::start)?;
         let proxy = Proxy::start(work, &replicas)?;
-        let deployment = Self { proxy, replicas, nats, origin, config, token };
+        let deployment = Self {
+            proxy,
+            replicas,
+            nats,
+            origin,
+            config,
+            token,
+        };
         deployment.wait_until_complete()?;
         Ok(deployment)
     }
@@ -115,12 +129,18 @@ impl Deployment {
             true => format!("key = {keys:?}\n"),
             false => format!("{line}\n"),
         };
-        Ok(fs::write(&self.config, text.lines().map(line).collect::<String>())?)
+        Ok(fs::write(
+            &self.config,
+            text.lines().map(line).collect::<String>(),
+        )?)
     }
 }
 
 fn configuration(origin: &str, keys: &[&str]) -> String {
-    let secrets: String = keys.iter().map(|key| format!("[secret.{key}]\nfile = \"{key}\"\n")).collect();
+    let secrets: String = keys
+        .iter()
+        .map(|key| format!("[secret.{key}]\nfile = \"{key}\"\n"))
+        .collect();
     format!(
         "plugins = \"plugins\"\nstate_dir = \"${{STATE}}\"\n[server]\nkeep_alive = \"2s\"\nshutdown_grace = \"5s\"\n\
          [watch]\nversion_interval = \"500ms\"\n\
@@ -144,9 +164,16 @@ impl Clients {
     fn start(output: &Output, deployment: &Deployment) -> Result<Self> {
         let (url, token) = (&deployment.proxy.url, &deployment.token);
         let requests = Arc::new(Requests::new(url, token));
-        let surroundings = Surroundings { requests: requests.clone(), origin: deployment.origin.clone() };
-        let mut clients =
-            Self { requests, listeners: Vec::new(), readers: Vec::new(), resumed: Arc::default() };
+        let surroundings = Surroundings {
+            requests: requests.clone(),
+            origin: deployment.origin.clone(),
+        };
+        let mut clients = Self {
+            requests,
+            listeners: Vec::new(),
+            readers: Vec::new(),
+            resumed: Arc::default(),
+        };
         for number in 0..WATCHERS {
             for protocol in ["2026-07-28", "2025-11-25"] {
                 let mut watch = command(larder());
@@ -154,30 +181,52 @@ impl Clients {
                     .args(["watch", "--json", "--url", url, "--protocol", protocol])
                     .env("LARDER_TOKEN", token);
                 let name = format!("watch-{protocol}-{number}");
-                clients.listeners.push(Listener::program(&name, watch, &surroundings)?);
+                clients
+                    .listeners
+                    .push(Listener::program(&name, watch, &surroundings)?);
             }
         }
         for number in 0..SESSIONS {
             let name = format!("session-{number}");
-            clients.listeners.push(session::listen(&name, url, token, &surroundings, &clients.resumed));
+            clients.listeners.push(session::listen(
+                &name,
+                url,
+                token,
+                &surroundings,
+                &clients.resumed,
+            ));
         }
         let mut python = command(target("clients/venv/bin/python"));
-        python.arg("-B").arg(root().join("host/tests/clients/python/replicas.py")).arg(url);
+        python
+            .arg("-B")
+            .arg(root().join("host/tests/clients/python/replicas.py"))
+            .arg(url);
         python.env("LARDER_TOKEN", token);
-        clients.listeners.push(Listener::program("python", python, &surroundings)?);
+        clients
+            .listeners
+            .push(Listener::program("python", python, &surroundings)?);
         clients.wait_until_listening()?;
         for reader in 0..READERS {
             let (requests, origin) = (clients.requests.clone(), deployment.origin.clone());
-            clients.readers.push(thread::spawn(move || requests.repeat(&origin, reader)));
+            clients
+                .readers
+                .push(thread::spawn(move || requests.repeat(&origin, reader)));
         }
-        output.write_line(&format!("{} listeners, {READERS} readers", clients.listeners.len()))?;
+        output.write_line(&format!(
+            "{} listeners, {READERS} readers",
+            clients.listeners.len()
+        ))?;
         Ok(clients)
     }
 
     fn wait_until_listening(&self) -> Result<()> {
         for listener in &self.listeners {
             eventually(&format!("{} listens", listener.name), || {
-                ensure!(listener.known().began > 0, "it failed: {:?}", listener.known().failed);
+                ensure!(
+                    listener.known().began > 0,
+                    "it failed: {:?}",
+                    listener.known().failed
+                );
                 Ok(())
             })?;
         }

@@ -16,7 +16,9 @@ const INSTALL_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask is a folder of the repository")
 }
 
 /// A path in `target/`.
@@ -33,7 +35,10 @@ pub(crate) fn use_larder(program: PathBuf) {
 }
 
 /// The program that `LARDER_BIN` names, or else the debug build, which the tests and the demo run.
-#[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lint is for the server's configuration"
+)]
 pub(crate) fn larder() -> PathBuf {
     if let Some(program) = std::env::var_os("LARDER_BIN").filter(|program| !program.is_empty()) {
         return root().join(program);
@@ -43,7 +48,10 @@ pub(crate) fn larder() -> PathBuf {
 }
 
 /// Whether this runs in CI, where no step may be skipped.
-#[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lint is for the server's configuration"
+)]
 pub(crate) fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|ci| ci == "true" || ci == "1")
 }
@@ -56,7 +64,9 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     // everything each time.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
-        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_TARGET_DIR"
+        if name.starts_with("CARGO_PKG_")
+            || name.starts_with("CARGO_MANIFEST_")
+            || name == "CARGO_TARGET_DIR"
         {
             command.env_remove(&*name);
         }
@@ -109,7 +119,13 @@ pub(crate) fn log_file(step: &str) -> PathBuf {
 pub(crate) fn free_disk_gib() -> Option<u64> {
     let output = command("df").args(["-Pk", "."]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
-    let free: u64 = text.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
+    let free: u64 = text
+        .lines()
+        .nth(1)?
+        .split_whitespace()
+        .nth(3)?
+        .parse()
+        .ok()?;
     Some(free / (1024 * 1024))
 }
 
@@ -121,7 +137,10 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 
 /// Runs a command and returns its stdout.
 pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
-    let output = command.stderr(Stdio::inherit()).output().with_context(|| display(command))?;
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| display(command))?;
     if !output.status.success() {
         bail!("`{}` failed: {}", display(command), output.status);
     }
@@ -150,7 +169,10 @@ impl Output {
         let mut child = self.start(command)?;
         let status = child.wait()?;
         if let Self::Log(_) = self {
-            self.write_line(&format!("# {status} after {:.1} s", start.elapsed().as_secs_f64()))?;
+            self.write_line(&format!(
+                "# {status} after {:.1} s",
+                start.elapsed().as_secs_f64()
+            ))?;
         }
         check(command, status)
     }
@@ -177,7 +199,11 @@ impl Output {
             if Instant::now() >= end {
                 child.kill()?;
                 child.wait()?;
-                bail!("`{}` took more than {} s", display(command), timeout.as_secs());
+                bail!(
+                    "`{}` took more than {} s",
+                    display(command),
+                    timeout.as_secs()
+                );
             }
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -188,9 +214,13 @@ impl Output {
         if let Self::Log(path) = self {
             let log = OpenOptions::new().append(true).open(path)?;
             command.stdout(log.try_clone()?).stderr(log);
-            command.env("CARGO_TERM_COLOR", "never").env("NO_COLOR", "1");
+            command
+                .env("CARGO_TERM_COLOR", "never")
+                .env("NO_COLOR", "1");
         }
-        command.spawn().with_context(|| format!("cannot run `{}`", display(command)))
+        command
+            .spawn()
+            .with_context(|| format!("cannot run `{}`", display(command)))
     }
 
     /// Writes a line.
@@ -206,9 +236,9 @@ impl Output {
     pub(crate) fn contents(&self) -> String {
         match self {
             Self::Terminal => String::new(),
-            Self::Log(path) => {
-                fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
-            }
+            Self::Log(path) => fs::read(path)
+                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+                .unwrap_or_default(),
         }
     }
 }
@@ -224,5 +254,8 @@ fn check(command: &Command, status: ExitStatus) -> Result<()> {
 fn display(command: &Command) -> String {
     let parts = std::iter::once(command.get_program()).chain(command.get_args());
     let prefix = format!("{}/", root().display());
-    parts.map(|part| part.to_string_lossy().replace(&prefix, "")).collect::<Vec<_>>().join(" ")
+    parts
+        .map(|part| part.to_string_lossy().replace(&prefix, ""))
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -19,7 +19,11 @@ pub(crate) fn python(output: &Output) -> Result<Outcome> {
         );
     }
     let tests = ["-B", "-m", "unittest", "discover", "-s", "tests"];
-    output.run(command("python3").args(tests).current_dir(root().join("sdk/python")))?;
+    output.run(
+        command("python3")
+            .args(tests)
+            .current_dir(root().join("sdk/python")),
+    )?;
     Ok(Outcome::Passed)
 }
 
@@ -30,7 +34,11 @@ pub(crate) fn javascript(output: &Output) -> Result<Outcome> {
     }
     // Newer versions of Node do not accept a folder.
     let tests = ["-c", "node --test test/*.test.js"];
-    output.run(command("sh").args(tests).current_dir(root().join("sdk/javascript")))?;
+    output.run(
+        command("sh")
+            .args(tests)
+            .current_dir(root().join("sdk/javascript")),
+    )?;
     Ok(Outcome::Passed)
 }
 
@@ -40,10 +48,17 @@ pub(crate) fn go(output: &Output) -> Result<Outcome> {
     }
     go_bindings::check(output)?;
     let mut test = with_tools(command(author_tool("go")))?;
-    output.run(test.arg("test").args(GO_PACKAGES).current_dir(root().join("sdk/go")))?;
+    output.run(
+        test.arg("test")
+            .args(GO_PACKAGES)
+            .current_dir(root().join("sdk/go")),
+    )?;
     // Also checks the files that are compiled only for components. Generated code has to use unsafe pointers.
     let mut vet = with_tools(command(author_tool("go")))?;
-    vet.args(["vet", "-unsafeptr=false"]).args(GO_PACKAGES).env("GOOS", "wasip1").env("GOARCH", "wasm");
+    vet.args(["vet", "-unsafeptr=false"])
+        .args(GO_PACKAGES)
+        .env("GOOS", "wasip1")
+        .env("GOARCH", "wasm");
     output.run(vet.current_dir(root().join("sdk/go")))?;
     Ok(Outcome::Passed)
 }
@@ -67,7 +82,14 @@ pub(crate) fn cpp(output: &Output) -> Result<Outcome> {
 }
 
 /// The packages for authors, without the generated ones.
-const GO_PACKAGES: [&str; 6] = [".", "./typed", "./tools", "./prompts", "./search", "./settings"];
+const GO_PACKAGES: [&str; 6] = [
+    ".",
+    "./typed",
+    "./tools",
+    "./prompts",
+    "./search",
+    "./settings",
+];
 
 /// Regenerates the bindings of the Go SDK after a change of the contract or of the generator.
 pub(crate) fn go_bindings(output: &Output) -> Result<()> {

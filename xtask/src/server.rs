@@ -41,9 +41,17 @@ impl RunningServer {
     /// Starts any command that serves MCP and prints its URL on stderr. If it prints its admin address before, this
     /// waits until its components are loaded: a server accepts requests without those that are slow.
     pub(crate) fn spawn(mut serve: Command, output: &Output) -> Result<Self> {
-        let mut child = serve.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("larder")?;
+        let mut child = serve
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("larder")?;
         let stderr = child.stderr.take().context("stderr is a pipe")?;
-        let mut server = Self { child, url: String::new(), admin: None };
+        let mut server = Self {
+            child,
+            url: String::new(),
+            admin: None,
+        };
         let (sender, urls) = mpsc::channel();
         let log = match output {
             Output::Terminal => None,
@@ -54,7 +62,9 @@ impl RunningServer {
         let receive = || match urls.recv_timeout(START_TIMEOUT) {
             Ok(url) => Ok(url),
             Err(mpsc::RecvTimeoutError::Disconnected) => bail!("larder ended before it was ready"),
-            Err(mpsc::RecvTimeoutError::Timeout) => bail!("larder printed no URL within {START_TIMEOUT:?}"),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                bail!("larder printed no URL within {START_TIMEOUT:?}")
+            }
         };
         while server.url.is_empty() {
             match receive()? {
@@ -75,7 +85,9 @@ impl RunningServer {
 
     /// Sends SIGTERM. The server must exit successfully before the timeout.
     pub(crate) fn stop(mut self) -> Result<()> {
-        let killed = command("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
+        let killed = command("kill")
+            .args(["-TERM", &self.child.id().to_string()])
+            .status()?;
         if !killed.success() {
             bail!("larder had already ended before it was stopped");
         }
@@ -113,7 +125,9 @@ enum Url {
 fn wait_until_loaded(admin: &str) -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < START_TIMEOUT {
-        let status = command(larder()).args(["status", "--json", "--admin", admin]).output()?;
+        let status = command(larder())
+            .args(["status", "--json", "--admin", admin])
+            .output()?;
         if !String::from_utf8_lossy(&status.stdout).contains(NOT_LOADED) {
             return Ok(());
         }
@@ -164,12 +178,22 @@ mod tests {
         };
         let url = |port| Some(format!("http://127.0.0.1:{port}/mcp"));
         assert_eq!(endpoint("serving http://127.0.0.1:4711/mcp"), url("4711"));
-        assert_eq!(endpoint("\u{1b}[1mhttp://127.0.0.1:80/mcp\u{1b}[0m: 2 providers"), url("80"));
-        for none in ["listen = http://127.0.0.1:0/mcp", "http://127.0.0.1:/mcp", "loading"] {
+        assert_eq!(
+            endpoint("\u{1b}[1mhttp://127.0.0.1:80/mcp\u{1b}[0m: 2 providers"),
+            url("80")
+        );
+        for none in [
+            "listen = http://127.0.0.1:0/mcp",
+            "http://127.0.0.1:/mcp",
+            "loading",
+        ] {
             assert_eq!(find_url(none), None, "{none}");
         }
         assert_eq!(find_url("metrics at http://127.0.0.1:9090/metrics"), None);
         let admin = "INFO serving /livez, /readyz, /metrics and /status url=http://127.0.0.1:4712";
-        assert_eq!(find_url(admin), Some(Url::Admin("http://127.0.0.1:4712".into())));
+        assert_eq!(
+            find_url(admin),
+            Some(Url::Admin("http://127.0.0.1:4712".into()))
+        );
     }
 }

@@ -9,14 +9,23 @@ use crate::test_log::count_tests;
 use crate::tools;
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
-    let (venv, requirements) =
-        (target("clients/sigstore"), root().join("host/tests/clients/sigstore/requirements.txt"));
+    let (venv, requirements) = (
+        target("clients/sigstore"),
+        root().join("host/tests/clients/sigstore/requirements.txt"),
+    );
     if let Outcome::Skipped(reason) = tools::venv(output, &venv, &requirements, &["--no-deps"])? {
         return Ok(Outcome::Skipped(reason));
     }
     let filter = "package(larder-signature) and test(/python::/)";
     let mut tests = if tools::has_nextest() {
-        linted(&["nextest", "run", "--workspace", "--no-capture", "-E", filter])
+        linted(&[
+            "nextest",
+            "run",
+            "--workspace",
+            "--no-capture",
+            "-E",
+            filter,
+        ])
     } else {
         linted(&["test", "--workspace", "--lib", "python::"])
     };

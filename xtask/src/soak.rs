@@ -46,7 +46,9 @@ enum Count {
     Failed,
 }
 
-const COLUMNS: [&str; 7] = ["swaps", "reads", "lists", "listens", "notified", "sessions", "failed"];
+const COLUMNS: [&str; 7] = [
+    "swaps", "reads", "lists", "listens", "notified", "sessions", "failed",
+];
 
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let minutes = match args {
@@ -54,7 +56,10 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         ["--minutes", minutes] => minutes.parse().context("--minutes takes a whole number")?,
         _ => bail!("usage: cargo xtask soak [--minutes N]"),
     };
-    ensure!((1..=MAX_MINUTES).contains(&minutes), "--minutes must be between 1 and {MAX_MINUTES}");
+    ensure!(
+        (1..=MAX_MINUTES).contains(&minutes),
+        "--minutes must be between 1 and {MAX_MINUTES}"
+    );
     let output = Output::log("soak")?;
     output.run(&mut cargo(&["build", "--package", "larder"]))?;
     plugins::plugins(&output)?;
@@ -109,7 +114,10 @@ impl Soak {
             self.stop.store(true, Ordering::Relaxed);
             result
         })?;
-        let failures = self.failures.lock().expect("no thread panics while it holds the lock");
+        let failures = self
+            .failures
+            .lock()
+            .expect("no thread panics while it holds the lock");
         for failure in failures.iter().take(20) {
             println!("failed: {failure}");
         }
@@ -124,12 +132,24 @@ impl Soak {
     /// Prints the server's memory and the counters at regular intervals.
     fn print_memory(&self, server: &RunningServer, duration: Duration) -> Result<()> {
         let start = Instant::now();
-        println!("{:>7} {:>9} {}", "seconds", "RSS MiB", COLUMNS.map(|name| format!("{name:>9}")).concat());
+        println!(
+            "{:>7} {:>9} {}",
+            "seconds",
+            "RSS MiB",
+            COLUMNS.map(|name| format!("{name:>9}")).concat()
+        );
         for line in 0.. {
             thread::sleep((start + INTERVAL * line).saturating_duration_since(Instant::now()));
             let memory = resident_mib(server.id())?;
-            let counts = self.counts.each_ref().map(|count| format!("{:>9}", count.load(Ordering::Relaxed)));
-            println!("{:>7} {memory:>9.1} {}", start.elapsed().as_secs(), counts.concat());
+            let counts = self
+                .counts
+                .each_ref()
+                .map(|count| format!("{:>9}", count.load(Ordering::Relaxed)));
+            println!(
+                "{:>7} {memory:>9.1} {}",
+                start.elapsed().as_secs(),
+                counts.concat()
+            );
             if start.elapsed() >= duration {
                 break;
             }
@@ -167,9 +187,12 @@ impl Soak {
 
 /// Resident memory of a process in MiB.
 fn resident_mib(id: u32) -> Result<f64> {
-    let status =
-        fs::read_to_string(format!("/proc/{id}/status")).context("the soak test needs /proc (Linux)")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("the server has ended")?;
+    let status = fs::read_to_string(format!("/proc/{id}/status"))
+        .context("the soak test needs /proc (Linux)")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .context("the server has ended")?;
     let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
     Ok(kib / 1024.0)
 }

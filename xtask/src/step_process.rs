@@ -60,9 +60,15 @@ pub(crate) fn run_in_process(step: &'static Step) -> StepResult {
         .unwrap_or_else(|error| StepResult::new(step.name, Status::Failed, format!("{error:#}")));
     let log = fs::read(run::log_file(step.name)).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
-    result.compiled = log.lines().filter(|line| line.trim_start().starts_with("Compiling ")).count();
+    result.compiled = log
+        .lines()
+        .filter(|line| line.trim_start().starts_with("Compiling "))
+        .count();
     if result.status == Status::Failed {
-        result.note = format!("{} (full log in target/xtask/{}.log)", result.note, step.name);
+        result.note = format!(
+            "{} (full log in target/xtask/{}.log)",
+            result.note, step.name
+        );
         result.log_end = last_lines(&log, PRINTED_LINES);
     }
     result
@@ -73,9 +79,11 @@ fn run_process(step: &'static Step) -> Result<StepResult> {
     if file.exists() {
         fs::remove_file(&file)?;
     }
-    let exit = command(this_program()?).args([COMMAND, step.name]).status()?;
-    let result =
-        fs::read_to_string(&file).with_context(|| format!("the process of the step ended: {exit}"))?;
+    let exit = command(this_program()?)
+        .args([COMMAND, step.name])
+        .status()?;
+    let result = fs::read_to_string(&file)
+        .with_context(|| format!("the process of the step ended: {exit}"))?;
     let result: Value = serde_json::from_str(&result)?;
     let status = match result["status"].as_str() {
         Some("passed") => Status::Passed,
@@ -83,8 +91,13 @@ fn run_process(step: &'static Step) -> Result<StepResult> {
         _ => Status::Failed,
     };
     let note = result["note"].as_str().unwrap_or_default().to_owned();
-    let cpu_time = result["cpu_milliseconds"].as_u64().map(Duration::from_millis);
-    Ok(StepResult { cpu_time, ..StepResult::new(step.name, status, note) })
+    let cpu_time = result["cpu_milliseconds"]
+        .as_u64()
+        .map(Duration::from_millis);
+    Ok(StepResult {
+        cpu_time,
+        ..StepResult::new(step.name, status, note)
+    })
 }
 
 /// This program, also if a step built another one in its place.
@@ -98,7 +111,9 @@ fn this_program() -> Result<PathBuf> {
 
 /// The other side: runs the step with this name, and writes its result.
 pub(crate) fn run_here(name: &str) -> Result<ExitCode> {
-    let step = all_steps().find(|step| step.name == name).with_context(|| format!("unknown step {name}"))?;
+    let step = all_steps()
+        .find(|step| step.name == name)
+        .with_context(|| format!("unknown step {name}"))?;
     run::use_state();
     let output = Output::log(step.name)?;
     let (status, note) = match (step.run)(&output) {

@@ -7,13 +7,17 @@ use crate::run::{self, Output, cargo};
 use crate::step::{Outcome, Step, Weight};
 use crate::test_log::{count_tests, flaky_tests};
 use crate::{
-    book, clients, conformance, demo, deny, examples, features, first_command, frameworks, languages, lints,
-    packaging, page, plugins, providers, random_answers, registry, replicas, sdks, signatures, teams, tools,
-    tools_only, wit,
+    book, clients, conformance, demo, deny, examples, features, first_command, frameworks,
+    languages, lints, packaging, page, plugins, providers, random_answers, registry, replicas,
+    sdks, signatures, teams, tools, tools_only, wit,
 };
 
 /// The host with xtask; the providers with their SDK; the guests of the integration tests.
-const WORKSPACES: [&str; 3] = ["Cargo.toml", "plugins/Cargo.toml", "host/tests/guests/Cargo.toml"];
+const WORKSPACES: [&str; 3] = [
+    "Cargo.toml",
+    "plugins/Cargo.toml",
+    "host/tests/guests/Cargo.toml",
+];
 
 macro_rules! steps {
     ($($weight:ident $name:literal, $about:literal, $needs:expr, $run:expr;)*) => {
@@ -116,13 +120,34 @@ fn passed(result: Result<()>) -> Result<Outcome> {
 }
 
 fn fmt(output: &Output) -> Result<Outcome> {
-    for manifest in WORKSPACES.into_iter().chain(["bench/Cargo.toml", "fuzz/Cargo.toml"]) {
-        let check = ["fmt", "--all", "--check", "--manifest-path", manifest, "--", "--color=never"];
+    for manifest in WORKSPACES
+        .into_iter()
+        .chain(["bench/Cargo.toml", "fuzz/Cargo.toml"])
+    {
+        let check = [
+            "fmt",
+            "--all",
+            "--check",
+            "--manifest-path",
+            manifest,
+            "--",
+            "--color=never",
+        ];
         output.run(&mut cargo(&check))?;
     }
     // `cargo fmt` needs the SDK, which is not in the folder of the example.
-    let example = ["--edition", "2024", "--check", "--color=never", "examples/changelog-rust/src/lib.rs"];
-    output.run(run::command("rustfmt").args(example).current_dir(run::root()))?;
+    let example = [
+        "--edition",
+        "2024",
+        "--check",
+        "--color=never",
+        "examples/changelog-rust/src/lib.rs",
+    ];
+    output.run(
+        run::command("rustfmt")
+            .args(example)
+            .current_dir(run::root()),
+    )?;
     Ok(Outcome::Passed)
 }
 
@@ -132,7 +157,14 @@ fn host_tests(output: &Output) -> Result<Outcome> {
     tools::debian_package(output, "nats-server", "nats-server")?;
     if tools::has_nextest() {
         let profile = if run::in_ci() { "ci" } else { "default" };
-        let mut tests = linted(&["nextest", "run", "--workspace", "--no-fail-fast", "--profile", profile]);
+        let mut tests = linted(&[
+            "nextest",
+            "run",
+            "--workspace",
+            "--no-fail-fast",
+            "--profile",
+            profile,
+        ]);
         // The step `registry` runs the others.
         output.run(tests.args(["-E", &format!("not ({})", registry::TESTS)]))?;
         output.run(&mut linted(&["test", "--workspace", "--doc"]))?;
@@ -140,26 +172,44 @@ fn host_tests(output: &Output) -> Result<Outcome> {
         output.run(&mut linted(&["test", "--workspace", "--no-fail-fast"]))?;
     }
     let log = output.contents();
-    Ok(Outcome::PassedWithNote(count_tests(&log) + &flaky_tests(&log)))
+    Ok(Outcome::PassedWithNote(
+        count_tests(&log) + &flaky_tests(&log),
+    ))
 }
 
 /// Quick checks after an edit: formatting, lints and unit tests of the host.
 pub(crate) fn check(output: &Output) -> Result<()> {
     output.run(&mut cargo(&["fmt", "--all", "--check"]))?;
-    let test: &[&str] = if tools::has_nextest() { &["nextest", "run"] } else { &["test"] };
+    let test: &[&str] = if tools::has_nextest() {
+        &["nextest", "run"]
+    } else {
+        &["test"]
+    };
     output.run(linted(test).args(["--workspace", "--lib", "--bins"]))
 }
 
 fn plugin_tests(output: &Output) -> Result<Outcome> {
-    let mut test =
-        linted(&["test", "--workspace", "--all-features", "--manifest-path", "plugins/Cargo.toml"]);
+    let mut test = linted(&[
+        "test",
+        "--workspace",
+        "--all-features",
+        "--manifest-path",
+        "plugins/Cargo.toml",
+    ]);
     output.run(&mut test)?;
     Ok(Outcome::PassedWithNote(count_tests(&output.contents())))
 }
 
 fn rustdoc(output: &Output) -> Result<Outcome> {
     for manifest in &WORKSPACES[..2] {
-        let mut doc = cargo(&["doc", "--quiet", "--no-deps", "--workspace", "--manifest-path", manifest]);
+        let mut doc = cargo(&[
+            "doc",
+            "--quiet",
+            "--no-deps",
+            "--workspace",
+            "--manifest-path",
+            manifest,
+        ]);
         if *manifest == WORKSPACES[1] {
             doc.arg("--all-features");
         }

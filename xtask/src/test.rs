@@ -55,7 +55,9 @@ const NEEDED_DISK_GIB: u64 = 15;
 /// A full disk fails steps with unrelated messages, so it is reported before the first one.
 fn warn_about_disk_space() {
     if let Some(free) = free_disk_gib().filter(|free| *free < NEEDED_DISK_GIB) {
-        println!("warning: {free} GiB of disk space are free; all steps need about {NEEDED_DISK_GIB} GiB");
+        println!(
+            "warning: {free} GiB of disk space are free; all steps need about {NEEDED_DISK_GIB} GiB"
+        );
     }
 }
 
@@ -80,8 +82,16 @@ struct State {
 
 impl Schedule {
     fn new(steps: Vec<&'static Step>, fail_fast: bool) -> Self {
-        let state = State { pending: steps, running: Vec::new(), results: Vec::new() };
-        Self { state: Mutex::new(state), changed: Condvar::new(), fail_fast }
+        let state = State {
+            pending: steps,
+            running: Vec::new(),
+            results: Vec::new(),
+        };
+        Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            fail_fast,
+        }
     }
 
     /// Runs one step after the other until none is pending.
@@ -111,19 +121,29 @@ impl Schedule {
                 state.running.push(step);
                 return Some((step, unmet(step, &state.results)));
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     fn into_results(self) -> Vec<StepResult> {
-        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).results
+        self.state
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .results
     }
 }
 
 impl State {
     fn is_ready(&self, step: &Step) -> bool {
-        let is_pending =
-            |name: &&str| self.pending.iter().chain(&self.running).any(|other| other.name == *name);
+        let is_pending = |name: &&str| {
+            self.pending
+                .iter()
+                .chain(&self.running)
+                .any(|other| other.name == *name)
+        };
         let is_heavy = |step: &Step| step.weight == Weight::Heavy;
         let is_blocked = is_heavy(step) && self.running.iter().any(|running| is_heavy(running));
         !is_blocked && !step.needs.iter().any(is_pending)
@@ -132,8 +152,9 @@ impl State {
 
 /// The reason to skip a step if one of its prerequisites did not pass.
 fn unmet(step: &Step, results: &[StepResult]) -> Option<String> {
-    let is_unmet =
-        |result: &&StepResult| step.needs.contains(&result.step) && !matches!(result.status, Status::Passed);
+    let is_unmet = |result: &&StepResult| {
+        step.needs.contains(&result.step) && !matches!(result.status, Status::Passed)
+    };
     results.iter().find(is_unmet).map(skip_reason)
 }
 
@@ -142,7 +163,11 @@ fn unmet(step: &Step, results: &[StepResult]) -> Option<String> {
 fn skip_reason(result: &StepResult) -> String {
     match result.status {
         Status::Failed => format!("needs {}, which failed", result.step),
-        _ => format!("needs {}: {}", result.step, result.note.trim_start_matches("needs ")),
+        _ => format!(
+            "needs {}: {}",
+            result.step,
+            result.note.trim_start_matches("needs ")
+        ),
     }
 }
 
@@ -160,7 +185,12 @@ fn run_step(step: &'static Step, unmet: Option<String>) -> StepResult {
         Status::Failed => "FAILED",
     };
     print_log(&result.log_end);
-    println!("{:<26} {label:<8} {:>7}  {}", step.name, seconds(result.wall_time), result.note);
+    println!(
+        "{:<26} {label:<8} {:>7}  {}",
+        step.name,
+        seconds(result.wall_time),
+        result.note
+    );
     result
 }
 
@@ -177,7 +207,10 @@ fn run_with_retry(run: impl Fn() -> StepResult, may_retry: bool) -> StepResult {
     let second = run();
     match second.status {
         Status::Failed => second,
-        _ => StepResult { note: format!("{}{FAILED_ONCE}{}", second.note, first.note), ..second },
+        _ => StepResult {
+            note: format!("{}{FAILED_ONCE}{}", second.note, first.note),
+            ..second
+        },
     }
 }
 
@@ -188,14 +221,24 @@ fn print_log(lines: &str) {
 }
 
 fn summary(results: &[StepResult]) -> ExitCode {
-    let count = |is: fn(&Status) -> bool| results.iter().filter(|result| is(&result.status)).count();
+    let count =
+        |is: fn(&Status) -> bool| results.iter().filter(|result| is(&result.status)).count();
     let failed = count(|status| matches!(status, Status::Failed));
     let passed = count(|status| matches!(status, Status::Passed));
     let skipped = count(|status| matches!(status, Status::Skipped));
-    for result in results.iter().filter(|result| result.note.contains(FAILED_ONCE)) {
-        println!("\npassed at the second attempt: {}: {}", result.step, result.note);
+    for result in results
+        .iter()
+        .filter(|result| result.note.contains(FAILED_ONCE))
+    {
+        println!(
+            "\npassed at the second attempt: {}: {}",
+            result.step, result.note
+        );
     }
-    for result in results.iter().filter(|result| matches!(result.status, Status::Failed)) {
+    for result in results
+        .iter()
+        .filter(|result| matches!(result.status, Status::Failed))
+    {
         print_failure(result);
     }
     println!("\n{passed} passed, {failed} failed, {skipped} skipped");
@@ -215,13 +258,18 @@ fn seconds(time: Duration) -> String {
 /// Selects steps by name or prefix, with their prerequisites, in the order of the lists.
 fn select_steps(names: &[&str]) -> Result<Vec<&'static Step>> {
     let matches = |step: &Step, name: &str| {
-        step.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        step.name
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
     let mut selected: Vec<&str> = Vec::new();
     for name in names {
         let found: Vec<&str> = match *name {
             RELEASE => RELEASE_STEPS.iter().map(|step| step.name).collect(),
-            name => all_steps().filter(|step| matches(step, name)).map(|step| step.name).collect(),
+            name => all_steps()
+                .filter(|step| matches(step, name))
+                .map(|step| step.name)
+                .collect(),
         };
         if found.is_empty() {
             bail!("unknown step {name}; run `cargo xtask test --list`");
@@ -237,7 +285,9 @@ fn select_steps(names: &[&str]) -> Result<Vec<&'static Step>> {
             selected.extend(step.needs);
         }
     }
-    Ok(all_steps().filter(|step| selected.contains(&step.name)).collect())
+    Ok(all_steps()
+        .filter(|step| selected.contains(&step.name))
+        .collect())
 }
 
 #[cfg(test)]
@@ -245,8 +295,8 @@ mod tests {
     use super::*;
 
     fn check(names: &[&str], expected: &str) {
-        let steps =
-            select_steps(names).map(|steps| steps.iter().map(|s| s.name).collect::<Vec<_>>().join(" "));
+        let steps = select_steps(names)
+            .map(|steps| steps.iter().map(|s| s.name).collect::<Vec<_>>().join(" "));
         assert_eq!(steps.unwrap_or_else(|error| error.to_string()), expected);
     }
 
@@ -254,13 +304,19 @@ mod tests {
     fn selects_steps_by_name_or_prefix_with_their_prerequisites() {
         check(&["fmt"], "fmt");
         check(&["rustdoc", "fmt"], "fmt rustdoc");
-        check(&["release"], "plugins host guests rustdoc crates lints mdbook wkg");
+        check(
+            &["release"],
+            "plugins host guests rustdoc crates lints mdbook wkg",
+        );
         check(&["clients-python"], "plugins host python clients-python");
         check(
             &["conformance"],
             "plugins host node conformance-0.1 conformance-0.2-2025 conformance-0.2-2026",
         );
-        check(&["clint"], "unknown step clint; run `cargo xtask test --list`");
+        check(
+            &["clint"],
+            "unknown step clint; run `cargo xtask test --list`",
+        );
     }
 
     #[test]
@@ -282,7 +338,12 @@ mod tests {
             results: vec![],
         };
         let ready = |state: &State| {
-            state.pending.iter().filter(|step| state.is_ready(step)).map(|step| step.name).collect::<Vec<_>>()
+            state
+                .pending
+                .iter()
+                .filter(|step| state.is_ready(step))
+                .map(|step| step.name)
+                .collect::<Vec<_>>()
         };
         assert_eq!(ready(&state), ["node"]);
         state.running = vec![step("node")];
@@ -302,8 +363,15 @@ mod tests {
         };
         let retried = run_with_retry(flaky, true);
         assert_eq!(retried.status, Status::Passed);
-        assert!(retried.note.starts_with("3 checks; failed once: too slow"), "{}", retried.note);
-        assert_eq!(run_with_retry(|| result(Status::Failed, "broken"), true).status, Status::Failed);
+        assert!(
+            retried.note.starts_with("3 checks; failed once: too slow"),
+            "{}",
+            retried.note
+        );
+        assert_eq!(
+            run_with_retry(|| result(Status::Failed, "broken"), true).status,
+            Status::Failed
+        );
         RUNS.store(0, Ordering::Relaxed);
         assert_eq!(run_with_retry(flaky, false).status, Status::Failed);
     }
@@ -323,8 +391,16 @@ mod tests {
             assert!(matches!(result.status, Status::Skipped));
             assert_eq!(result.note, expected);
         };
-        check(Status::Skipped, "Node is not installed: get it", "needs node: Node is not installed: get it");
+        check(
+            Status::Skipped,
+            "Node is not installed: get it",
+            "needs node: Node is not installed: get it",
+        );
         check(Status::Skipped, "needs y: no y", "needs node: y: no y");
-        check(Status::Failed, "long (in a log)", "needs node, which failed");
+        check(
+            Status::Failed,
+            "long (in a log)",
+            "needs node, which failed",
+        );
     }
 }

@@ -11,10 +11,15 @@ pub(crate) fn count_tests(log: &str) -> String {
         let (before, _) = line.split_once(word)?;
         before.rsplit(' ').next()?.parse::<usize>().ok()
     };
-    let is_summary =
-        |line: &&str| line.starts_with("test result:") || line.trim_start().starts_with("Summary [");
+    let is_summary = |line: &&str| {
+        line.starts_with("test result:") || line.trim_start().starts_with("Summary [")
+    };
     let results = || log.lines().filter(is_summary);
-    let sum = |word: &str| results().filter_map(|line| number(line, word)).sum::<usize>();
+    let sum = |word: &str| {
+        results()
+            .filter_map(|line| number(line, word))
+            .sum::<usize>()
+    };
     format!("{} tests, {} ignored", sum(" passed"), sum(" ignored"))
 }
 
@@ -26,7 +31,11 @@ pub(crate) fn flaky_tests(log: &str) -> String {
         .filter_map(|line| line.rsplit(' ').next())
         .collect();
     let names: Vec<_> = names.into_iter().collect();
-    if names.is_empty() { String::new() } else { format!("{FAILED_ONCE}{}", names.join(", ")) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("{FAILED_ONCE}{}", names.join(", "))
+    }
 }
 
 #[cfg(test)]
@@ -35,7 +44,8 @@ mod tests {
 
     #[test]
     fn names_tests_that_failed_once() {
-        let log = "        PASS [   0.1s] (1/2) a::b one\n   FLAKY 2/2 [   0.2s] (2/2) a::b two::three\n";
+        let log =
+            "        PASS [   0.1s] (1/2) a::b one\n   FLAKY 2/2 [   0.2s] (2/2) a::b two::three\n";
         assert_eq!(flaky_tests(log), "; failed once: two::three");
         assert_eq!(flaky_tests("PASS [   0.1s] a::b one"), "");
     }

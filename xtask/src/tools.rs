@@ -53,21 +53,36 @@ fn node_packages(output: &Output, dir: &Path) -> Result<Outcome> {
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
-    venv(output, &target("clients/venv"), &root().join("host/tests/clients/python/requirements.txt"), &[])
+    venv(
+        output,
+        &target("clients/venv"),
+        &root().join("host/tests/clients/python/requirements.txt"),
+        &[],
+    )
 }
 
 /// Installs the tools of the examples from the Python registry: componentize-py, Go and Zig.
 pub(crate) fn author_tools(output: &Output) -> Result<Outcome> {
-    venv(output, &target("authors/venv"), &root().join("examples/requirements.txt"), &[])
+    venv(
+        output,
+        &target("authors/venv"),
+        &root().join("examples/requirements.txt"),
+        &[],
+    )
 }
 
 /// Installs the compiler that the template for TypeScript names.
 pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
     let template = root().join("host/larder-author/templates/typescript/package.json");
     let manifest: serde_json::Value = serde_json::from_str(&fs::read_to_string(template)?)?;
-    let version =
-        manifest["devDependencies"]["typescript"].as_str().context("the template has no typescript")?;
-    npm_package(output, &target("authors/node"), &format!("typescript@{version}"))
+    let version = manifest["devDependencies"]["typescript"]
+        .as_str()
+        .context("the template has no typescript")?;
+    npm_package(
+        output,
+        &target("authors/node"),
+        &format!("typescript@{version}"),
+    )
 }
 
 /// Installs a package of npm, such as `typescript@5.9.3`, into a folder of its own.
@@ -77,8 +92,20 @@ pub(crate) fn npm_package(output: &Output, dir: &Path, package: &str) -> Result<
     }
     fs::create_dir_all(dir)?;
     install_once(dir, package, || {
-        let options = ["--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"];
-        output.install(command("npm").arg("install").args(options).arg("--prefix").arg(dir).arg(package))
+        let options = [
+            "--no-package-lock",
+            "--no-audit",
+            "--no-fund",
+            "--loglevel=error",
+        ];
+        output.install(
+            command("npm")
+                .arg("install")
+                .args(options)
+                .arg("--prefix")
+                .arg(dir)
+                .arg(package),
+        )
     })
 }
 
@@ -104,11 +131,13 @@ pub(crate) fn cc(output: &Output) -> Result<Option<Outcome>> {
         _ => return Ok(None),
     };
     let compiles = |cc: &str| {
-        let line = format!("echo '#include <stdlib.h>' | {cc} -mexec-model=reactor -x c - -o /dev/null");
+        let line =
+            format!("echo '#include <stdlib.h>' | {cc} -mexec-model=reactor -x c - -o /dev/null");
         succeeds(command("sh").args(["-c", &line]))
     };
-    let found =
-        ["zig cc -target wasm32-wasi", "clang --target=wasm32-wasi"].into_iter().find(|cc| compiles(cc));
+    let found = ["zig cc -target wasm32-wasi", "clang --target=wasm32-wasi"]
+        .into_iter()
+        .find(|cc| compiles(cc));
     match found {
         Some(cc) => {
             _ = CC.set(cc);
@@ -156,23 +185,49 @@ pub(crate) fn require_make_and(
 /// The path of an author tool, or its bare name, to be found in `PATH`, if it was not installed.
 pub(crate) fn author_tool(program: &str) -> PathBuf {
     let installed = target("authors/venv/bin").join(program);
-    if installed.exists() { installed } else { program.into() }
+    if installed.exists() {
+        installed
+    } else {
+        program.into()
+    }
 }
 
 /// Installs Python packages into a virtual environment, with these options of pip.
-pub(crate) fn venv(output: &Output, dir: &Path, requirements: &Path, options: &[&str]) -> Result<Outcome> {
+pub(crate) fn venv(
+    output: &Output,
+    dir: &Path,
+    requirements: &Path,
+    options: &[&str],
+) -> Result<Outcome> {
     if !succeeds(command("python3").args(["-c", PYTHON])) {
         return missing(PYTHON_IS_MISSING);
     }
     install_once(dir, &fs::read_to_string(requirements)?, || {
         output.run(command("python3").args(["-m", "venv", "--clear"]).arg(dir))?;
-        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-        output.install(command(dir.join("bin/python")).args(install).arg(requirements).args(options))
+        let install = [
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "-r",
+        ];
+        output.install(
+            command(dir.join("bin/python"))
+                .args(install)
+                .arg(requirements)
+                .args(options),
+        )
     })
 }
 
 /// The path of a program from crates.io: the installed one, or else one that is built once in `target/tools`.
-pub(crate) fn installed(output: &Output, name: &str, version: &str, features: &[&str]) -> Result<PathBuf> {
+pub(crate) fn installed(
+    output: &Output,
+    name: &str,
+    version: &str,
+    features: &[&str],
+) -> Result<PathBuf> {
     if succeeds(command(name).arg("--version")) {
         return Ok(name.into());
     }
@@ -181,7 +236,12 @@ pub(crate) fn installed(output: &Output, name: &str, version: &str, features: &[
     if !program.exists() {
         let package = format!("{name}@{version}");
         let mut install = cargo(&["install", "--quiet", "--locked", "--debug", &package]);
-        install.args(features).arg("--root").arg(&tools).arg("--target-dir").arg(target("tools/build"));
+        install
+            .args(features)
+            .arg("--root")
+            .arg(&tools)
+            .arg("--target-dir")
+            .arg(target("tools/build"));
         output.run(&mut install)?;
     }
     Ok(program)
@@ -195,7 +255,9 @@ pub(crate) fn installed_from_python(
     requirements: &Path,
 ) -> Result<PathBuf> {
     let environment = target("tools/python").join(name);
-    if succeeds(command(name).arg("--version")) || !succeeds(command("python3").args(["-c", PYTHON])) {
+    if succeeds(command(name).arg("--version"))
+        || !succeeds(command("python3").args(["-c", PYTHON]))
+    {
         return installed(output, name, version, &[]);
     }
     // Without dependencies: the package has the program and nothing else.
@@ -216,21 +278,39 @@ pub(crate) fn debian_package(output: &Output, program: &str, package: &str) -> R
     }
     let may_install = rustix::process::geteuid().is_root() && find_program("apt-get").is_some();
     if !may_install {
-        return missing(&format!("{program} is not installed; get the package {package} of your system"));
+        return missing(&format!(
+            "{program} is not installed; get the package {package} of your system"
+        ));
     }
-    let apt =
-        |args: &[&str]| output.run(command("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive"));
-    let install = ["install", "--yes", "--quiet", "--no-install-recommends", package];
+    let apt = |args: &[&str]| {
+        output.run(
+            command("apt-get")
+                .args(args)
+                .env("DEBIAN_FRONTEND", "noninteractive"),
+        )
+    };
+    let install = [
+        "install",
+        "--yes",
+        "--quiet",
+        "--no-install-recommends",
+        package,
+    ];
     // The list of packages may be missing or old.
     apt(&install).or_else(|_| apt(&["update", "--quiet"]).and_then(|()| apt(&install)))?;
     Ok(Outcome::Passed)
 }
 
 /// Finds a program in `PATH`.
-#[expect(clippy::disallowed_methods, reason = "the lint is for the server's configuration")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lint is for the server's configuration"
+)]
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|program| program.is_file())
 }
 
 /// Whether nextest is installed, which runs the tests of the host.
@@ -240,7 +320,11 @@ pub(crate) fn has_nextest() -> bool {
 
 /// Runs a command without output and returns whether it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
-    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 /// The outcome of a step whose tool is missing: an error in CI, otherwise skipped.
@@ -262,14 +346,19 @@ fn installation_lock() -> Result<File> {
 
 /// Installs unless the same specification was installed before. The marker file is written last, so that an
 /// interrupted installation is repeated.
-fn install_once(dir: &Path, specification: &str, install: impl FnOnce() -> Result<()>) -> Result<Outcome> {
+fn install_once(
+    dir: &Path,
+    specification: &str,
+    install: impl FnOnce() -> Result<()>,
+) -> Result<Outcome> {
     let _lock = installation_lock()?;
     let marker = dir.join(".installed");
     if fs::read_to_string(&marker).is_ok_and(|installed| installed == specification) {
         return Ok(Outcome::Passed);
     }
     install()?;
-    fs::write(&marker, specification).with_context(|| format!("cannot write {}", marker.display()))?;
+    fs::write(&marker, specification)
+        .with_context(|| format!("cannot write {}", marker.display()))?;
     Ok(Outcome::Passed)
 }
 

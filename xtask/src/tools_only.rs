@@ -15,12 +15,18 @@ use crate::tools::copy_sources;
 
 pub(crate) fn typescript(output: &Output) -> Result<Outcome> {
     copy_sources()?;
-    run_client(output, "clients-tools-only-typescript", node("tools-only.mjs"))
+    run_client(
+        output,
+        "clients-tools-only-typescript",
+        node("tools-only.mjs"),
+    )
 }
 
 pub(crate) fn python(output: &Output) -> Result<Outcome> {
     let mut python = command(target("clients/venv/bin/python"));
-    python.args(["-B"]).arg(root().join("host/tests/clients/python/tools_only.py"));
+    python
+        .args(["-B"])
+        .arg(root().join("host/tests/clients/python/tools_only.py"));
     run_client(output, "clients-tools-only-python", python)
 }
 
@@ -28,7 +34,12 @@ fn run_client(output: &Output, name: &str, mut client: Command) -> Result<Outcom
     let (config, docs) = documents(name)?;
     client.env("LARDER_TOKEN", add_token(&[&config])?);
     let server = RunningServer::start(&config, output)?;
-    client.arg(&server.url).arg(docs).arg(larder()).args(["serve", "--stdio", "--config"]).arg(&config);
+    client
+        .arg(&server.url)
+        .arg(docs)
+        .arg(larder())
+        .args(["serve", "--stdio", "--config"])
+        .arg(&config);
     let result = output.run(&mut client);
     // The server is stopped properly, and this is logged, also if the client failed.
     let stopped = server.stop();
@@ -42,7 +53,11 @@ fn documents(name: &str) -> Result<(PathBuf, PathBuf)> {
     if dir.exists() {
         fs::remove_dir_all(&dir)?;
     }
-    let (plugins, docs, file) = (dir.join("plugins"), dir.join("docs"), dir.join("larder.toml"));
+    let (plugins, docs, file) = (
+        dir.join("plugins"),
+        dir.join("docs"),
+        dir.join("larder.toml"),
+    );
     copy_providers(&plugins, &["files"])?;
     copy_documents(&docs)?;
     let dirs: [(&Path, &str); 1] = [(&docs, "/docs")];

@@ -18,13 +18,23 @@ pub(crate) fn check(_output: &Output) -> Result<Outcome> {
     let version = version(&contract.join("world.wit"))?;
     let files = wit_files(&contract)?;
     for file in &files {
-        ensure!(self::version(file)? == version, "{} does not have version {version}", file.display());
+        ensure!(
+            self::version(file)? == version,
+            "{} does not have version {version}",
+            file.display()
+        );
     }
     let mut copies = Vec::new();
     find_copies(root(), &mut copies)?;
     copies.retain(|copy| *copy != contract);
-    ensure!(copies.is_empty(), "replace these copies of wit/ by symbolic links: {copies:?}");
-    Ok(Outcome::PassedWithNote(format!("{} files of version {version}", files.len())))
+    ensure!(
+        copies.is_empty(),
+        "replace these copies of wit/ by symbolic links: {copies:?}"
+    );
+    Ok(Outcome::PassedWithNote(format!(
+        "{} files of version {version}",
+        files.len()
+    )))
 }
 
 /// The current version of the contract.
@@ -48,12 +58,23 @@ fn find_copies(folder: &Path, copies: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 fn wit_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|e| e == "wit")).collect())
+    let paths = fs::read_dir(folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(paths
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "wit"))
+        .collect())
 }
 
 fn version(file: &Path) -> Result<String> {
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let package = text.lines().next().and_then(|line| line.strip_prefix(PACKAGE)?.strip_suffix(';'));
-    Ok(package.with_context(|| format!("{} belongs to another package", file.display()))?.to_owned())
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let package = text
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix(PACKAGE)?.strip_suffix(';'));
+    Ok(package
+        .with_context(|| format!("{} belongs to another package", file.display()))?
+        .to_owned())
 }

@@ -23,12 +23,18 @@ impl Against {
     pub(super) fn find(output: &Output, value: &str) -> Result<Self> {
         let program = PathBuf::from(value);
         if program.is_file() {
-            return Ok(Self { program: program.canonicalize()?, guests: None });
+            return Ok(Self {
+                program: program.canonicalize()?,
+                guests: None,
+            });
         }
         let name = format!("{value}^{{commit}}");
         let commit = stdout_of(command("git").args(["rev-parse", "--verify", "--quiet", &name]))?;
         let commit = commit.trim();
-        ensure!(!commit.is_empty(), "`{value}` is neither a program nor a commit");
+        ensure!(
+            !commit.is_empty(),
+            "`{value}` is neither a program nor a commit"
+        );
         Self::build(output, commit)
     }
 
@@ -36,20 +42,46 @@ impl Against {
         let tree = target(FOLDER).join(commit);
         if !tree.exists() {
             fs::create_dir_all(target(FOLDER))?;
-            output.run(command("git").args(["worktree", "add", "--detach"]).arg(&tree).arg(commit))?;
+            output.run(
+                command("git")
+                    .args(["worktree", "add", "--detach"])
+                    .arg(&tree)
+                    .arg(commit),
+            )?;
         }
         eprintln!("building {commit} in {}", tree.display());
         // Older versions published what the profile `release` built.
-        let profile = if has_profile(&tree, dist::PROFILE)? { dist::PROFILE } else { "release" };
-        let build = ["build", "--locked", "--package", "larder", "--profile", profile];
+        let profile = if has_profile(&tree, dist::PROFILE)? {
+            dist::PROFILE
+        } else {
+            "release"
+        };
+        let build = [
+            "build",
+            "--locked",
+            "--package",
+            "larder",
+            "--profile",
+            profile,
+        ];
         output.run(command("cargo").args(build).current_dir(&tree))?;
-        output.run(command("cargo").args(["xtask", "guests"]).current_dir(&tree))?;
+        output.run(
+            command("cargo")
+                .args(["xtask", "guests"])
+                .current_dir(&tree),
+        )?;
         let built = tree.join("target");
-        Ok(Self { program: built.join(profile).join("larder"), guests: Some(built.join("guests")) })
+        Ok(Self {
+            program: built.join(profile).join("larder"),
+            guests: Some(built.join("guests")),
+        })
     }
 }
 
 fn has_profile(tree: &Path, name: &str) -> Result<bool> {
     let manifest: toml::Table = fs::read_to_string(tree.join("Cargo.toml"))?.parse()?;
-    Ok(manifest.get("profile").and_then(|profiles| profiles.get(name)).is_some())
+    Ok(manifest
+        .get("profile")
+        .and_then(|profiles| profiles.get(name))
+        .is_some())
 }

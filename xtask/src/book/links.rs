@@ -49,7 +49,11 @@ fn links(text: &str) -> Vec<&str> {
             continue;
         }
         let targets = outside_of_code(line).flat_map(|part| part.split("](").skip(1));
-        found.extend(targets.filter_map(|rest| rest.split_once(')')).map(|(target, _)| target));
+        found.extend(
+            targets
+                .filter_map(|rest| rest.split_once(')'))
+                .map(|(target, _)| target),
+        );
     }
     found.retain(|target| !target.contains("://") && !target.starts_with("mailto:"));
     found
@@ -81,12 +85,16 @@ fn problem(file: &Path, text: &str, link: &str) -> Result<Option<String>> {
 /// Whether a document has a heading with this anchor.
 fn has_heading(text: &str, anchor: &str) -> bool {
     let headings = text.lines().filter(|line| line.starts_with('#'));
-    headings.map(|line| anchor_of(line.trim_start_matches('#').trim())).any(|heading| heading == anchor)
+    headings
+        .map(|line| anchor_of(line.trim_start_matches('#').trim()))
+        .any(|heading| heading == anchor)
 }
 
 /// The anchor that GitHub and mdBook give a heading.
 fn anchor_of(heading: &str) -> String {
-    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    let kept = heading
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
@@ -96,17 +104,20 @@ mod tests {
 
     #[test]
     fn finds_links_within_the_repository() {
-        let text =
-            "[a](b.md#c) `[x](y)` [web](https://example.com)\n```\n[no](no.md)\n```\n![i](i.png) [d](#e)\n";
+        let text = "[a](b.md#c) `[x](y)` [web](https://example.com)\n```\n[no](no.md)\n```\n![i](i.png) [d](#e)\n";
         assert_eq!(links(text), ["b.md#c", "i.png", "#e"]);
     }
 
     #[test]
     fn reports_missing_files_and_headings() {
-        let check = |link| problem(&root().join("README.md"), "# One `two` (three)\n", link).unwrap();
+        let check =
+            |link| problem(&root().join("README.md"), "# One `two` (three)\n", link).unwrap();
         assert_eq!(check("ARCHITECTURE.md"), None);
         assert_eq!(check("#one-two-three"), None);
-        assert_eq!(check("#other").as_deref(), Some("there is no heading for #other"));
+        assert_eq!(
+            check("#other").as_deref(),
+            Some("there is no heading for #other")
+        );
         assert_eq!(check("none.md").as_deref(), Some("there is no such file"));
     }
 }

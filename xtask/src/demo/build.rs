@@ -18,26 +18,41 @@ const PROFILE: &str = "demo";
 pub(super) fn build(output: &Output, folder: &Path) -> Result<()> {
     output.write_line("1 of 2: the providers")?;
     add_target(output)?;
-    let mut providers =
-        with_profile(&["build", "--manifest-path", "plugins/Cargo.toml", "--target", TARGET], folder);
+    let mut providers = with_profile(
+        &[
+            "build",
+            "--manifest-path",
+            "plugins/Cargo.toml",
+            "--target",
+            TARGET,
+        ],
+        folder,
+    );
     for name in PROVIDERS {
         providers.args(["--package", name]);
     }
     output.run(&mut providers)?;
     output.write_line("2 of 2: the server, which takes some minutes the first time")?;
     // The demo needs none of the optional parts.
-    output.run(&mut with_profile(&["build", "--package", "larder", "--no-default-features"], folder))
+    output.run(&mut with_profile(
+        &["build", "--package", "larder", "--no-default-features"],
+        folder,
+    ))
 }
 
 fn with_profile(args: &[&str], folder: &Path) -> Command {
     let mut cargo = cargo(args);
-    cargo.args(["--profile", PROFILE, "--target-dir"]).arg(folder);
+    cargo
+        .args(["--profile", PROFILE, "--target-dir"])
+        .arg(folder);
     cargo
 }
 
 /// The built server.
 pub(super) fn server(folder: &Path) -> PathBuf {
-    folder.join(PROFILE).join(format!("larder{}", std::env::consts::EXE_SUFFIX))
+    folder
+        .join(PROFILE)
+        .join(format!("larder{}", std::env::consts::EXE_SUFFIX))
 }
 
 /// The folder of the built components.

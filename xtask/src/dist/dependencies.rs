@@ -22,32 +22,63 @@ pub(super) struct Dependency {
 
 /// The crates that the program is linked with on a target, sorted.
 pub(super) fn of_program(triple: &str) -> Result<Vec<Dependency>> {
-    let arguments = ["metadata", "--format-version", "1", "--locked", "--filter-platform", triple];
+    let arguments = [
+        "metadata",
+        "--format-version",
+        "1",
+        "--locked",
+        "--filter-platform",
+        triple,
+    ];
     let metadata: Value = serde_json::from_str(&stdout_of(&mut cargo(&arguments))?)?;
     let linked = linked(&metadata)?;
     let packages = metadata["packages"].as_array().context("packages")?;
     let is_foreign = |package: &&Value| {
         linked.contains(package["id"].as_str().unwrap_or_default()) && package["source"].is_string()
     };
-    let mut found = packages.iter().filter(is_foreign).map(dependency).collect::<Result<Vec<_>>>()?;
+    let mut found = packages
+        .iter()
+        .filter(is_foreign)
+        .map(dependency)
+        .collect::<Result<Vec<_>>>()?;
     found.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
-    ensure!(found.len() > 50, "only {} dependencies were found", found.len());
+    ensure!(
+        found.len() > 50,
+        "only {} dependencies were found",
+        found.len()
+    );
     Ok(found)
 }
 
 /// The ids of the packages that `larder` needs, neither for its build nor for its tests.
 fn linked(metadata: &Value) -> Result<BTreeSet<&str>> {
-    let nodes = metadata["resolve"]["nodes"].as_array().context("the graph of packages")?;
-    let nodes: BTreeMap<&str, &Value> =
-        nodes.iter().filter_map(|node| Some((node["id"].as_str()?, node))).collect();
+    let nodes = metadata["resolve"]["nodes"]
+        .as_array()
+        .context("the graph of packages")?;
+    let nodes: BTreeMap<&str, &Value> = nodes
+        .iter()
+        .filter_map(|node| Some((node["id"].as_str()?, node)))
+        .collect();
     let packages = metadata["packages"].as_array().context("packages")?;
-    let program = packages.iter().find(|package| package["name"] == "larder").context("larder")?;
-    let (mut found, mut open) = (BTreeSet::new(), vec![program["id"].as_str().context("an id")?]);
+    let program = packages
+        .iter()
+        .find(|package| package["name"] == "larder")
+        .context("larder")?;
+    let (mut found, mut open) = (
+        BTreeSet::new(),
+        vec![program["id"].as_str().context("an id")?],
+    );
     while let Some(id) = open.pop() {
-        let dependencies = nodes.get(id).and_then(|node| node["deps"].as_array()).into_iter().flatten();
+        let dependencies = nodes
+            .get(id)
+            .and_then(|node| node["deps"].as_array())
+            .into_iter()
+            .flatten();
         if found.insert(id) {
             let is_normal = |kinds: &Value| {
-                kinds.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"].is_null()))
+                kinds
+                    .as_array()
+                    .is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"].is_null()))
             };
             let normal = dependencies.filter(|dependency| is_normal(&dependency["dep_kinds"]));
             open.extend(normal.filter_map(|dependency| dependency["pkg"].as_str()));
@@ -61,7 +92,10 @@ fn dependency(package: &Value) -> Result<Dependency> {
     let name = text("name").context("a name")?;
     let license = text("license").with_context(|| format!("{name} has no licence"))?;
     let manifest = text("manifest_path").context("a manifest")?;
-    let folder = Path::new(&manifest).parent().context("a folder")?.to_owned();
+    let folder = Path::new(&manifest)
+        .parent()
+        .context("a folder")?
+        .to_owned();
     let version = text("version").context("a version")?;
     // An old way to write "or".
     Ok(Dependency {
@@ -78,14 +112,28 @@ pub(super) fn licences(dependencies: &[Dependency]) -> Result<String> {
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut overview = String::from("Larder contains these crates:\n\n");
     for dependency in dependencies {
-        let Dependency { name, version, license, .. } = dependency;
+        let Dependency {
+            name,
+            version,
+            license,
+            ..
+        } = dependency;
         writeln!(overview, "- {name} {version}: {license}")?;
         for text in dependency.texts()? {
-            texts.entry(text).or_default().push(format!("{name} {version}"));
+            texts
+                .entry(text)
+                .or_default()
+                .push(format!("{name} {version}"));
         }
     }
     for (text, crates) in &texts {
-        write!(overview, "\n{}\n{}\n\n{}\n", "=".repeat(80), crates.join(", "), text.trim_end())?;
+        write!(
+            overview,
+            "\n{}\n{}\n\n{}\n",
+            "=".repeat(80),
+            crates.join(", "),
+            text.trim_end()
+        )?;
     }
     Ok(overview)
 }
@@ -97,19 +145,32 @@ impl Dependency {
         let folder = &self.folder;
         for file in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
             let path = file?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
-            let is_licence =
-                ["LICENSE", "LICENCE", "COPYING", "NOTICE"].iter().any(|it| name.starts_with(it));
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .to_uppercase();
+            let is_licence = ["LICENSE", "LICENCE", "COPYING", "NOTICE"]
+                .iter()
+                .any(|it| name.starts_with(it));
             if is_licence && path.is_file() {
                 paths.push(path);
             }
         }
         paths.sort();
-        paths.iter().map(|path| Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())).collect()
+        paths
+            .iter()
+            .map(|path| Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned()))
+            .collect()
     }
 
     fn component(&self) -> Value {
-        let Self { name, version, license, .. } = self;
+        let Self {
+            name,
+            version,
+            license,
+            ..
+        } = self;
         let mut component = json!({
             "type": "library",
             "bom-ref": format!("pkg:cargo/{name}@{version}"),

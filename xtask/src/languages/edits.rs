@@ -43,13 +43,24 @@ impl<'a> Edited<'a> {
     fn start(project: &'a Project<'a>, trial: &Trial<'_>) -> Result<Self> {
         let file = project.language.source;
         let source = fs::read_to_string(project.here.join(file))?;
-        ensure!(source.contains("\"world\""), "`\"world\"` is missing in {file}");
+        ensure!(
+            source.contains("\"world\""),
+            "`\"world\"` is missing in {file}"
+        );
         let mut dev = shell::with_tools(command(larder()))?;
-        dev.args(["dev", ".", "--listen", "127.0.0.1:0", "--config"]).arg(trial.config());
+        dev.args(["dev", ".", "--listen", "127.0.0.1:0", "--config"])
+            .arg(trial.config());
         dev.current_dir(&project.here);
         let server = RunningServer::spawn(dev, project.output)?;
-        let edited = Self { project, server, source, greeted: "world" };
-        wait_for("the first load", || Ok(edited.read().is_ok_and(|text| text == greeting("world"))))?;
+        let edited = Self {
+            project,
+            server,
+            source,
+            greeted: "world",
+        };
+        wait_for("the first load", || {
+            Ok(edited.read().is_ok_and(|text| text == greeting("world")))
+        })?;
         Ok(edited)
     }
 
@@ -61,7 +72,10 @@ impl<'a> Edited<'a> {
     /// during the build.
     fn greet(&mut self, name: &'static str, prefix: &str) -> Result<Duration> {
         let (before, after) = (greeting(self.greeted), greeting(name));
-        self.save(&format!("{prefix}{}", self.source.replace("\"world\"", &format!("{name:?}"))))?;
+        self.save(&format!(
+            "{prefix}{}",
+            self.source.replace("\"world\"", &format!("{name:?}"))
+        ))?;
         let duration = wait_for("the edited response", || match self.read()? {
             text if text == after => Ok(true),
             text if text == before => Ok(false),
@@ -72,7 +86,10 @@ impl<'a> Edited<'a> {
     }
 
     fn save(&self, text: &str) -> Result<()> {
-        Ok(fs::write(self.project.here.join(self.project.language.source), text)?)
+        Ok(fs::write(
+            self.project.here.join(self.project.language.source),
+            text,
+        )?)
     }
 
     /// Waits for a new line in the output of `larder dev`.
@@ -90,10 +107,16 @@ impl<'a> Edited<'a> {
         self.save(&format!("{}{}\n", self.source, development.failure))?;
         self.wait_for_output(
             &before,
-            &format!("{} ({}:{line})", development.message, self.project.language.source),
+            &format!(
+                "{} ({}:{line})",
+                development.message, self.project.language.source
+            ),
         )?;
         let text = self.read()?;
-        ensure!(text == greeting(self.greeted), "the last good program is not served: {text:?}");
+        ensure!(
+            text == greeting(self.greeted),
+            "the last good program is not served: {text:?}"
+        );
         self.greet("wind", "").map(drop)
     }
 

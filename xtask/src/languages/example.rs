@@ -36,7 +36,11 @@ pub(super) fn check(output: &Output, language: &Language) -> Result<usize> {
     let component = component(language.name);
     fs::create_dir_all(session.join("plugins"))?;
     fs::copy(&built, &component).with_context(|| format!("{} was not built", built.display()))?;
-    output.run(command(larder()).args(["inspect", "--json"]).arg(&component))?;
+    output.run(
+        command(larder())
+            .args(["inspect", "--json"])
+            .arg(&component),
+    )?;
     let count = session::run(output, &session)?;
     ensure!(count > 0, "the session has no commands");
     Ok(count)

@@ -21,7 +21,8 @@ pub(super) fn of(language: &str, folder: &str) -> PathBuf {
 pub(super) fn empty(language: &str, folder: &str) -> Result<PathBuf> {
     let folder = of(language, folder);
     if folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
     }
     fs::create_dir_all(&folder)?;
     Ok(folder)
@@ -35,7 +36,12 @@ pub(super) fn project(language: &str) -> PathBuf {
 /// Replaces the project by a clean copy of the example, with the SDK. Nothing else of the repository is copied.
 pub(super) fn replace_with_example(output: &Output, language: &str) -> Result<PathBuf> {
     let here = remove_project(language)?;
-    sources::copy(&root().join("examples").join(format!("changelog-{language}")), &here)?;
+    sources::copy(
+        &root()
+            .join("examples")
+            .join(format!("changelog-{language}")),
+        &here,
+    )?;
     output.run(command(larder()).args(["sdk", language]).arg(&here))?;
     Ok(here)
 }
@@ -50,7 +56,11 @@ pub(super) fn replace_with_new(
     let here = remove_project(language)?;
     let new = empty(language, "new")?.join(name);
     let mut larder = command(larder());
-    larder.args(["new", name, "--lang", language]).args(options).arg("--path").arg(&new);
+    larder
+        .args(["new", name, "--lang", language])
+        .args(options)
+        .arg("--path")
+        .arg(&new);
     output.run(&mut larder)?;
     for item in fs::read_dir(&new)? {
         let item = item?;
@@ -73,6 +83,10 @@ fn remove_project(language: &str) -> Result<PathBuf> {
 }
 
 fn remove(path: &Path) -> Result<()> {
-    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    let removed = if path.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    };
     removed.with_context(|| format!("cannot remove {}", path.display()))
 }

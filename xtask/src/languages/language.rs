@@ -65,8 +65,11 @@ const RUST: Language = Language {
 };
 
 // This name is also that of a package that the SDK imports from Go's standard library.
-const GO: Language =
-    Language { project: "log", error_location: Some("main.go:"), ..make("go", "main.go", go) };
+const GO: Language = Language {
+    project: "log",
+    error_location: Some("main.go:"),
+    ..make("go", "main.go", go)
+};
 
 const PYTHON: Language = Language {
     example: &["componentize-py -w interactive-provider componentize provider -o changelog.wasm"],
@@ -129,7 +132,9 @@ fn python(output: &Output) -> Result<Option<Outcome>> {
 
 fn node(_output: &Output) -> Result<Option<Outcome>> {
     let new_enough = "process.exit(+(parseInt(process.versions.node) < 20))";
-    if succeeds(command("node").args(["-e", new_enough])) && succeeds(command("npm").arg("--version")) {
+    if succeeds(command("node").args(["-e", new_enough]))
+        && succeeds(command("npm").arg("--version"))
+    {
         return Ok(None);
     }
     missing("Node 20 or newer with npm is not installed: https://nodejs.org").map(Some)

@@ -20,11 +20,20 @@ pub(super) struct Project<'a> {
 
 impl<'a> Project<'a> {
     /// Creates a project in the folder of its language.
-    pub(super) fn create(output: &'a Output, language: &'static Language, options: &[&str]) -> Result<Self> {
+    pub(super) fn create(
+        output: &'a Output,
+        language: &'static Language,
+        options: &[&str],
+    ) -> Result<Self> {
         let name = language.project;
         let here = folder::replace_with_new(output, language.name, name, options)?;
         fs::create_dir(here.join("PLUGINS"))?;
-        Ok(Self { output, language, name, here })
+        Ok(Self {
+            output,
+            language,
+            name,
+            here,
+        })
     }
 
     /// Checks the project that `larder new` creates.
@@ -41,11 +50,22 @@ impl<'a> Project<'a> {
     /// Checks the project that `larder new --interactive` creates.
     pub(super) fn check_interactive(&self) -> Result<()> {
         self.install_and_test()?;
-        let check = command(larder()).arg("check").arg(self.component()).output()?;
+        let check = command(larder())
+            .arg("check")
+            .arg(self.component())
+            .output()?;
         let text = String::from_utf8(check.stdout)?;
         ensure!(check.status.success(), "larder check: {text}");
-        for line in ["tools     greet", "prompts   welcome", "search    ", "settings  greeting"] {
-            ensure!(text.contains(&format!("ok      {line}")), "`{line}` is missing: {text}");
+        for line in [
+            "tools     greet",
+            "prompts   welcome",
+            "search    ",
+            "settings  greeting",
+        ] {
+            ensure!(
+                text.contains(&format!("ok      {line}")),
+                "`{line}` is missing: {text}"
+            );
         }
         Ok(())
     }
@@ -56,7 +76,10 @@ impl<'a> Project<'a> {
         let [install, build, deploy] = readme_commands(&readme)?;
         self.check_build_command(build)?;
         let test = self.language.test;
-        ensure!(readme.contains(&format!("`{test}`")), "`{test}` is missing in the README");
+        ensure!(
+            readme.contains(&format!("`{test}`")),
+            "`{test}` is missing in the README"
+        );
         check_pinned_versions(install)?;
         check_pinned_versions(&self.file("Makefile").unwrap_or_default())?;
         // Without rustup or pip, the tools were installed in a different way.
@@ -70,10 +93,16 @@ impl<'a> Project<'a> {
 
     /// Checks that the command in the README is that of `larder-dev.toml`.
     fn check_build_command(&self, build: &str) -> Result<()> {
-        let words: Vec<&str> = build.split_whitespace().take_while(|word| *word != "#").collect();
+        let words: Vec<&str> = build
+            .split_whitespace()
+            .take_while(|word| *word != "#")
+            .collect();
         let project = self.file("larder-dev.toml")?.replace("\"--silent\", ", "");
         let expected = format!("build = [{words:?}]");
-        ensure!(project.contains(&expected), "`{expected}` is missing in larder-dev.toml");
+        ensure!(
+            project.contains(&expected),
+            "`{expected}` is missing in larder-dev.toml"
+        );
         Ok(())
     }
 
@@ -108,9 +137,16 @@ impl<'a> Project<'a> {
     /// Reads a resource of the project, either from a server or from a plugins folder.
     pub(super) fn read(&self, path: &str, source: [&str; 2]) -> Result<String> {
         let mut read = command(larder());
-        read.arg("read").arg(format!("{}://{path}", self.name)).args(source).current_dir(&self.here);
+        read.arg("read")
+            .arg(format!("{}://{path}", self.name))
+            .args(source)
+            .current_dir(&self.here);
         let read = read.output()?;
-        ensure!(read.status.success(), "larder read: {}", String::from_utf8_lossy(&read.stderr));
+        ensure!(
+            read.status.success(),
+            "larder read: {}",
+            String::from_utf8_lossy(&read.stderr)
+        );
         Ok(String::from_utf8(read.stdout)?)
     }
 }
@@ -122,18 +158,29 @@ pub(super) fn greeting(name: &str) -> String {
 
 /// The three commands of a README: install tools, build, copy the component to the plugins folder.
 fn readme_commands(readme: &str) -> Result<[&str; 3]> {
-    let (_, rest) = readme.split_once("```sh\n").context("the README has no commands")?;
-    let (block, _) = rest.split_once("```").context("the README's command block is not closed")?;
+    let (_, rest) = readme
+        .split_once("```sh\n")
+        .context("the README has no commands")?;
+    let (block, _) = rest
+        .split_once("```")
+        .context("the README's command block is not closed")?;
     let lines: Vec<&str> = block.lines().collect();
-    lines.try_into().map_err(|lines| anyhow::anyhow!("expected three commands in the README: {lines:?}"))
+    lines
+        .try_into()
+        .map_err(|lines| anyhow::anyhow!("expected three commands in the README: {lines:?}"))
 }
 
 /// Checks that install commands use the tool versions with which the tests run.
 fn check_pinned_versions(install: &str) -> Result<()> {
     let pinned = fs::read_to_string(root().join("examples/requirements.txt"))?;
-    let packages = install.split_whitespace().filter(|word| word.contains("=="));
+    let packages = install
+        .split_whitespace()
+        .filter(|word| word.contains("=="));
     for package in packages.map(|word| word.trim_matches(['\'', '"'])) {
-        ensure!(pinned.lines().any(|line| line == package), "{package} is not in examples/requirements.txt");
+        ensure!(
+            pinned.lines().any(|line| line == package),
+            "{package} is not in examples/requirements.txt"
+        );
     }
     Ok(())
 }

@@ -16,8 +16,11 @@ const COUNT: usize = 8;
 const SENTENCE: &str = "A provider in each language.";
 
 /// The languages, with the source file that contains the sample.
-const SOURCES: [(&str, &str); 3] =
-    [("rust", "src/sample.md"), ("javascript", "changelog.js"), ("python", "changelog.py")];
+const SOURCES: [(&str, &str); 3] = [
+    ("rust", "src/sample.md"),
+    ("javascript", "changelog.js"),
+    ("python", "changelog.py"),
+];
 
 /// Whether revisions of the example in this language are built.
 pub(crate) fn exist_in(language: &str) -> bool {
@@ -29,16 +32,26 @@ pub(crate) fn build(output: &Output, language: &Language, folder: &Path) -> Resu
     let Some((_, source)) = SOURCES.into_iter().find(|(name, _)| *name == language.name) else {
         return Ok(());
     };
-    eprintln!("building {COUNT} revisions of the example in {}", language.name);
+    eprintln!(
+        "building {COUNT} revisions of the example in {}",
+        language.name
+    );
     let (here, to) = (folder::project(language.name), folder.join(language.name));
     fs::create_dir_all(&to)?;
     let (source, original) = (here.join(source), fs::read_to_string(here.join(source))?);
-    ensure!(original.contains(SENTENCE), "{} does not contain `{SENTENCE}`", source.display());
+    ensure!(
+        original.contains(SENTENCE),
+        "{} does not contain `{SENTENCE}`",
+        source.display()
+    );
     for number in 0..COUNT {
         fs::write(&source, original.replace(SENTENCE, &sentence(number)))?;
         rebuild(output, language, &here)
             .with_context(|| format!("revision {number} in {}", language.name))?;
-        fs::copy(here.join(language.example_component), to.join(format!("{number}.wasm")))?;
+        fs::copy(
+            here.join(language.example_component),
+            to.join(format!("{number}.wasm")),
+        )?;
     }
     Ok(fs::write(&source, original)?)
 }
@@ -50,7 +63,14 @@ fn sentence(number: usize) -> String {
 
 /// A component in Rust has debug information, as `larder dev` builds it: such a component has 4 MB.
 fn rebuild(output: &Output, language: &Language, here: &Path) -> Result<()> {
-    let build = language.example.last().context("no command builds the example")?;
+    let build = language
+        .example
+        .last()
+        .context("no command builds the example")?;
     let mut build = shell::shell(here, build)?;
-    output.run(build.env("CARGO_PROFILE_RELEASE_DEBUG", "true").env("CARGO_PROFILE_RELEASE_STRIP", "none"))
+    output.run(
+        build
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "true")
+            .env("CARGO_PROFILE_RELEASE_STRIP", "none"),
+    )
 }

@@ -36,7 +36,10 @@ pub(super) fn run(output: &Output, dir: &Path) -> Result<usize> {
         }
     }
     output.write_line(&failures)?;
-    ensure!(failures.is_empty(), "the output differs from examples/session.md:\n{failures}");
+    ensure!(
+        failures.is_empty(),
+        "the output differs from examples/session.md:\n{failures}"
+    );
     check_completion_limit(dir)?;
     Ok(commands.len())
 }
@@ -47,7 +50,14 @@ fn check_completion_limit(dir: &Path) -> Result<()> {
     let config = "[provider.changelog]\ndirs = [{ host = \"FOLDER\", guest = \"/changelog\" }]\n\
                   settings = { file = \"many.md\" }";
     let args = "complete changelog://releases/{version} version 1. --json";
-    let actual = run_command(dir, &SessionCommand { config, args, expected: String::new() })?;
+    let actual = run_command(
+        dir,
+        &SessionCommand {
+            config,
+            args,
+            expected: String::new(),
+        },
+    )?;
     let found = parse_json(&actual)?;
     let values = found["values"].as_array().map_or(0, Vec::len);
     let is_truncated = values == 100 && found["total"] == 150 && found["hasMore"] == true;
@@ -57,13 +67,25 @@ fn check_completion_limit(dir: &Path) -> Result<()> {
 
 fn run_command(dir: &Path, session_command: &SessionCommand<'_>) -> Result<String> {
     let file = dir.join("larder.toml");
-    let config = session_command.config.replace("FOLDER", &dir.join("folder").display().to_string());
+    let config = session_command
+        .config
+        .replace("FOLDER", &dir.join("folder").display().to_string());
     fs::write(&file, format!("plugins = \"plugins\"\n{config}"))?;
     let mut larder: Command = command(larder());
-    larder.args(session_command.args.split_whitespace()).args(["--in-process", "--config"]).arg(&file);
+    larder
+        .args(session_command.args.split_whitespace())
+        .args(["--in-process", "--config"])
+        .arg(&file);
     let output = larder.output()?;
-    let (stdout, stderr) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
-    let newline = if stdout.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
+    let (stdout, stderr) = (
+        String::from_utf8(output.stdout)?,
+        String::from_utf8(output.stderr)?,
+    );
+    let newline = if stdout.is_empty() || stdout.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
     Ok(format!("{stdout}{newline}{stderr}"))
 }
 
@@ -72,12 +94,15 @@ fn run_command(dir: &Path, session_command: &SessionCommand<'_>) -> Result<Strin
 fn write_folder(dir: &Path) -> Result<()> {
     let folder = dir.join("folder");
     fs::create_dir_all(&folder)?;
-    let changelog = fs::read_to_string(root().join("examples/session.changelog.md"))?.replace("\r\n", "\n");
+    let changelog =
+        fs::read_to_string(root().join("examples/session.changelog.md"))?.replace("\r\n", "\n");
     fs::write(folder.join("CHANGELOG.md"), &changelog)?;
     fs::write(folder.join("windows.md"), changelog.replace('\n', "\r\n"))?;
     fs::write(folder.join("latin1.md"), b"## 1.0.0\n\nSch\xf6n\n")?;
     fs::write(folder.join("empty.md"), b"")?;
-    let many: String = (0..150).map(|minor| format!("## 1.{minor}.0\n\nWords.\n\n")).collect();
+    let many: String = (0..150)
+        .map(|minor| format!("## 1.{minor}.0\n\nWords.\n\n"))
+        .collect();
     fs::write(folder.join("many.md"), many)?;
     Ok(())
 }
@@ -95,7 +120,9 @@ fn parse(text: &str) -> Result<Vec<SessionCommand<'_>>> {
             other => bail!("unexpected block language `{other}`"),
         }
         ensure!(
-            blocks.next().is_some_and(|end| end.is_empty() || end.starts_with('\n')),
+            blocks
+                .next()
+                .is_some_and(|end| end.is_empty() || end.starts_with('\n')),
             "a block is not closed"
         );
     }
@@ -106,7 +133,11 @@ fn parse_console<'a>(config: &'a str, body: &'a str) -> Vec<SessionCommand<'a>> 
     let mut found: Vec<SessionCommand<'_>> = Vec::new();
     for line in body.lines() {
         match (line.strip_prefix("$ larder "), found.last_mut()) {
-            (Some(args), _) => found.push(SessionCommand { config, args, expected: String::new() }),
+            (Some(args), _) => found.push(SessionCommand {
+                config,
+                args,
+                expected: String::new(),
+            }),
             (None, Some(command)) => command.expected = format!("{}{line}\n", command.expected),
             (None, None) => {}
         }
@@ -121,16 +152,23 @@ fn matches(expected: &str, actual: &str) -> bool {
         return expected == actual;
     }
     expected.lines().count() == actual.lines().count()
-        && expected.lines().zip(actual.lines()).all(|(expected, actual)| match expected.split_once("[..]") {
-            Some((before, after)) => actual.starts_with(before) && actual[before.len()..].ends_with(after),
-            None if actual.contains('\t') => columns(expected) == columns(actual),
-            None => expected == actual,
-        })
+        && expected
+            .lines()
+            .zip(actual.lines())
+            .all(|(expected, actual)| match expected.split_once("[..]") {
+                Some((before, after)) => {
+                    actual.starts_with(before) && actual[before.len()..].ends_with(after)
+                }
+                None if actual.contains('\t') => columns(expected) == columns(actual),
+                None => expected == actual,
+            })
 }
 
 /// Returns the columns of a line of a table, without what separates them.
 fn columns(line: &str) -> Vec<&str> {
-    line.split(['\t', ' ']).filter(|column| !column.is_empty()).collect()
+    line.split(['\t', ' '])
+        .filter(|column| !column.is_empty())
+        .collect()
 }
 
 fn parse_json(text: &str) -> serde_json::Result<Value> {
@@ -145,9 +183,15 @@ mod tests {
     fn parses_sections_and_commands() {
         let text = "# x\n\n```toml\na = 1\n```\n\nwords\n\n```console\n$ larder list\none\n\ntwo\n$ larder read a:b\n\
                     three\n```\n\nmore\n";
-        let command =
-            |args, expected: &str| SessionCommand { config: "a = 1", args, expected: expected.into() };
-        let expected = vec![command("list", "one\n\ntwo\n"), command("read a:b", "three\n")];
+        let command = |args, expected: &str| SessionCommand {
+            config: "a = 1",
+            args,
+            expected: expected.into(),
+        };
+        let expected = vec![
+            command("list", "one\n\ntwo\n"),
+            command("read a:b", "three\n"),
+        ];
         assert_eq!(parse(text).unwrap_or_default(), expected);
         assert!(parse("x\n```console\n$ larder list\n").is_err());
         assert!(parse("x\n```sh\nls\n```\n").is_err());

@@ -24,7 +24,11 @@ const LAST_LINE: &str = "grüße zum schluss";
 pub(super) const CASES: [(&str, bool, &str); 13] = [
     ("revision", true, "first"),
     ("http", true, web::BODY),
-    ("elsewhere", false, "is not granted; its operator can allow it with `hosts = "),
+    (
+        "elsewhere",
+        false,
+        "is not granted; its operator can allow it with `hosts = ",
+    ),
     ("stores", true, "a,b 3 false true false 0"),
     ("stores-own", false, "it needs the grant `key_value = ["),
     ("long", true, LAST_LINE),
@@ -51,9 +55,19 @@ impl<'a> Trial<'a> {
         let folder = folder::empty(project.language.name, "trial")?;
         fs::create_dir(folder.join("plugins"))?;
         fs::create_dir(folder.join("folder"))?;
-        let lines = (0..).map(|line| format!("{line}: schöne Grüße\n")).take(95_000);
-        fs::write(folder.join("folder/long.txt"), lines.collect::<String>() + LAST_LINE)?;
-        let trial = Self { project, folder, granted: WebServer::start()?, elsewhere: WebServer::start()? };
+        let lines = (0..)
+            .map(|line| format!("{line}: schöne Grüße\n"))
+            .take(95_000);
+        fs::write(
+            folder.join("folder/long.txt"),
+            lines.collect::<String>() + LAST_LINE,
+        )?;
+        let trial = Self {
+            project,
+            folder,
+            granted: WebServer::start()?,
+            elsewhere: WebServer::start()?,
+        };
         fs::write(trial.config(), trial.config_text())?;
         Ok(trial)
     }
@@ -84,11 +98,20 @@ impl<'a> Trial<'a> {
         self.with_server(|server| self.check_and_replace(server, &builds))?;
         let before = self.compiled_files()?;
         self.with_server(|server| {
-            wait_for("the second build after a restart", || self.serves(server, "second")).map(drop)
+            wait_for("the second build after a restart", || {
+                self.serves(server, "second")
+            })
+            .map(drop)
         })?;
         let is_cached = !before.is_empty() && self.compiled_files()? == before;
-        ensure!(is_cached, "the component was compiled again after a restart");
-        ensure!(self.elsewhere.request_count() == 0, "a request to a host without a grant was sent");
+        ensure!(
+            is_cached,
+            "the component was compiled again after a restart"
+        );
+        ensure!(
+            self.elsewhere.request_count() == 0,
+            "a request to a host without a grant was sent"
+        );
         Ok(())
     }
 
@@ -132,8 +155,14 @@ impl<'a> Trial<'a> {
         result.and(server.stop())
     }
 
-    fn check_and_replace(&self, server: &RunningServer, [first, second]: &[PathBuf; 2]) -> Result<()> {
-        let file = self.folder.join(format!("plugins/{}.wasm", self.project.name));
+    fn check_and_replace(
+        &self,
+        server: &RunningServer,
+        [first, second]: &[PathBuf; 2],
+    ) -> Result<()> {
+        let file = self
+            .folder
+            .join(format!("plugins/{}.wasm", self.project.name));
         let before = self.project.output.contents().len();
         fs::copy(first, &file)?;
         wait_for("the first build", || self.serves(server, "first"))?;
@@ -150,7 +179,10 @@ impl<'a> Trial<'a> {
                 success == expect_success && text.to_lowercase().contains(&expected.to_lowercase());
             let text: String = text.chars().take(1_000).collect();
             ensure!(is_expected, "{path}: expected `{expected}`, got {text:?}");
-            ensure!(self.serves(server, "first")?, "the provider does not respond after {path}");
+            ensure!(
+                self.serves(server, "first")?,
+                "the provider does not respond after {path}"
+            );
         }
         Ok(())
     }
@@ -158,7 +190,11 @@ impl<'a> Trial<'a> {
     /// Checks that the log, after its first bytes, has the place of an error and the message of a guest that ended.
     fn check_log(&self, from: usize) -> Result<()> {
         let language = self.project.language;
-        for expected in language.error_location.into_iter().chain([language.exit_message]) {
+        for expected in language
+            .error_location
+            .into_iter()
+            .chain([language.exit_message])
+        {
             let is_logged = || {
                 let log = self.project.output.contents();
                 let mut lines = log.get(from..).unwrap_or_default().lines();
@@ -196,8 +232,14 @@ impl<'a> Trial<'a> {
     /// Reads a resource. Returns whether the read succeeded, and the content or the error message.
     fn read(&self, server: &RunningServer, path: &str) -> Result<(bool, String)> {
         let uri = format!("{}://{path}", self.project.name);
-        let output = command(larder()).args(["read", &uri, "--url", &server.url]).output()?;
-        let text = if output.status.success() { output.stdout } else { output.stderr };
+        let output = command(larder())
+            .args(["read", &uri, "--url", &server.url])
+            .output()?;
+        let text = if output.status.success() {
+            output.stdout
+        } else {
+            output.stderr
+        };
         Ok((output.status.success(), String::from_utf8(text)?))
     }
 
@@ -216,6 +258,11 @@ impl<'a> Trial<'a> {
 }
 
 fn has_optimised_code(server: &RunningServer) -> Result<bool> {
-    let admin = server.admin.as_deref().context("the server has no admin address")?;
-    Ok(get(&format!("{admin}/metrics"))?.lines().any(|line| line == "larder_unoptimised_components 0"))
+    let admin = server
+        .admin
+        .as_deref()
+        .context("the server has no admin address")?;
+    Ok(get(&format!("{admin}/metrics"))?
+        .lines()
+        .any(|line| line == "larder_unoptimised_components 0"))
 }

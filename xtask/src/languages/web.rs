@@ -45,7 +45,9 @@ impl WebServer {
 fn respond(mut stream: TcpStream) -> std::io::Result<()> {
     let head = BufReader::new(stream.try_clone()?).lines();
     // The head ends with an empty line. The requests have no body.
-    head.map_while(Result::ok).take_while(|line| !line.is_empty()).for_each(drop);
+    head.map_while(Result::ok)
+        .take_while(|line| !line.is_empty())
+        .for_each(drop);
     write!(
         stream,
         "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{BODY}",

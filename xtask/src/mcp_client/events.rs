@@ -17,11 +17,20 @@ pub(crate) struct Events(BufReader<Body>);
 impl Events {
     pub(super) fn new(stream: BufReader<TcpStream>, headers: &[(String, String)]) -> Self {
         let is_chunked = super::find(headers, "transfer-encoding").is_some();
-        Self(BufReader::new(Body { stream, is_chunked, left: 0, ended: false }))
+        Self(BufReader::new(Body {
+            stream,
+            is_chunked,
+            left: 0,
+            ended: false,
+        }))
     }
 
     pub(super) fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
-        self.0.get_ref().stream.get_ref().set_read_timeout(Some(timeout))
+        self.0
+            .get_ref()
+            .stream
+            .get_ref()
+            .set_read_timeout(Some(timeout))
     }
 
     /// The connection. If it is shut down, the stream ends.
@@ -31,7 +40,11 @@ impl Events {
 
     /// The next message; none if the server ended the stream. A connection that breaks is an error.
     pub(crate) fn next(&mut self) -> io::Result<Option<Event>> {
-        let mut event = Event { id: None, data: String::new(), retry: None };
+        let mut event = Event {
+            id: None,
+            data: String::new(),
+            retry: None,
+        };
         loop {
             let mut line = String::new();
             if self.0.read_line(&mut line)? == 0 {

@@ -15,7 +15,9 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let venv = target("packaging/venv");
     let sources = root().join("xtask/packaging");
-    if let Outcome::Skipped(reason) = tools::venv(output, &venv, &sources.join("requirements.txt"), &[])? {
+    if let Outcome::Skipped(reason) =
+        tools::venv(output, &venv, &sources.join("requirements.txt"), &[])?
+    {
         return tools::missing(&reason);
     }
     let work = work_folder("dist")?;
@@ -26,14 +28,31 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let first = work.join("first.tar.gz");
     fs::rename(&archive, &first)?;
     let archive = dist::pack(output, &program, TRIPLE, &work)?;
-    ensure!(fs::read(&first)? == fs::read(&archive)?, "two archives of the same program differ");
+    ensure!(
+        fs::read(&first)? == fs::read(&archive)?,
+        "two archives of the same program differ"
+    );
     dist::checksums(&work, std::slice::from_ref(&archive))?;
-    output.run(command("sha256sum").args(["--check", "SHA256SUMS"]).current_dir(&work))?;
+    output.run(
+        command("sha256sum")
+            .args(["--check", "SHA256SUMS"])
+            .current_dir(&work),
+    )?;
 
     let unpacked = work.join("unpacked");
     fs::create_dir_all(&unpacked)?;
-    output.run(command("tar").arg("-xzf").arg(&archive).arg("-C").arg(&unpacked))?;
-    let name = archive.file_name().context("a name")?.to_string_lossy().replace(".tar.gz", "");
+    output.run(
+        command("tar")
+            .arg("-xzf")
+            .arg(&archive)
+            .arg("-C")
+            .arg(&unpacked),
+    )?;
+    let name = archive
+        .file_name()
+        .context("a name")?
+        .to_string_lossy()
+        .replace(".tar.gz", "");
     let folder = unpacked.join(name);
     let version = stdout_of(command(folder.join("bin/larder")).arg("--version"))?;
     ensure!(version.contains(env!("CARGO_PKG_VERSION")), "{version}");
@@ -47,9 +66,15 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
         ensure!(folder.join(file).is_file(), "the archive has no {file}");
     }
     let licences = fs::read_to_string(folder.join("THIRD-PARTY-LICENSES.txt"))?;
-    ensure!(licences.contains("- wasmtime ") && licences.contains("Apache License"), "licences are missing");
+    ensure!(
+        licences.contains("- wasmtime ") && licences.contains("Apache License"),
+        "licences are missing"
+    );
     let mut python = command(venv.join("bin/python"));
-    python.arg("-B").arg(sources.join("sbom.py")).arg(folder.join("sbom.cdx.json"));
+    python
+        .arg("-B")
+        .arg(sources.join("sbom.py"))
+        .arg(folder.join("sbom.cdx.json"));
     output.run(&mut python)?;
     // It takes much space.
     fs::remove_dir_all(&work)?;

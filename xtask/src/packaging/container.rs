@@ -19,14 +19,22 @@ const USER: u32 = 65532;
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let can_mount = "mount --rbind /proc /proc";
     if !tools::succeeds(command("unshare").args(["--mount", "sh", "-c", can_mount])) {
-        return Ok(Outcome::Skipped("this user may not mount file systems".into()));
+        return Ok(Outcome::Skipped(
+            "this user may not mount file systems".into(),
+        ));
     }
     let work = work_folder("container")?;
     let (context, root) = (work.join("context"), work.join("root"));
     prepare_context(output, &context)?;
     let containerfile = fs::read_to_string(deploy("container/Containerfile"))?;
-    ensure!(containerfile.contains(&format!("USER {USER}:{USER}")), "the container runs as another user");
-    for line in containerfile.lines().filter_map(|line| line.strip_prefix("COPY ")) {
+    ensure!(
+        containerfile.contains(&format!("USER {USER}:{USER}")),
+        "the container runs as another user"
+    );
+    for line in containerfile
+        .lines()
+        .filter_map(|line| line.strip_prefix("COPY "))
+    {
         let (from, to) = line.split_once(' ').context("COPY has two paths")?;
         copy(&context.join(from), &root.join(to.trim_start_matches('/')))?;
     }
@@ -42,7 +50,12 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
 fn prepare_context(output: &Output, context: &Path) -> Result<()> {
     fs::create_dir_all(context.join("bin"))?;
     // Without debug information, it is much smaller.
-    output.run(command("strip").arg("-o").arg(context.join("bin/larder")).arg(larder()))?;
+    output.run(
+        command("strip")
+            .arg("-o")
+            .arg(context.join("bin/larder"))
+            .arg(larder()),
+    )?;
     let authorities = Path::new("/etc/ssl/certs/ca-certificates.crt");
     copy(authorities, &context.join("ca-certificates.crt"))?;
     for name in ["LICENSE", "THIRD-PARTY-LICENSES.txt"] {
@@ -71,8 +84,7 @@ fn add_libraries(root: &Path) -> Result<()> {
 fn add_volumes(root: &Path) -> Result<()> {
     copy_providers(&root.join("plugins"), &["conformance"])?;
     fs::create_dir_all(root.join("config"))?;
-    let config =
-        "plugins = \"/plugins\"\n[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n";
+    let config = "plugins = \"/plugins\"\n[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n";
     fs::write(root.join("config/larder.toml"), config)?;
     for folder in ["state", "cache", "tmp"] {
         let folder = root.join(folder);
@@ -100,15 +112,22 @@ fn in_container(root: &Path, containerfile: &str) -> Command {
 
 /// The variables of the Containerfile, as `env` takes them.
 fn variables(containerfile: &str) -> String {
-    let lines = containerfile.lines().filter_map(|line| line.strip_prefix("ENV "));
+    let lines = containerfile
+        .lines()
+        .filter_map(|line| line.strip_prefix("ENV "));
     lines.collect::<Vec<_>>().join(" ")
 }
 
 fn run(output: &Output, root: &Path, containerfile: &str) -> Result<()> {
     let log: PathBuf = root.with_extension("log");
     let mut serve = in_container(root, containerfile);
-    serve.args(["serve", "--config", "/config/larder.toml"]).stdout(Stdio::null());
-    let mut server = serve.stderr(fs::File::create(&log)?).spawn().context("chroot")?;
+    serve
+        .args(["serve", "--config", "/config/larder.toml"])
+        .stdout(Stdio::null());
+    let mut server = serve
+        .stderr(fs::File::create(&log)?)
+        .spawn()
+        .context("chroot")?;
     let admin = || super::monitoring::admin_url(&fs::read_to_string(&log)?);
     let result = eventually(|| get(&format!("{}/readyz", admin()?))).and_then(|_| {
         let mut health = in_container(root, containerfile);

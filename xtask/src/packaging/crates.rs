@@ -13,15 +13,24 @@ use crate::step::Outcome;
 /// dependencies once more.
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let work = work_folder("crates")?;
-    let mut package =
-        cargo(&["package", "--workspace", "--exclude", "xtask", "--no-verify", "--allow-dirty"]);
+    let mut package = cargo(&[
+        "package",
+        "--workspace",
+        "--exclude",
+        "xtask",
+        "--no-verify",
+        "--allow-dirty",
+    ]);
     output.run(package.arg("--target-dir").arg(&work))?;
     let names = unpack(output, &work)?;
     fs::write(work.join("Cargo.toml"), workspace(&names)?)?;
     fs::copy(root().join("Cargo.lock"), work.join("Cargo.lock"))?;
     // Examples, of which there are none, make cargo choose the same features of dependencies as for the tests.
     let mut compile = cargo(&["check", "--workspace", "--lib", "--bins", "--examples"]);
-    compile.arg("--target-dir").arg(target("")).current_dir(&work);
+    compile
+        .arg("--target-dir")
+        .arg(target(""))
+        .current_dir(&work);
     output.run(&mut compile)?;
     fs::remove_dir_all(&work)?;
     Ok(Outcome::Passed)
@@ -32,10 +41,23 @@ fn unpack(output: &Output, work: &Path) -> Result<Vec<(String, String)>> {
     let mut names = Vec::new();
     for file in fs::read_dir(work.join("package"))? {
         let file = file?.path();
-        if file.extension().is_some_and(|extension| extension == "crate") {
+        if file
+            .extension()
+            .is_some_and(|extension| extension == "crate")
+        {
             // With the times in the archive, cargo would take what it built from the package of an earlier run.
-            output.run(command("tar").args(["--touch", "-xzf"]).arg(&file).arg("-C").arg(work))?;
-            let folder = file.file_stem().context("a name")?.to_string_lossy().into_owned();
+            output.run(
+                command("tar")
+                    .args(["--touch", "-xzf"])
+                    .arg(&file)
+                    .arg("-C")
+                    .arg(work),
+            )?;
+            let folder = file
+                .file_stem()
+                .context("a name")?
+                .to_string_lossy()
+                .into_owned();
             let (name, _version) = folder.rsplit_once('-').context("a version")?;
             names.push((name.to_owned(), folder.clone()));
         }
@@ -47,9 +69,18 @@ fn unpack(output: &Output, work: &Path) -> Result<Vec<(String, String)>> {
 /// A workspace of the packages, with the profiles of the repository.
 fn workspace(names: &[(String, String)]) -> Result<String> {
     let manifest: toml::Table = toml::from_str(&fs::read_to_string(root().join("Cargo.toml"))?)?;
-    let members = names.iter().map(|(_, folder)| toml::Value::from(folder.as_str())).collect::<Vec<_>>();
+    let members = names
+        .iter()
+        .map(|(_, folder)| toml::Value::from(folder.as_str()))
+        .collect::<Vec<_>>();
     let patches = names.iter().map(|(name, folder)| {
-        (name.clone(), toml::Value::from(toml::Table::from_iter([("path".into(), folder.as_str().into())])))
+        (
+            name.clone(),
+            toml::Value::from(toml::Table::from_iter([(
+                "path".into(),
+                folder.as_str().into(),
+            )])),
+        )
     });
     let mut workspace = toml::Table::new();
     workspace.insert("members".into(), members.into());
@@ -58,7 +89,10 @@ fn workspace(names: &[(String, String)]) -> Result<String> {
     let written = toml::Table::from_iter([
         ("workspace".to_owned(), workspace.into()),
         ("profile".to_owned(), manifest["profile"].clone()),
-        ("patch".to_owned(), toml::Table::from_iter([("crates-io".to_owned(), crates_io.into())]).into()),
+        (
+            "patch".to_owned(),
+            toml::Table::from_iter([("crates-io".to_owned(), crates_io.into())]).into(),
+        ),
     ]);
     Ok(toml::to_string(&written)?)
 }

@@ -17,7 +17,9 @@ const FOLDERS: [&str; 3] = ["base", "monitoring", "replicas"];
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let venv = target("packaging/venv");
     let sources = root().join("xtask/packaging");
-    if let Outcome::Skipped(reason) = tools::venv(output, &venv, &sources.join("requirements.txt"), &[])? {
+    if let Outcome::Skipped(reason) =
+        tools::venv(output, &venv, &sources.join("requirements.txt"), &[])?
+    {
         return tools::missing(&reason);
     }
     let mut python = command(venv.join("bin/python"));
@@ -34,7 +36,9 @@ fn secrets() -> Result<Vec<(String, String)>> {
     let mut variables = Vec::new();
     for file in ["common/secret.yaml", "replicas/secret.yaml"] {
         let text = fs::read_to_string(deploy("kubernetes").join(file))?;
-        let (_, data) = text.split_once("stringData:\n").with_context(|| format!("{file} has no data"))?;
+        let (_, data) = text
+            .split_once("stringData:\n")
+            .with_context(|| format!("{file} has no data"))?;
         let entries = data.lines().filter_map(|line| line.trim().split_once(": "));
         variables.extend(entries.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
@@ -47,7 +51,10 @@ fn check_nats(output: &Output, secrets: &[(String, String)]) -> Result<Outcome> 
         return tools::missing(&reason);
     }
     let mut nats = command("nats-server");
-    nats.arg("--config").arg(deploy("kubernetes/nats/nats.conf")).arg("-t").env("POD_NAME", "nats-0");
+    nats.arg("--config")
+        .arg(deploy("kubernetes/nats/nats.conf"))
+        .arg("-t")
+        .env("POD_NAME", "nats-0");
     output.run(nats.envs(secrets.iter().cloned()))?;
     Ok(Outcome::Passed)
 }
@@ -58,7 +65,10 @@ fn check_configuration(output: &Output, name: &str, secrets: &[(String, String)]
     copy_providers(&work.join("plugins"), &["conformance"])?;
     let mut text = fs::read_to_string(deploy("kubernetes").join(name).join("larder.toml"))?;
     for folder in ["plugins", "state", "cache"] {
-        text = text.replace(&format!("\"/{folder}\""), &format!("\"{}\"", work.join(folder).display()));
+        text = text.replace(
+            &format!("\"/{folder}\""),
+            &format!("\"{}\"", work.join(folder).display()),
+        );
     }
     let config = work.join("larder.toml");
     fs::write(&config, text)?;

@@ -25,9 +25,16 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
             .output()
             .context("groff")?;
         let warnings = String::from_utf8_lossy(&formatted.stderr).into_owned();
-        ensure!(formatted.status.success() && warnings.is_empty(), "{}: {warnings}", path.display());
+        ensure!(
+            formatted.status.success() && warnings.is_empty(),
+            "{}: {warnings}",
+            path.display()
+        );
         count += 1;
     }
-    ensure!(work.join("larder-serve.1").is_file() && count > 20, "there are only {count} pages");
+    ensure!(
+        work.join("larder-serve.1").is_file() && count > 20,
+        "there are only {count} pages"
+    );
     Ok(Outcome::PassedWithNote(format!("{count} pages")))
 }

@@ -27,15 +27,30 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     let work = work_folder("monitoring")?;
     let (rules, queries) = (deploy("prometheus/alerts.yaml"), queries(&dashboard()?));
     output.run(command("promtool").args(["check", "rules"]).arg(&rules))?;
-    output.run(command("promtool").args(["test", "rules"]).arg(deploy("prometheus/alerts_test.yaml")))?;
+    output.run(
+        command("promtool")
+            .args(["test", "rules"])
+            .arg(deploy("prometheus/alerts_test.yaml")),
+    )?;
     check_queries(output, &work, &queries)?;
     let rules = fs::read_to_string(rules)?;
     let alerts = check_alerts(&rules)?;
     let known = metrics(output, &work)?;
-    let used: BTreeSet<String> = queries.iter().flat_map(|query| names(query)).chain(names(&rules)).collect();
+    let used: BTreeSet<String> = queries
+        .iter()
+        .flat_map(|query| names(query))
+        .chain(names(&rules))
+        .collect();
     let unknown: Vec<_> = used.difference(&known).collect();
-    ensure!(unknown.is_empty(), "no server has these metrics: {unknown:?}");
-    Ok(Outcome::PassedWithNote(format!("{alerts} alerts, {} metrics of {}", used.len(), known.len())))
+    ensure!(
+        unknown.is_empty(),
+        "no server has these metrics: {unknown:?}"
+    );
+    Ok(Outcome::PassedWithNote(format!(
+        "{alerts} alerts, {} metrics of {}",
+        used.len(),
+        known.len()
+    )))
 }
 
 fn dashboard() -> Result<Value> {
@@ -45,9 +60,16 @@ fn dashboard() -> Result<Value> {
 
 /// The queries of all panels and variables.
 fn queries(dashboard: &Value) -> Vec<String> {
-    let lists = ["panels", "annotations"].map(|key| dashboard[key].as_array().cloned().unwrap_or_default());
-    let targets = lists.iter().flatten().flat_map(|panel| panel["targets"].as_array().cloned());
-    targets.flatten().filter_map(|target| target["expr"].as_str().map(str::to_owned)).collect()
+    let lists =
+        ["panels", "annotations"].map(|key| dashboard[key].as_array().cloned().unwrap_or_default());
+    let targets = lists
+        .iter()
+        .flatten()
+        .flat_map(|panel| panel["targets"].as_array().cloned());
+    targets
+        .flatten()
+        .filter_map(|target| target["expr"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Has promtool parse the queries of the dashboard, as recording rules.
@@ -55,7 +77,9 @@ fn check_queries(output: &Output, work: &Path, queries: &[String]) -> Result<()>
     ensure!(!queries.is_empty(), "the dashboard has no queries");
     let rules = queries.iter().enumerate().map(|(number, query)| {
         // What Grafana fills in.
-        let query = query.replace("$__rate_interval", "5m").replace("$instance", ".*");
+        let query = query
+            .replace("$__rate_interval", "5m")
+            .replace("$instance", ".*");
         let query = query.replace("$team", ".*").replace("$provider", ".*");
         json!({ "record": format!("panel:{number}"), "expr": query })
     });
@@ -69,16 +93,28 @@ fn check_queries(output: &Output, work: &Path, queries: &[String]) -> Result<()>
 /// Compares the alerts with their tests and with the headings of the runbook. Returns their number.
 fn check_alerts(rules: &str) -> Result<usize> {
     let after = |text: &str, prefix: &str| -> BTreeSet<String> {
-        text.lines().filter_map(|line| line.trim().strip_prefix(prefix)).map(str::to_owned).collect()
+        text.lines()
+            .filter_map(|line| line.trim().strip_prefix(prefix))
+            .map(str::to_owned)
+            .collect()
     };
     let alerts = after(rules, "- alert: ");
     let headings = after(&fs::read_to_string(root().join(RUNBOOK))?, "## ");
     let different: Vec<_> = alerts.symmetric_difference(&headings).collect();
-    ensure!(different.is_empty(), "only in one of the alert rules and {RUNBOOK}: {different:?}");
-    let tests = after(&fs::read_to_string(deploy("prometheus/alerts_test.yaml"))?, "- name: ");
+    ensure!(
+        different.is_empty(),
+        "only in one of the alert rules and {RUNBOOK}: {different:?}"
+    );
+    let tests = after(
+        &fs::read_to_string(deploy("prometheus/alerts_test.yaml"))?,
+        "- name: ",
+    );
     for alert in &alerts {
         for case in ["fires", "does not fire"] {
-            ensure!(tests.contains(&format!("{alert} {case}")), "there is no test that {alert} {case}");
+            ensure!(
+                tests.contains(&format!("{alert} {case}")),
+                "there is no test that {alert} {case}"
+            );
         }
     }
     Ok(alerts.len())
@@ -110,7 +146,11 @@ fn metrics(output: &Output, work: &Path) -> Result<BTreeSet<String>> {
 
 /// The admin address in the log of a server.
 pub(crate) fn admin_url(log: &str) -> Result<String> {
-    match log.split("url=").nth(1).and_then(|rest| rest.split_whitespace().next()) {
+    match log
+        .split("url=")
+        .nth(1)
+        .and_then(|rest| rest.split_whitespace().next())
+    {
         Some(url) => Ok(url.to_owned()),
         None => bail!("the server has no admin address"),
     }
@@ -132,7 +172,8 @@ mod tests {
     fn finds_the_metrics_of_a_query() {
         let query = "sum(rate(larder_calls_total{provider=~\"x\"}[5m])) / on (a) process_open_fds";
         assert_eq!(names(query), ["larder_calls_total", "process_open_fds"]);
-        let log = "INFO larder: serving url=http://127.0.0.1:1 x\nlarder serves http://127.0.0.1:2/mcp";
+        let log =
+            "INFO larder: serving url=http://127.0.0.1:1 x\nlarder serves http://127.0.0.1:2/mcp";
         assert_eq!(admin_url(log).unwrap(), "http://127.0.0.1:1");
     }
 }

@@ -69,22 +69,49 @@ impl Proxy {
             tools::succeeds(command("sh").args(["-c", CERTIFICATE]).current_dir(work)),
             "openssl created no certificate"
         );
-        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let address = server_url.trim_start_matches("http://").trim_end_matches("/mcp");
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?
+            .local_addr()?
+            .port();
+        let address = server_url
+            .trim_start_matches("http://")
+            .trim_end_matches("/mcp");
         let folder = work.display().to_string();
         let example = fs::read_to_string(deploy("proxy/nginx.conf"))?
             .replace("127.0.0.1:7878", address)
             .replace("listen 443", &format!("listen 127.0.0.1:{port}"))
-            .replace("/etc/ssl/docs.example.com.pem", &format!("{folder}/cert.pem"))
-            .replace("/etc/ssl/docs.example.com.key", &format!("{folder}/key.pem"));
+            .replace(
+                "/etc/ssl/docs.example.com.pem",
+                &format!("{folder}/cert.pem"),
+            )
+            .replace(
+                "/etc/ssl/docs.example.com.key",
+                &format!("{folder}/key.pem"),
+            );
         fs::write(work.join("larder.conf"), example)?;
-        let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };
-        fs::write(work.join("nginx.conf"), format!("{user}{}", MAIN.replace("WORK", &folder)))?;
+        let user = if rustix::process::geteuid().is_root() {
+            "user root;\n"
+        } else {
+            ""
+        };
+        fs::write(
+            work.join("nginx.conf"),
+            format!("{user}{}", MAIN.replace("WORK", &folder)),
+        )?;
         let log = fs::File::create(work.join("nginx.log"))?;
         let mut nginx = command("nginx");
-        nginx.arg("-p").arg(work).arg("-c").arg(work.join("nginx.conf")).stdout(Stdio::null()).stderr(log);
+        nginx
+            .arg("-p")
+            .arg(work)
+            .arg("-c")
+            .arg(work.join("nginx.conf"))
+            .stdout(Stdio::null())
+            .stderr(log);
         let child = nginx.spawn().context("nginx")?;
-        Ok(Self { child, port, authority: work.join("ca.pem") })
+        Ok(Self {
+            child,
+            port,
+            authority: work.join("ca.pem"),
+        })
     }
 
     fn check(&self, output: &Output, work: &Path) -> Result<()> {
@@ -92,14 +119,19 @@ impl Proxy {
             .with_context(|| fs::read_to_string(work.join("nginx.log")).unwrap_or_default())?;
         // The server accepts the name that it was told, and nginx passes it on.
         self.read("docs.example.com")?;
-        output.run(self.larder(&["read", "test://static-text"]).args(["--protocol", "2025-11-25"]))?;
+        output.run(
+            self.larder(&["read", "test://static-text"])
+                .args(["--protocol", "2025-11-25"]),
+        )?;
         self.watch(work)
     }
 
     /// A command that uses the server through nginx.
     fn larder(&self, arguments: &[&str]) -> std::process::Command {
         let mut command = larder_command(arguments);
-        command.arg("--url").arg(format!("https://127.0.0.1:{}/team/mcp", self.port));
+        command
+            .arg("--url")
+            .arg(format!("https://127.0.0.1:{}/team/mcp", self.port));
         command.arg("--ca").arg(&self.authority);
         command
     }
@@ -107,15 +139,28 @@ impl Proxy {
     /// Lists the tools under a name of the server.
     fn read(&self, host: &str) -> Result<()> {
         let mut curl = command("curl");
-        curl.args(["--silent", "--show-error", "--fail", "--max-time", "60", "--cacert"])
-            .arg(&self.authority);
-        curl.arg("--resolve").arg(format!("docs.example.com:{}:127.0.0.1", self.port));
+        curl.args([
+            "--silent",
+            "--show-error",
+            "--fail",
+            "--max-time",
+            "60",
+            "--cacert",
+        ])
+        .arg(&self.authority);
+        curl.arg("--resolve")
+            .arg(format!("docs.example.com:{}:127.0.0.1", self.port));
         curl.args(["--header", "content-type: application/json"]);
         curl.args(["--header", "accept: application/json, text/event-stream"]);
         curl.args(["--data", r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"curl","version":"1"}}}"#]);
-        let response = curl.arg(format!("https://{host}:{}/team/mcp", self.port)).output().context("curl")?;
-        let (body, error) =
-            (String::from_utf8_lossy(&response.stdout), String::from_utf8_lossy(&response.stderr));
+        let response = curl
+            .arg(format!("https://{host}:{}/team/mcp", self.port))
+            .output()
+            .context("curl")?;
+        let (body, error) = (
+            String::from_utf8_lossy(&response.stdout),
+            String::from_utf8_lossy(&response.stderr),
+        );
         ensure!(body.contains("serverInfo"), "{host}: {error}{body}");
         Ok(())
     }
@@ -123,8 +168,11 @@ impl Proxy {
     /// Changes a file until a watcher behind nginx is notified.
     fn watch(&self, work: &Path) -> Result<()> {
         let mut watch = self.larder(&["watch", "file:///docs/note.txt", "--count", "1"]);
-        let mut watcher =
-            watch.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("larder watch")?;
+        let mut watcher = watch
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("larder watch")?;
         for change in 0..CHANGES {
             if let Some(status) = watcher.try_wait()? {
                 ensure!(status.success(), "`larder watch` ended with {status}");

@@ -42,11 +42,22 @@ fn verify(output: &Output, work: &Path) -> Result<()> {
     for name in ["larder.service", "larder.socket"] {
         let unit = fs::read_to_string(deploy("systemd").join(name))?;
         let copy = work.join(name);
-        fs::write(&copy, unit.replace("/usr/local/bin/larder", &larder().display().to_string()))?;
+        fs::write(
+            &copy,
+            unit.replace("/usr/local/bin/larder", &larder().display().to_string()),
+        )?;
         units.push(copy);
     }
-    output.run(command("systemd-analyze").args(["verify", "--man=no"]).args(&units))?;
-    output.run(command("systemd-analyze").args(["security", "--offline=yes", MAX_EXPOSURE]).arg(&units[0]))
+    output.run(
+        command("systemd-analyze")
+            .args(["verify", "--man=no"])
+            .args(&units),
+    )?;
+    output.run(
+        command("systemd-analyze")
+            .args(["security", "--offline=yes", MAX_EXPOSURE])
+            .arg(&units[0]),
+    )
 }
 
 /// A process that is killed when it is dropped.
@@ -70,19 +81,36 @@ fn activate(output: &Output, work: &Path, config: &Path) -> Result<()> {
     for port in [endpoint, admin] {
         command.arg("--listen").arg(format!("127.0.0.1:{port}"));
     }
-    command.arg("--setenv").arg(format!("NOTIFY_SOCKET={}", socket.display()));
-    command.arg("--setenv").arg("WATCHDOG_USEC=200000").arg(larder()).arg("serve");
+    command
+        .arg("--setenv")
+        .arg(format!("NOTIFY_SOCKET={}", socket.display()));
+    command
+        .arg("--setenv")
+        .arg("WATCHDOG_USEC=200000")
+        .arg(larder())
+        .arg("serve");
     // What the file says is replaced by the sockets.
-    command.arg("--config").arg(config).stdout(Stdio::null()).stderr(fs::File::create(work.join("log"))?);
+    command
+        .arg("--config")
+        .arg(config)
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(work.join("log"))?);
     let server = Server(command.spawn().context("systemd-socket-activate")?);
     // The connection waits in the socket until the server is ready.
     let admin_url = format!("http://127.0.0.1:{admin}");
     let result = eventually(|| get(&format!("{admin_url}/livez"))).and_then(|_| {
         await_states(&notifications, &["READY=1", "STATUS=serves", "WATCHDOG=1"])?;
         output.run(&mut larder_command(&["health", "--admin", &admin_url]))?;
-        output.run(&mut larder_command(&["health", "--live", "--admin", &admin_url]))?;
+        output.run(&mut larder_command(&[
+            "health", "--live", "--admin", &admin_url,
+        ]))?;
         let url = format!("http://127.0.0.1:{endpoint}/mcp");
-        output.run(&mut larder_command(&["read", "test://static-text", "--url", &url]))?;
+        output.run(&mut larder_command(&[
+            "read",
+            "test://static-text",
+            "--url",
+            &url,
+        ]))?;
         output.run(&mut larder_command(&["reload", "--admin", &admin_url]))?;
         stop(&server)?;
         await_states(&notifications, &["STOPPING=1"])
@@ -97,8 +125,16 @@ fn refuse(work: &Path, config: &Path) -> Result<()> {
     let port = free_port()?;
     let log = work.join("refused.log");
     let mut command = command("systemd-socket-activate");
-    command.arg("--listen").arg(format!("0.0.0.0:{port}")).arg(larder()).arg("serve");
-    command.arg("--config").arg(config).stdout(Stdio::null()).stderr(fs::File::create(&log)?);
+    command
+        .arg("--listen")
+        .arg(format!("0.0.0.0:{port}"))
+        .arg(larder())
+        .arg("serve");
+    command
+        .arg("--config")
+        .arg(config)
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(&log)?);
     let mut server = Server(command.spawn().context("systemd-socket-activate")?);
     eventually(|| {
         // The program starts with the first connection.
@@ -108,7 +144,10 @@ fn refuse(work: &Path, config: &Path) -> Result<()> {
         Ok(())
     })?;
     let log = fs::read_to_string(log)?;
-    ensure!(log.contains("is reachable from outside this machine"), "{log}");
+    ensure!(
+        log.contains("is reachable from outside this machine"),
+        "{log}"
+    );
     Ok(())
 }
 
@@ -116,8 +155,9 @@ fn refuse(work: &Path, config: &Path) -> Result<()> {
 fn await_states(notifications: &UnixDatagram, expected: &[&str]) -> Result<()> {
     let (mut missing, mut buffer) = (expected.to_vec(), [0; 4096]);
     while !missing.is_empty() {
-        let length =
-            notifications.recv(&mut buffer).with_context(|| format!("no message with {missing:?}"))?;
+        let length = notifications
+            .recv(&mut buffer)
+            .with_context(|| format!("no message with {missing:?}"))?;
         let message = String::from_utf8_lossy(&buffer[..length]).into_owned();
         missing.retain(|text| !message.contains(text));
     }
@@ -125,7 +165,9 @@ fn await_states(notifications: &UnixDatagram, expected: &[&str]) -> Result<()> {
 }
 
 fn stop(server: &Server) -> Result<()> {
-    let stopped = command("kill").args(["-TERM", &server.0.id().to_string()]).status()?;
+    let stopped = command("kill")
+        .args(["-TERM", &server.0.id().to_string()])
+        .status()?;
     ensure!(stopped.success(), "the server had already ended");
     Ok(())
 }

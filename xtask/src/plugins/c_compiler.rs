@@ -22,19 +22,29 @@ pub(super) fn find(output: &Output) -> Result<Result<Compiler, String>> {
     if let Some(Outcome::Skipped(reason)) = tools::cc(output)? {
         return Ok(Err(reason));
     }
-    let zig = || format!("'{}' -m ziglang cc -target wasm32-wasi", tools::author_tool("python").display());
+    let zig = || {
+        format!(
+            "'{}' -m ziglang cc -target wasm32-wasi",
+            tools::author_tool("python").display()
+        )
+    };
     let cc = tools::system_cc().map_or_else(zig, str::to_owned);
     let ar = match cc.split_once(" cc ") {
         Some((zig, _)) => format!("{zig} ar"),
         None => "llvm-ar".to_owned(),
     };
-    Ok(Ok(Compiler { cc: script("wasi-cc", &cc)?, ar: script("wasi-ar", &ar)? }))
+    Ok(Ok(Compiler {
+        cc: script("wasi-cc", &cc)?,
+        ar: script("wasi-ar", &ar)?,
+    }))
 }
 
 impl Compiler {
     /// Sets the variables that the crate `cc` reads.
     pub(super) fn configure(&self, cargo: &mut Command) {
-        cargo.env("CC_wasm32_wasip2", &self.cc).env("AR_wasm32_wasip2", &self.ar);
+        cargo
+            .env("CC_wasm32_wasip2", &self.cc)
+            .env("AR_wasm32_wasip2", &self.ar);
         cargo.env("ZIG_GLOBAL_CACHE_DIR", target("examples/zig"));
     }
 }

@@ -23,8 +23,13 @@ pub(super) fn build(output: &Output) -> Result<Vec<(String, PathBuf)>> {
         }
         let project = target("authors/projects").join(&name);
         let component = project.join(format!("{name}.wasm"));
-        build_once(output, &name, &project).with_context(|| format!("cannot build plugins/{name}"))?;
-        ensure!(component.exists(), "the commands of plugins/{name} did not create {}", component.display());
+        build_once(output, &name, &project)
+            .with_context(|| format!("cannot build plugins/{name}"))?;
+        ensure!(
+            component.exists(),
+            "the commands of plugins/{name} did not create {}",
+            component.display()
+        );
         built.push((name, component));
     }
     Ok(built)
@@ -44,7 +49,10 @@ fn names() -> Result<Vec<String>> {
 
 /// Builds a project, unless its component was built from the same files.
 fn build_once(output: &Output, name: &str, project: &Path) -> Result<()> {
-    let (from, sdk) = (root().join("plugins").join(name), root().join("sdk/python/larder_provider"));
+    let (from, sdk) = (
+        root().join("plugins").join(name),
+        root().join("sdk/python/larder_provider"),
+    );
     let mut hasher = DefaultHasher::new();
     for folder in [&from, &sdk, &root().join("examples/requirements.txt")] {
         hash(folder, &mut hasher)?;
@@ -60,7 +68,11 @@ fn build_once(output: &Output, name: &str, project: &Path) -> Result<()> {
     sources::copy(&sdk, &project.join("larder_provider"))?;
     for words in commands(&from)? {
         let (program, arguments) = words.split_first().context("a build command is empty")?;
-        output.run(command(tools::author_tool(program)).args(arguments).current_dir(project))?;
+        output.run(
+            command(tools::author_tool(program))
+                .args(arguments)
+                .current_dir(project),
+        )?;
     }
     fs::write(marker, digest).map_err(Into::into)
 }
@@ -81,7 +93,10 @@ fn hash(path: &Path, hasher: &mut DefaultHasher) -> Result<()> {
     }
     let mut items = fs::read_dir(path)?.collect::<Result<Vec<_>, _>>()?;
     items.sort_by_key(fs::DirEntry::file_name);
-    for item in items.into_iter().filter(|item| item.file_name() != "__pycache__") {
+    for item in items
+        .into_iter()
+        .filter(|item| item.file_name() != "__pycache__")
+    {
         item.file_name().hash(hasher);
         hash(&item.path(), hasher)?;
     }

@@ -9,7 +9,16 @@ use crate::run::{Output, command, root, target};
 use crate::step::Outcome;
 
 pub(crate) fn check(output: &Output) -> Result<Outcome> {
-    let tests = ["-B", "-m", "unittest", "discover", "-s", "tests", "-p", "test_*.py"];
+    let tests = [
+        "-B",
+        "-m",
+        "unittest",
+        "discover",
+        "-s",
+        "tests",
+        "-p",
+        "test_*.py",
+    ];
     let mut python = command(target("clients/venv/bin/python"));
     python.args(tests).current_dir(root().join("plugins/feeds"));
     output.run(python.env("PYTHONPATH", root().join("sdk/python")))?;

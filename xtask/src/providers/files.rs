@@ -39,7 +39,12 @@ pub(super) fn prepare(_: &Output, folder: &Path) -> Result<Surroundings> {
     for number in 0..2500 {
         fs::write(many.join(format!("{number:04}.txt")), format!("{number}\n"))?;
     }
-    fs::write(folder.join("docs").join(OsStr::from_bytes(b"latin1-\xff.txt")), "not UTF-8\n")?;
+    fs::write(
+        folder
+            .join("docs")
+            .join(OsStr::from_bytes(b"latin1-\xff.txt")),
+        "not UTF-8\n",
+    )?;
     fs::write(folder.join("outside.txt"), "outside\n")?;
     std::os::unix::fs::symlink("../outside.txt", folder.join("docs/link.txt"))?;
     Ok(Surroundings::default())

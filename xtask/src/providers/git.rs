@@ -26,15 +26,20 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
         let identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
         // The configuration of the machine does not matter.
         let mut git = command("git");
-        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1");
         output.run(git.args(identity).args(args).current_dir(&repository))
     };
-    let commit = |message: &str| git(&["add", "--all"]).and_then(|()| git(&["commit", "-qm", message]));
+    let commit =
+        |message: &str| git(&["add", "--all"]).and_then(|()| git(&["commit", "-qm", message]));
     git(&["init", "--quiet", "--initial-branch=main"])?;
     fs::write(repository.join("README.md"), "# One\n")?;
     fs::write(repository.join("src/a b.txt"), "text\n")?;
     for number in 0..1200 {
-        fs::write(repository.join(format!("many/{number:04}.txt")), format!("{number}\n"))?;
+        fs::write(
+            repository.join(format!("many/{number:04}.txt")),
+            format!("{number}\n"),
+        )?;
     }
     commit("First commit")?;
     git(&["tag", "first"])?;

@@ -23,7 +23,8 @@ const VERSIONS: &str = "/usr/lib/postgresql";
 /// More than a loaded machine needs to start the server.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-const ROLES: &str = "CREATE ROLE reader LOGIN PASSWORD 'reader '' password'; CREATE DATABASE garden;\n";
+const ROLES: &str =
+    "CREATE ROLE reader LOGIN PASSWORD 'reader '' password'; CREATE DATABASE garden;\n";
 const TABLES: &str = r#"
 CREATE TABLE plants (id int PRIMARY KEY, name text, colour text, height float8, data jsonb, photo bytea);
 COMMENT ON TABLE plants IS 'What grows';
@@ -78,7 +79,10 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     // Each of these has other settings in `larder.toml`.
     fs::create_dir_all(work.join("plugins"))?;
     for name in ["plain", "untrusted", "unauthenticated", "ungranted"] {
-        fs::copy(target("plugins/postgres.wasm"), work.join("plugins").join(format!("{name}.wasm")))?;
+        fs::copy(
+            target("plugins/postgres.wasm"),
+            work.join("plugins").join(format!("{name}.wasm")),
+        )?;
     }
     let server = Server::start(output, &programs)?;
     let port = server.port;
@@ -92,14 +96,22 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
         ("CERTIFICATE", certificate),
         ("DATABASE_URL", server.url("garden")),
     ];
-    Ok(Surroundings { variables, servers: vec![Box::new(server)], ..Surroundings::default() })
+    Ok(Surroundings {
+        variables,
+        servers: vec![Box::new(server)],
+        ..Surroundings::default()
+    })
 }
 
 /// The folder with the programs of the newest version.
 fn newest_version() -> Option<PathBuf> {
-    let versions = fs::read_dir(VERSIONS).ok()?.filter_map(|folder| Some(folder.ok()?.path()));
+    let versions = fs::read_dir(VERSIONS)
+        .ok()?
+        .filter_map(|folder| Some(folder.ok()?.path()));
     let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
-    let newest = versions.filter(|path| path.join("bin/initdb").exists()).max_by_key(number)?;
+    let newest = versions
+        .filter(|path| path.join("bin/initdb").exists())
+        .max_by_key(number)?;
     Some(newest.join("bin"))
 }
 
@@ -115,7 +127,11 @@ impl Server {
         // A folder that the user `postgres` can reach: the repository may be in the home of another user.
         let folder = PathBuf::from(format!("/tmp/larder-postgres-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
-        output.run(command("sh").args(["-c", CERTIFICATES]).current_dir(&folder))?;
+        output.run(
+            command("sh")
+                .args(["-c", CERTIFICATES])
+                .current_dir(&folder),
+        )?;
         fs::write(folder.join("password"), OWNER_PASSWORD)?;
         fs::set_permissions(folder.join("server.key"), fs::Permissions::from_mode(0o600))?;
         if rustix::process::geteuid().is_root() {
@@ -129,7 +145,9 @@ impl Server {
             "--locale=C",
             "--no-sync",
         ]);
-        initdb.args(["--pwfile=password", "--pgdata=data"]).current_dir(&folder);
+        initdb
+            .args(["--pwfile=password", "--pgdata=data"])
+            .current_dir(&folder);
         output.run(&mut initdb)?;
 
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
@@ -141,22 +159,44 @@ impl Server {
             .current_dir(&folder);
         let (address, certificate) = ("listen_addresses=127.0.0.1", "ssl_cert_file=../server.pem");
         let port_option = format!("port={port}");
-        let options =
-            [address, &port_option, "ssl=on", certificate, "ssl_key_file=../server.key", "fsync=off"];
-        postgres
-            .args(options.into_iter().chain(["unix_socket_directories="]).flat_map(|option| ["-c", option]));
+        let options = [
+            address,
+            &port_option,
+            "ssl=on",
+            certificate,
+            "ssl_key_file=../server.key",
+            "fsync=off",
+        ];
+        postgres.args(
+            options
+                .into_iter()
+                .chain(["unix_socket_directories="])
+                .flat_map(|option| ["-c", option]),
+        );
         let log = fs::File::create(folder.join("log"))?;
-        postgres.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
-        let server = Self { child: postgres.spawn().context("postgres")?, folder, port };
+        postgres
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log);
+        let server = Self {
+            child: postgres.spawn().context("postgres")?,
+            folder,
+            port,
+        };
         server.wait_until_ready()?;
         Ok(server)
     }
 
     fn wait_until_ready(&self) -> Result<()> {
         let start = Instant::now();
-        while !tools::succeeds(command("psql").args([&self.url("postgres"), "--command=SELECT 1"])) {
+        while !tools::succeeds(command("psql").args([&self.url("postgres"), "--command=SELECT 1"]))
+        {
             let log = || fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-            ensure!(start.elapsed() < START_TIMEOUT, "postgres does not start:\n{}", log());
+            ensure!(
+                start.elapsed() < START_TIMEOUT,
+                "postgres does not start:\n{}",
+                log()
+            );
             sleep(Duration::from_millis(50));
         }
         Ok(())
@@ -165,14 +205,22 @@ impl Server {
     /// Runs SQL as the owner.
     fn run_sql(&self, output: &Output, database: &str, sql: &str) -> Result<()> {
         let mut psql = command("psql");
-        psql.arg(self.url(database)).args(["--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--file=-"]);
+        psql.arg(self.url(database)).args([
+            "--quiet",
+            "--no-psqlrc",
+            "--set=ON_ERROR_STOP=1",
+            "--file=-",
+        ]);
         let script = self.folder.join("script.sql");
         fs::write(&script, sql)?;
         output.run(psql.stdin(fs::File::open(script)?))
     }
 
     fn url(&self, database: &str) -> String {
-        format!("postgresql://owner:{OWNER_PASSWORD}@127.0.0.1:{}/{database}", self.port)
+        format!(
+            "postgresql://owner:{OWNER_PASSWORD}@127.0.0.1:{}/{database}",
+            self.port
+        )
     }
 }
 
@@ -190,6 +238,13 @@ fn as_server(program: &Path) -> Command {
         return command(program);
     }
     let mut setpriv = command("setpriv");
-    setpriv.args(["--reuid=postgres", "--regid=postgres", "--clear-groups", "--"]).arg(program);
+    setpriv
+        .args([
+            "--reuid=postgres",
+            "--regid=postgres",
+            "--clear-groups",
+            "--",
+        ])
+        .arg(program);
     setpriv
 }

@@ -43,32 +43,52 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     let work = folder.parent().context("the folder is in a work folder")?;
     // The component is installed twice, once for each server.
     fs::create_dir_all(work.join("plugins"))?;
-    fs::copy(target("plugins/remote.wasm"), work.join("plugins/modern.wasm"))
-        .context("remote.wasm is missing; run `cargo xtask plugins`")?;
+    fs::copy(
+        target("plugins/remote.wasm"),
+        work.join("plugins/modern.wasm"),
+    )
+    .context("remote.wasm is missing; run `cargo xtask plugins`")?;
     let (everything, port) = everything(&packages)?;
     let other = other_larder(output, folder, &work.join("other"))?;
     let variables = vec![
         ("EVERYTHING", format!("http://127.0.0.1:{port}")),
-        ("LARDER_ORIGIN", other.url.trim_end_matches("/mcp").to_owned()),
+        (
+            "LARDER_ORIGIN",
+            other.url.trim_end_matches("/mcp").to_owned(),
+        ),
         ("LARDER_URL", other.url.clone()),
     ];
     let servers: Vec<Box<dyn std::any::Any>> = vec![Box::new(everything), Box::new(other)];
-    Ok(Surroundings { variables, servers, ..Surroundings::default() })
+    Ok(Surroundings {
+        variables,
+        servers,
+        ..Surroundings::default()
+    })
 }
 
 /// Starts `server-everything` on a free port, and waits until it accepts requests.
 fn everything(packages: &Path) -> Result<(Everything, u16)> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let program = packages.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+    let program =
+        packages.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
     let mut node = command("node");
-    node.arg(program).arg("streamableHttp").env("PORT", port.to_string());
-    let mut child = node.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("node")?;
+    node.arg(program)
+        .arg("streamableHttp")
+        .env("PORT", port.to_string());
+    let mut child = node
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("node")?;
     let mut stderr = BufReader::new(child.stderr.take().context("stderr is a pipe")?);
     let server = Everything(child);
     let mut line = String::new();
     while !line.contains(READY) {
         line.clear();
-        anyhow::ensure!(stderr.read_line(&mut line)? > 0, "server-everything ended before it was ready");
+        anyhow::ensure!(
+            stderr.read_line(&mut line)? > 0,
+            "server-everything ended before it was ready"
+        );
     }
     // The server must not wait for a reader of its log.
     thread::spawn(move || copy(&mut stderr, &mut sink()));
@@ -86,10 +106,20 @@ fn other_larder(output: &Output, folder: &Path, work: &Path) -> Result<RunningSe
     }
     copy_providers(&work.join("plugins"), &["files"])?;
     let config = work.join("larder.toml");
-    let dirs = format!("[{{ host = {:?}, guest = \"/data\" }}]", data.display().to_string());
-    fs::write(&config, format!("plugins = \"plugins\"\n[provider.files]\ndirs = {dirs}\n"))?;
+    let dirs = format!(
+        "[{{ host = {:?}, guest = \"/data\" }}]",
+        data.display().to_string()
+    );
+    fs::write(
+        &config,
+        format!("plugins = \"plugins\"\n[provider.files]\ndirs = {dirs}\n"),
+    )?;
     let mut serve = command(larder());
-    serve.arg("serve").arg("--config").arg(&config).args(["--listen", "127.0.0.1:0"]);
+    serve
+        .arg("serve")
+        .arg("--config")
+        .arg(&config)
+        .args(["--listen", "127.0.0.1:0"]);
     // With an admin address, this waits until the provider is served: its first list takes long on a loaded machine.
     serve.args(["--admin", "127.0.0.1:0"]);
     serve.env("XDG_STATE_HOME", work.join("state"));

@@ -47,7 +47,11 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
         .arg(&packages)
         .arg(folder);
     // The store ends when its standard input ends, even if this process is killed.
-    let mut child = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("the store")?;
+    let mut child = node
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("the store")?;
     let stdout = child.stdout.take().context("stdout is a pipe")?;
     let store = Store(child);
     let mut url = String::new();
@@ -56,7 +60,11 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     ensure!(!url.is_empty(), "the store printed no URL");
     fill(&url, folder)?;
     let variables = vec![("STORE", url), ("SECRET", KEY.to_owned())];
-    Ok(Surroundings { variables, servers: vec![Box::new(store)], ..Surroundings::default() })
+    Ok(Surroundings {
+        variables,
+        servers: vec![Box::new(store)],
+        ..Surroundings::default()
+    })
 }
 
 /// Stores the objects of the test with one curl process.
@@ -84,7 +92,14 @@ fn fill(url: &str, folder: &Path) -> Result<()> {
             source.display()
         )?;
     }
-    let filled = command("curl").arg("--config").arg(&file).status().context("curl")?;
-    ensure!(filled.success(), "curl could not store the objects of the test");
+    let filled = command("curl")
+        .arg("--config")
+        .arg(&file)
+        .status()
+        .context("curl")?;
+    ensure!(
+        filled.success(),
+        "curl could not store the objects of the test"
+    );
     Ok(())
 }

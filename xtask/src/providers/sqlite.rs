@@ -34,6 +34,10 @@ pub(super) fn prepare(output: &Output, folder: &Path) -> Result<Surroundings> {
     }
     let script = folder.with_extension("sql");
     fs::write(&script, DATABASE)?;
-    output.run(command("sqlite3").arg(folder.join("garden.db")).stdin(fs::File::open(script)?))?;
+    output.run(
+        command("sqlite3")
+            .arg(folder.join("garden.db"))
+            .stdin(fs::File::open(script)?),
+    )?;
     Ok(Surroundings::default())
 }

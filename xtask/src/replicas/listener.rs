@@ -42,13 +42,27 @@ pub(super) struct Listener {
 impl Listener {
     /// A program that writes a line of JSON to its stdout for each update, and one with `watching` to stderr whenever it
     /// begins to listen.
-    pub(super) fn program(name: &str, mut command: Command, surroundings: &Surroundings) -> Result<Self> {
-        command.args((0..PAGES).map(uri)).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    pub(super) fn program(
+        name: &str,
+        mut command: Command,
+        surroundings: &Surroundings,
+    ) -> Result<Self> {
+        command
+            .args((0..PAGES).map(uri))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().with_context(|| name.to_owned())?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let known = Arc::<Mutex<Known>>::default();
-        let updates = Follower { known: known.clone(), surroundings: surroundings.clone() };
-        let beginnings = Follower { known: known.clone(), surroundings: surroundings.clone() };
+        let updates = Follower {
+            known: known.clone(),
+            surroundings: surroundings.clone(),
+        };
+        let beginnings = Follower {
+            known: known.clone(),
+            surroundings: surroundings.clone(),
+        };
         let threads = vec![
             thread::spawn(move || {
                 each_line(stdout, |line| {
@@ -69,7 +83,12 @@ impl Listener {
         ];
         let child = Mutex::new(child);
         let end = Box::new(move || end_process(&mut lock(&child)));
-        Ok(Self { name: name.to_owned(), known, end: Some(end), threads })
+        Ok(Self {
+            name: name.to_owned(),
+            known,
+            end: Some(end),
+            threads,
+        })
     }
 
     /// A client in a thread of its own, with what ends it.
@@ -80,12 +99,21 @@ impl Listener {
         end: impl FnOnce() + Send + 'static,
     ) -> Self {
         let known = Arc::<Mutex<Known>>::default();
-        let follower = Follower { known: known.clone(), surroundings: surroundings.clone() };
+        let follower = Follower {
+            known: known.clone(),
+            surroundings: surroundings.clone(),
+        };
         let thread = thread::spawn(move || {
-            let ended = run(&follower).map_or_else(|error| format!("{error:#}"), |()| "it ended".to_owned());
+            let ended = run(&follower)
+                .map_or_else(|error| format!("{error:#}"), |()| "it ended".to_owned());
             follower.end(&ended);
         });
-        Self { name: name.to_owned(), known, end: Some(Box::new(end)), threads: vec![thread] }
+        Self {
+            name: name.to_owned(),
+            known,
+            end: Some(Box::new(end)),
+            threads: vec![thread],
+        }
     }
 
     pub(super) fn known(&self) -> MutexGuard<'_, Known> {
@@ -98,7 +126,11 @@ impl Listener {
         ensure!(known.failed.is_none(), "{}: {:?}", self.name, known.failed);
         for (page, read) in known.versions.iter().enumerate() {
             let version = origin.version(page);
-            ensure!(*read == version, "{} knows version {read} of page {page}, not {version}", self.name);
+            ensure!(
+                *read == version,
+                "{} knows version {read} of page {page}, not {version}",
+                self.name
+            );
         }
         Ok(())
     }
@@ -144,7 +176,9 @@ impl Follower {
 
     fn end(&self, why: &str) {
         if !self.surroundings.requests.is_stopped() {
-            lock(&self.known).failed.get_or_insert_with(|| why.to_owned());
+            lock(&self.known)
+                .failed
+                .get_or_insert_with(|| why.to_owned());
         }
     }
 }
@@ -157,7 +191,10 @@ fn end_process(child: &mut Child) {
 
 fn each_line(pipe: Option<impl Read>, mut take: impl FnMut(&str)) {
     let Some(pipe) = pipe else { return };
-    BufReader::new(pipe).lines().map_while(Result::ok).for_each(|line| take(&line));
+    BufReader::new(pipe)
+        .lines()
+        .map_while(Result::ok)
+        .for_each(|line| take(&line));
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -30,10 +30,20 @@ pub(super) struct Nats {
 impl Nats {
     pub(super) fn start(folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder)?;
-        fs::copy(root().join("deploy/nats/larder.conf"), folder.join("user.conf"))?;
+        fs::copy(
+            root().join("deploy/nats/larder.conf"),
+            folder.join("user.conf"),
+        )?;
         let jetstream = format!("jetstream {{ store_dir: {:?} }}", folder.join("data"));
-        fs::write(folder.join("nats.conf"), format!("{jetstream}\ninclude user.conf\n"))?;
-        let mut nats = Self { child: None, port: super::free_port()?, folder: folder.to_owned() };
+        fs::write(
+            folder.join("nats.conf"),
+            format!("{jetstream}\ninclude user.conf\n"),
+        )?;
+        let mut nats = Self {
+            child: None,
+            port: super::free_port()?,
+            folder: folder.to_owned(),
+        };
         nats.restart()?;
         Ok(nats)
     }
@@ -44,9 +54,18 @@ impl Nats {
 
     /// Starts the server with what it stored.
     pub(super) fn restart(&mut self) -> Result<()> {
-        let log = fs::File::options().create(true).append(true).open(self.folder.join("log"))?;
+        let log = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.folder.join("log"))?;
         let mut serve = command("nats-server");
-        serve.args(["--addr", "127.0.0.1", "--port", &self.port.to_string(), "--config"]);
+        serve.args([
+            "--addr",
+            "127.0.0.1",
+            "--port",
+            &self.port.to_string(),
+            "--config",
+        ]);
         serve
             .arg(self.folder.join("nats.conf"))
             .env("NATS_PASSWORD", PASSWORD)
@@ -95,7 +114,10 @@ struct LinkState {
 impl Link {
     pub(super) fn start(nats: u16) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let link = Self { port: listener.local_addr()?.port(), state: Arc::default() };
+        let link = Self {
+            port: listener.local_addr()?.port(),
+            state: Arc::default(),
+        };
         let state = link.state.clone();
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
@@ -153,7 +175,8 @@ impl LinkState {
             match from.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(length) => to.write_all(&buffer[..length])?,
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(_) => break,
             }
         }

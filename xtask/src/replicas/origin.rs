@@ -34,7 +34,10 @@ impl Origin {
     pub(super) fn start() -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let (pages, stop) = (Arc::<Mutex<Pages>>::default(), Arc::new(AtomicBool::new(false)));
+        let (pages, stop) = (
+            Arc::<Mutex<Pages>>::default(),
+            Arc::new(AtomicBool::new(false)),
+        );
         let thread = {
             let (pages, stop) = (pages.clone(), stop.clone());
             thread::spawn(move || {
@@ -48,7 +51,12 @@ impl Origin {
                 }
             })
         };
-        Ok(Self { address, pages, stop, thread: Some(thread) })
+        Ok(Self {
+            address,
+            pages,
+            stop,
+            thread: Some(thread),
+        })
     }
 
     pub(super) fn url(&self) -> String {
@@ -57,7 +65,10 @@ impl Origin {
 
     /// Changes all pages.
     pub(super) fn change_all(&self) {
-        self.lock().versions.iter_mut().for_each(|version| *version += 1);
+        self.lock()
+            .versions
+            .iter_mut()
+            .for_each(|version| *version += 1);
     }
 
     pub(super) fn version(&self, page: usize) -> u64 {
@@ -69,14 +80,22 @@ impl Origin {
         let mut polls = BTreeMap::<_, BTreeMap<_, _>>::new();
         for (at, page, replica) in &self.lock().polls {
             if *at >= since {
-                *polls.entry(*page).or_default().entry(replica.clone()).or_default() += 1;
+                *polls
+                    .entry(*page)
+                    .or_default()
+                    .entry(replica.clone())
+                    .or_default() += 1;
             }
         }
         polls
     }
 
     /// The replica that polls each page, if each page was polled often enough since then, and by one replica only.
-    pub(super) fn pollers(&self, since: Instant, often_enough: usize) -> Option<BTreeMap<usize, String>> {
+    pub(super) fn pollers(
+        &self,
+        since: Instant,
+        often_enough: usize,
+    ) -> Option<BTreeMap<usize, String>> {
         let polls = self.polls(since);
         let one = polls.into_iter().map(|(page, replicas)| {
             let enough = replicas.values().sum::<usize>() >= often_enough;
@@ -101,18 +120,28 @@ impl Origin {
 fn respond(mut stream: TcpStream, pages: &Mutex<Pages>) -> Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let request = lines.next().context("no request")??;
-    let headers: Vec<_> = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+    let headers: Vec<_> = lines
+        .map_while(Result::ok)
+        .take_while(|line| !line.is_empty())
+        .collect();
     let replica = headers.iter().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("x-replica").then(|| value.trim().to_owned())
+        name.eq_ignore_ascii_case("x-replica")
+            .then(|| value.trim().to_owned())
     });
     let mut words = request.split(' ');
     let is_poll = words.next() == Some("HEAD");
-    let page: usize = words.next().and_then(|path| path.strip_prefix('/')).context("no path")?.parse()?;
+    let page: usize = words
+        .next()
+        .and_then(|path| path.strip_prefix('/'))
+        .context("no path")?
+        .parse()?;
     let version = {
         let mut pages = pages.lock().unwrap_or_else(PoisonError::into_inner);
         match is_poll {
-            true => pages.polls.push((Instant::now(), page, replica.unwrap_or_default())),
+            true => pages
+                .polls
+                .push((Instant::now(), page, replica.unwrap_or_default())),
             false => pages.reads += 1,
         }
         *pages.versions.get(page).context("no such page")?
@@ -123,7 +152,11 @@ fn respond(mut stream: TcpStream, pages: &Mutex<Pages>) -> Result<()> {
          cache-control: max-age={MAX_AGE}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
-    Ok(write!(stream, "{head}{}", if is_poll { "" } else { &body })?)
+    Ok(write!(
+        stream,
+        "{head}{}",
+        if is_poll { "" } else { &body }
+    )?)
 }
 
 impl Drop for Origin {

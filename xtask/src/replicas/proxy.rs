@@ -25,18 +25,31 @@ impl Proxy {
         let mut config = example.replace(TLS, &format!("bind 127.0.0.1:{port}"));
         for (number, replica) in (1..).zip(replicas) {
             let address = format!("10.0.0.{number}:7878 port 7879");
-            ensure!(config.contains(&address), "the example has no server {address}");
-            config =
-                config.replace(&address, &format!("127.0.0.1:{} port {}", replica.port, replica.admin_port));
+            ensure!(
+                config.contains(&address),
+                "the example has no server {address}"
+            );
+            config = config.replace(
+                &address,
+                &format!("127.0.0.1:{} port {}", replica.port, replica.admin_port),
+            );
         }
         let file = work.join("haproxy.cfg");
         fs::write(&file, config)?;
         let log = fs::File::create(work.join("haproxy.log"))?;
         let mut haproxy = command("haproxy");
         // In the foreground.
-        haproxy.arg("-db").arg("-f").arg(&file).stdout(log.try_clone()?).stderr(log);
+        haproxy
+            .arg("-db")
+            .arg("-f")
+            .arg(&file)
+            .stdout(log.try_clone()?)
+            .stderr(log);
         let child = haproxy.stdin(Stdio::null()).spawn().context("haproxy")?;
-        let proxy = Self { child, url: format!("http://127.0.0.1:{port}/mcp") };
+        let proxy = Self {
+            child,
+            url: format!("http://127.0.0.1:{port}/mcp"),
+        };
         super::eventually("HAProxy passes requests on", || {
             let mut client = crate::mcp_client::Client::connect(&proxy.url)?;
             // Without a token, a server refuses it; without a server, HAProxy does.

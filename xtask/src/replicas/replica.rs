@@ -39,14 +39,22 @@ impl Replica {
     pub(super) fn start(&mut self) -> Result<()> {
         let mut serve = command(larder());
         serve.arg("serve").arg("--config").arg(&self.config);
-        serve.arg("--listen").arg(format!("127.0.0.1:{}", self.port));
-        serve.arg("--admin").arg(format!("127.0.0.1:{}", self.admin_port));
+        serve
+            .arg("--listen")
+            .arg(format!("127.0.0.1:{}", self.port));
+        serve
+            .arg("--admin")
+            .arg(format!("127.0.0.1:{}", self.admin_port));
         serve.env("STATE", self.work.join(format!("state-{}", self.name)));
-        serve.env("REPLICA", &self.name).env("NATS_PORT", self.link.port().to_string());
+        serve
+            .env("REPLICA", &self.name)
+            .env("NATS_PORT", self.link.port().to_string());
         let log = self.log();
         fs::File::options().create(true).append(true).open(&log)?;
         self.server = Some(RunningServer::spawn(serve, &Output::Log(log))?);
-        eventually("a replica is ready", || get(&format!("{}/readyz", self.admin_url())).map(drop))
+        eventually("a replica is ready", || {
+            get(&format!("{}/readyz", self.admin_url())).map(drop)
+        })
     }
 
     pub(super) fn log(&self) -> PathBuf {
@@ -65,12 +73,19 @@ impl Replica {
 
     /// Waits until the server is, or is not, connected to NATS, and says so.
     pub(super) fn wait_until_connected(&self, connected: bool) -> Result<()> {
-        let what = format!("{} is {}connected to NATS", self.name, if connected { "" } else { "not " });
+        let what = format!(
+            "{} is {}connected to NATS",
+            self.name,
+            if connected { "" } else { "not " }
+        );
         eventually(&what, || {
             let status = self.status()?;
             ensure!(status["connected"] == connected, "its status: {status}");
             let value = self.metric("larder_cluster_connected")?;
-            ensure!(value == f64::from(u8::from(connected)), "its metric: {value}");
+            ensure!(
+                value == f64::from(u8::from(connected)),
+                "its metric: {value}"
+            );
             let ready = get(&format!("{}/readyz", self.admin_url())).context("it is not ready")?;
             ensure!(ready.contains("NATS") != connected, "/readyz says: {ready}");
             Ok(())
@@ -81,7 +96,11 @@ impl Replica {
     pub(super) fn wait_for_replicas(&self, count: usize) -> Result<()> {
         eventually(&format!("{} knows {count} replicas", self.name), || {
             let known = self.metric("larder_cluster_replicas")?;
-            ensure!(known as usize == count, "it knows {known}: {}", self.status()?);
+            ensure!(
+                known as usize == count,
+                "it knows {known}: {}",
+                self.status()?
+            );
             Ok(())
         })
     }
@@ -94,8 +113,12 @@ impl Replica {
     /// The sum of the values of a metric.
     pub(super) fn metric(&self, name: &str) -> Result<f64> {
         let text = get(&format!("{}/metrics", self.admin_url()))?;
-        let values = text.lines().filter_map(|line| line.strip_prefix(name)?.rsplit_once(' '));
-        let values: Vec<f64> = values.map(|(_, value)| value.parse()).collect::<Result<_, _>>()?;
+        let values = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(name)?.rsplit_once(' '));
+        let values: Vec<f64> = values
+            .map(|(_, value)| value.parse())
+            .collect::<Result<_, _>>()?;
         ensure!(!values.is_empty(), "there is no metric {name}");
         Ok(values.iter().sum())
     }

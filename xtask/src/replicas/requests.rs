@@ -22,7 +22,10 @@ pub(super) fn uri(page: usize) -> String {
 
 /// The page of a URI.
 pub(super) fn page(uri: &str) -> Option<usize> {
-    uri.strip_prefix("page://all/")?.parse().ok().filter(|page| *page < PAGES)
+    uri.strip_prefix("page://all/")?
+        .parse()
+        .ok()
+        .filter(|page| *page < PAGES)
 }
 
 pub(super) struct Requests {
@@ -76,7 +79,10 @@ impl Requests {
                 && read > before.max(origin.version(page))
             {
                 let now = Instant::now();
-                self.fail(now, format!("page {page} has version {read}, which does not exist"));
+                self.fail(
+                    now,
+                    format!("page {page} has version {read}, which does not exist"),
+                );
             }
         }
     }
@@ -97,8 +103,10 @@ impl Requests {
         loop {
             // A client repeats a read that failed. Whether it may fail is decided at the end.
             let result = self.send(&mut client, "resources/read", json!({ "uri": uri(page) }));
-            let read =
-                result.ok().map(|result| version(&result).context("the page has no version")).transpose()?;
+            let read = result
+                .ok()
+                .map(|result| version(&result).context("the page has no version"))
+                .transpose()?;
             if let Some(read) = read.filter(|read| *read >= wanted || began.elapsed() > STALE) {
                 let mut all = lock(&self.stale);
                 if stale {
@@ -135,7 +143,11 @@ impl Requests {
 
     fn fail(&self, began: Instant, error: String) {
         let mut failures = lock(&self.failures);
-        failures.push(Failure { began, ended: Instant::now(), error });
+        failures.push(Failure {
+            began,
+            ended: Instant::now(),
+            error,
+        });
         drop(failures);
         // Limits the rate of failures.
         thread::sleep(PAUSE);
@@ -153,11 +165,20 @@ impl Requests {
     pub(super) fn check(&self) -> Result<(u64, usize)> {
         let (failures, kills) = (lock(&self.failures), lock(&self.kills));
         let was_in_flight = |failure: &&Failure| {
-            kills.iter().any(|(began, ended)| failure.began <= *ended && failure.ended >= *began)
+            kills
+                .iter()
+                .any(|(began, ended)| failure.began <= *ended && failure.ended >= *began)
         };
-        let lost: Vec<_> = failures.iter().filter(|failure| !was_in_flight(failure)).collect();
+        let lost: Vec<_> = failures
+            .iter()
+            .filter(|failure| !was_in_flight(failure))
+            .collect();
         let first: Vec<_> = lost.iter().take(5).map(|failure| &*failure.error).collect();
-        ensure!(lost.is_empty(), "{} requests failed: {first:#?}", lost.len());
+        ensure!(
+            lost.is_empty(),
+            "{} requests failed: {first:#?}",
+            lost.len()
+        );
         Ok((self.answered.load(Ordering::Relaxed), failures.len()))
     }
 
@@ -173,5 +194,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The version in the content of a page.
 fn version(result: &Value) -> Option<u64> {
-    result["contents"][0]["text"].as_str()?.rsplit(' ').next()?.parse().ok()
+    result["contents"][0]["text"]
+        .as_str()?
+        .rsplit(' ')
+        .next()?
+        .parse()
+        .ok()
 }

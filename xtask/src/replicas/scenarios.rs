@@ -37,10 +37,11 @@ pub(super) fn run_all(
     let mut lines = Vec::new();
     for (name, scenario) in SCENARIOS {
         let (began, before) = (Instant::now(), deployment.origin.counts());
-        let result = scenario(deployment, clients).with_context(|| match clients.requests.check() {
-            Ok(_) => name.to_owned(),
-            Err(failures) => format!("{name} ({failures})"),
-        })?;
+        let result =
+            scenario(deployment, clients).with_context(|| match clients.requests.check() {
+                Ok(_) => name.to_owned(),
+                Err(failures) => format!("{name} ({failures})"),
+            })?;
         let (answered, failed) = clients.requests.check().context(name)?;
         let after = deployment.origin.counts();
         let line = format!(
@@ -67,15 +68,21 @@ fn changes(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     }
     let pollers = wait_for_single_pollers(deployment)?;
     let told = change_exactly(deployment, clients, ROUNDS)?;
-    Ok(format!("{told} updates, each exactly once; {}", show(&pollers)))
+    Ok(format!(
+        "{told} updates, each exactly once; {}",
+        show(&pollers)
+    ))
 }
 
 /// Another replica takes over the polls of one that is killed, and its sessions.
 fn kill_replica(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     let pollers = wait_for_single_pollers(deployment)?;
     let (busiest, polled) = busiest(&pollers)?;
-    let index =
-        deployment.replicas.iter().position(|replica| replica.name == busiest).context("no such replica")?;
+    let index = deployment
+        .replicas
+        .iter()
+        .position(|replica| replica.name == busiest)
+        .context("no such replica")?;
     let resumed = clients.resumed.load(Ordering::Relaxed);
     let killed = Instant::now();
     clients.requests.while_killing(|| {
@@ -85,14 +92,20 @@ fn kill_replica(deployment: &mut Deployment, clients: &Clients) -> Result<String
     deployment.origin.change_all();
     eventually("the other replicas poll all pages", || {
         let polls = deployment.origin.polls(killed);
-        let by_others =
-            |page: &&usize| polls.get(*page).is_some_and(|by| by.keys().any(|name| *name != busiest));
+        let by_others = |page: &&usize| {
+            polls
+                .get(*page)
+                .is_some_and(|by| by.keys().any(|name| *name != busiest))
+        };
         let left = polled.iter().filter(|page| !by_others(page)).count();
         ensure!(left == 0, "nobody polls {left} pages of {busiest}");
         Ok(())
     })?;
     let takeover = killed.elapsed();
-    ensure!(takeover < TAKEOVER, "it took {takeover:?} until its pages were polled");
+    ensure!(
+        takeover < TAKEOVER,
+        "it took {takeover:?} until its pages were polled"
+    );
     wait_until_current(deployment, clients)?;
     deployment.replicas[index].start()?;
     deployment.wait_until_complete()?;
@@ -109,7 +122,10 @@ fn kill_nats(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     // Messages about these changes may be lost.
     deployment.origin.change_all();
     deployment.nats.kill()?;
-    deployment.replicas.iter().try_for_each(|replica| replica.wait_until_connected(false))?;
+    deployment
+        .replicas
+        .iter()
+        .try_for_each(|replica| replica.wait_until_connected(false))?;
     wait_until_current(deployment, clients)?;
     deployment.origin.change_all();
     wait_until_current(deployment, clients)?;
@@ -119,15 +135,22 @@ fn kill_nats(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     wait_until_current(deployment, clients)?;
     let pollers = wait_for_single_pollers(deployment)?;
     let told = change_exactly(deployment, clients, 1)?;
-    Ok(format!("ready all the time; then {told} updates, each exactly once; {}", show(&pollers)))
+    Ok(format!(
+        "ready all the time; then {told} updates, each exactly once; {}",
+        show(&pollers)
+    ))
 }
 
 /// Nothing arrives over the connection of one replica, which stays open.
 fn partition(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
-    let [cut, others @ ..] = &deployment.replicas[..] else { unreachable!("there are three replicas") };
+    let [cut, others @ ..] = &deployment.replicas[..] else {
+        unreachable!("there are three replicas")
+    };
     cut.link.set_cut(true);
     deployment.origin.change_all();
-    others.iter().try_for_each(|replica| replica.wait_for_replicas(others.len()))?;
+    others
+        .iter()
+        .try_for_each(|replica| replica.wait_for_replicas(others.len()))?;
     cut.wait_until_connected(false)?;
     wait_until_current(deployment, clients)?;
     deployment.origin.change_all();
@@ -138,7 +161,10 @@ fn partition(deployment: &mut Deployment, clients: &Clients) -> Result<String> {
     wait_until_current(deployment, clients)?;
     let pollers = wait_for_single_pollers(deployment)?;
     let told = change_exactly(deployment, clients, 1)?;
-    Ok(format!("then {told} updates, each exactly once; {}", show(&pollers)))
+    Ok(format!(
+        "then {told} updates, each exactly once; {}",
+        show(&pollers)
+    ))
 }
 
 /// Restarts each replica with SIGTERM, and changes everything while it is away.
@@ -155,7 +181,9 @@ fn rolling_restart(deployment: &mut Deployment, clients: &Clients) -> Result<Str
     let resumed = clients.resumed.load(Ordering::Relaxed) - resumed;
     ensure!(resumed >= SESSIONS, "only {resumed} sessions were resumed");
     let told = change_exactly(deployment, clients, 1)?;
-    Ok(format!("{resumed} sessions resumed, then {told} updates, each exactly once"))
+    Ok(format!(
+        "{resumed} sessions resumed, then {told} updates, each exactly once"
+    ))
 }
 
 /// Sessions that were sealed with the old key continue with the new one.
@@ -170,7 +198,13 @@ fn change_exactly(deployment: &Deployment, clients: &Clients, rounds: u64) -> Re
     wait_until_current(deployment, clients)?;
     // What follows from an earlier change has arrived when all pages have been polled again.
     wait_for_single_pollers(deployment)?;
-    let counts = || clients.listeners.iter().map(|listener| listener.known().updates).collect::<Vec<_>>();
+    let counts = || {
+        clients
+            .listeners
+            .iter()
+            .map(|listener| listener.known().updates)
+            .collect::<Vec<_>>()
+    };
     let before = counts();
     for round in 1..=rounds {
         deployment.origin.change_all();
@@ -178,7 +212,11 @@ fn change_exactly(deployment: &Deployment, clients: &Clients, rounds: u64) -> Re
             for (listener, before) in clients.listeners.iter().zip(&before) {
                 let known = listener.known().updates;
                 let missing = (0..PAGES).find(|page| known[*page] < before[*page] + round);
-                ensure!(missing.is_none(), "{} was not told of page {missing:?}", listener.name);
+                ensure!(
+                    missing.is_none(),
+                    "{} was not told of page {missing:?}",
+                    listener.name
+                );
             }
             Ok(())
         })?;
@@ -186,7 +224,11 @@ fn change_exactly(deployment: &Deployment, clients: &Clients, rounds: u64) -> Re
     wait_for_single_pollers(deployment)?;
     wait_until_current(deployment, clients)?;
     for ((listener, before), after) in clients.listeners.iter().zip(&before).zip(counts()) {
-        let told: Vec<_> = after.iter().zip(before).map(|(after, before)| after - before).collect();
+        let told: Vec<_> = after
+            .iter()
+            .zip(before)
+            .map(|(after, before)| after - before)
+            .collect();
         ensure!(
             told.iter().all(|count| *count == rounds),
             "{} was told of {rounds} changes {told:?}",
@@ -199,7 +241,10 @@ fn change_exactly(deployment: &Deployment, clients: &Clients, rounds: u64) -> Re
 /// Waits until each listener knows the current version of each page.
 fn wait_until_current(deployment: &Deployment, clients: &Clients) -> Result<()> {
     eventually("each listener knows the current content", || {
-        clients.listeners.iter().try_for_each(|listener| listener.check(&deployment.origin))
+        clients
+            .listeners
+            .iter()
+            .try_for_each(|listener| listener.check(&deployment.origin))
     })
 }
 
@@ -223,13 +268,23 @@ fn wait_for_single_pollers(deployment: &Deployment) -> Result<BTreeMap<usize, St
 /// The replica that polls most pages, and these pages.
 fn busiest(pollers: &BTreeMap<usize, String>) -> Result<(String, Vec<usize>)> {
     let of = |name: &String| {
-        pollers.iter().filter(|(_, poller)| *poller == name).map(|(page, _)| *page).collect::<Vec<_>>()
+        pollers
+            .iter()
+            .filter(|(_, poller)| *poller == name)
+            .map(|(page, _)| *page)
+            .collect::<Vec<_>>()
     };
     let all = pollers.values().map(|name| (name.clone(), of(name)));
-    all.max_by_key(|(_, pages): &(String, Vec<usize>)| pages.len()).context("nobody polls")
+    all.max_by_key(|(_, pages): &(String, Vec<usize>)| pages.len())
+        .context("nobody polls")
 }
 
 fn show(pollers: &BTreeMap<usize, String>) -> String {
     let count = |name: &str| pollers.values().filter(|poller| *poller == name).count();
-    format!("pages polled by a, b, c: {}, {}, {}", count("a"), count("b"), count("c"))
+    format!(
+        "pages polled by a, b, c: {}, {}, {}",
+        count("a"),
+        count("b"),
+        count("c")
+    )
 }

@@ -53,7 +53,12 @@ pub(super) fn listen(
             let _ = stream.shutdown(Shutdown::Both);
         }
     };
-    Listener::thread(name, surroundings, move |follower| session.run(follower), end)
+    Listener::thread(
+        name,
+        surroundings,
+        move |follower| session.run(follower),
+        end,
+    )
 }
 
 impl Session {
@@ -86,8 +91,9 @@ impl Session {
         self.last_event = event.id.or(self.last_event.take());
         let message: Option<Value> = serde_json::from_str(&event.data).ok();
         let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
-        if let Some(page) =
-            message.filter(is_update).and_then(|message| page(message["params"]["uri"].as_str()?))
+        if let Some(page) = message
+            .filter(is_update)
+            .and_then(|message| page(message["params"]["uri"].as_str()?))
         {
             follower.updated(page);
         }
@@ -98,7 +104,9 @@ impl Session {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" },
         });
         let response = self.connect()?.legacy(None, "initialize", params)?;
-        self.id = response.session.with_context(|| format!("no session: {}", response.body))?;
+        self.id = response
+            .session
+            .with_context(|| format!("no session: {}", response.body))?;
         Ok(())
     }
 
@@ -106,11 +114,13 @@ impl Session {
     fn stream(&self) -> Result<Events> {
         let began = Instant::now();
         loop {
-            let opened =
-                self.connect().and_then(|client| client.session_stream(&self.id, self.last_event.as_deref()));
+            let opened = self
+                .connect()
+                .and_then(|client| client.session_stream(&self.id, self.last_event.as_deref()));
             match opened {
                 Ok(Ok(events)) => {
-                    *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(events.connection()?);
+                    *self.stream.lock().unwrap_or_else(PoisonError::into_inner) =
+                        Some(events.connection()?);
                     return Ok(events);
                 }
                 Ok(Err(status)) if status < 500 => {
@@ -129,7 +139,12 @@ impl Session {
     /// Sends a message on a connection of its own, so that any replica may receive it.
     fn post(&self, method: &str, params: Value) -> Result<Value> {
         let response = self.connect()?.legacy(Some(&self.id), method, params)?;
-        ensure!((200..300).contains(&response.status), "{method}: {} {}", response.status, response.body);
+        ensure!(
+            (200..300).contains(&response.status),
+            "{method}: {} {}",
+            response.status,
+            response.body
+        );
         Ok(response.body)
     }
 

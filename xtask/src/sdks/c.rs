@@ -23,23 +23,54 @@ pub(super) fn check(output: &Output) -> Result<Outcome> {
     for interfaces in ["", "search", "tools", "prompts", ALL] {
         let bindings = bindings(output, "c-sdk", interfaces)?;
         let wasm = ["-target", "wasm32-wasi", "-c"];
-        zig(output, "cc", &bindings, &[&wasm[..], &["-std=c11"], &STRICT].concat(), &sources()?)?;
+        zig(
+            output,
+            "cc",
+            &bindings,
+            &[&wasm[..], &["-std=c11"], &STRICT].concat(),
+            &sources()?,
+        )?;
         let header = [root().join("sdk/c/test/header.cc")];
-        zig(output, "c++", &bindings, &[&wasm[..], &["-std=c++17"], &STRICT].concat(), &header)?;
+        zig(
+            output,
+            "c++",
+            &bindings,
+            &[&wasm[..], &["-std=c++17"], &STRICT].concat(),
+            &header,
+        )?;
     }
     let bindings = target("examples/c-sdk").join(ALL);
     let mut tested = sources()?;
     tested.push(root().join("sdk/c/test/test.c"));
     // Undefined behaviour ends the program.
-    let native = ["-std=c11", "-D_GNU_SOURCE", "-g", "-fsanitize=undefined", "-o", "test"];
-    zig(output, "cc", &bindings, &[&native[..], &STRICT].concat(), &tested)?;
+    let native = [
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-g",
+        "-fsanitize=undefined",
+        "-o",
+        "test",
+    ];
+    zig(
+        output,
+        "cc",
+        &bindings,
+        &[&native[..], &STRICT].concat(),
+        &tested,
+    )?;
     output.run(&mut command(bindings.join("test")))?;
     Ok(Outcome::Passed)
 }
 
 /// Writes the bindings for these interfaces into a folder in `parent`, and returns it.
 pub(super) fn bindings(output: &Output, parent: &str, interfaces: &str) -> Result<PathBuf> {
-    let dir = target("examples").join(parent).join(if interfaces.is_empty() { "none" } else { interfaces });
+    let dir = target("examples")
+        .join(parent)
+        .join(if interfaces.is_empty() {
+            "none"
+        } else {
+            interfaces
+        });
     if dir.exists() {
         fs::remove_dir_all(&dir)?;
     }
@@ -56,7 +87,9 @@ pub(super) fn bindings(output: &Output, parent: &str, interfaces: &str) -> Resul
 pub(super) fn sources() -> Result<Vec<PathBuf>> {
     let folder = root().join("sdk/c");
     let mut found = Vec::new();
-    for item in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+    for item in
+        fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?
+    {
         let path = item?.path();
         if path.extension().is_some_and(|extension| extension == "c") {
             found.push(path);
@@ -75,6 +108,10 @@ pub(super) fn zig(
     sources: &[PathBuf],
 ) -> Result<()> {
     let mut zig = with_tools(command(author_tool("python")))?;
-    zig.args(["-m", "ziglang", compiler]).args(flags).arg("-I.").arg("-I").arg(root().join("sdk/c"));
+    zig.args(["-m", "ziglang", compiler])
+        .args(flags)
+        .arg("-I.")
+        .arg("-I")
+        .arg(root().join("sdk/c"));
     output.run(zig.args(sources).current_dir(bindings))
 }

@@ -13,7 +13,11 @@ use crate::tools::{self, succeeds};
 const CPP: [&str; 3] = ["-std=c++23", "-fno-exceptions", "-fno-rtti"];
 /// Ends the program at an access to memory that is not allocated, at the end if memory was not freed, and at
 /// undefined behaviour.
-const SANITIZERS: [&str; 3] = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+const SANITIZERS: [&str; 3] = [
+    "-g",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+];
 
 /// Compiles and tests the SDK.
 pub(super) fn check(output: &Output) -> Result<Outcome> {
@@ -26,12 +30,20 @@ pub(super) fn check(output: &Output) -> Result<Outcome> {
     for with in ["", "search", "tools", "prompts", "settings", ALL] {
         let bindings = bindings(output, "cpp-sdk", with)?;
         let wasm = ["-target", "wasm32-wasi", "-c", &include];
-        zig(output, "c++", &bindings, &[&wasm[..], &CPP, &STRICT].concat(), &interfaces)?;
+        zig(
+            output,
+            "c++",
+            &bindings,
+            &[&wasm[..], &CPP, &STRICT].concat(),
+            &interfaces,
+        )?;
     }
     let bindings = target("examples/cpp-sdk").join(ALL);
     let Some(compilers) = sanitizing_compilers(&bindings)? else {
         check_without_sanitizer(output, &bindings, &include)?;
-        return Ok(Outcome::PassedWithNote("no compiler with the address sanitizer: g++ or clang++".into()));
+        return Ok(Outcome::PassedWithNote(
+            "no compiler with the address sanitizer: g++ or clang++".into(),
+        ));
     };
     check_with_sanitizer(output, compilers, &bindings, &include)?;
     Ok(Outcome::Passed)
@@ -40,29 +52,60 @@ pub(super) fn check(output: &Output) -> Result<Outcome> {
 /// The system's compilers for C and C++, if they have the address sanitizer and C++23.
 fn sanitizing_compilers(dir: &Path) -> Result<Option<(&'static str, &'static str)>> {
     let source = dir.join("probe.cpp");
-    fs::write(&source, "#include <expected>\nint main() { return std::expected<int, int>(0).value(); }\n")?;
+    fs::write(
+        &source,
+        "#include <expected>\nint main() { return std::expected<int, int>(0).value(); }\n",
+    )?;
     let works = |(_, cxx): &(&str, &str)| {
         let mut compile = command(cxx);
-        compile.args(CPP).args(SANITIZERS).arg(&source).arg("-o").arg(dir.join("probe"));
+        compile
+            .args(CPP)
+            .args(SANITIZERS)
+            .arg(&source)
+            .arg("-o")
+            .arg(dir.join("probe"));
         succeeds(&mut compile) && succeeds(&mut command(dir.join("probe")))
     };
-    Ok([("clang", "clang++"), ("gcc", "g++")].into_iter().find(works))
+    Ok([("clang", "clang++"), ("gcc", "g++")]
+        .into_iter()
+        .find(works))
 }
 
 /// Links the test with the generated bindings, which free the results.
-fn check_with_sanitizer(output: &Output, (cc, cxx): (&str, &str), dir: &Path, include: &str) -> Result<()> {
+fn check_with_sanitizer(
+    output: &Output,
+    (cc, cxx): (&str, &str),
+    dir: &Path,
+    include: &str,
+) -> Result<()> {
     let sdk = format!("-I{}", root().join("sdk/c").display());
     let mut tested = sources()?;
     tested.push(dir.join("provider.c"));
     // The bindings have attributes for components.
     let mut compile = command(cc);
-    compile.args(["-c", "-D_GNU_SOURCE", "-Wno-attributes", "-Wno-unknown-attributes", "-I.", &sdk]);
+    compile.args([
+        "-c",
+        "-D_GNU_SOURCE",
+        "-Wno-attributes",
+        "-Wno-unknown-attributes",
+        "-I.",
+        &sdk,
+    ]);
     output.run(compile.args(SANITIZERS).args(&tested).current_dir(dir))?;
     let objects = tested.iter().filter_map(|source| source.file_stem());
-    let objects: Vec<PathBuf> = objects.map(|stem| dir.join(stem).with_extension("o")).collect();
+    let objects: Vec<PathBuf> = objects
+        .map(|stem| dir.join(stem).with_extension("o"))
+        .collect();
     let mut link = command(cxx);
-    link.args(CPP).args(STRICT).args(SANITIZERS).args(["-I.", &sdk, include, "-o", "test"]);
-    output.run(link.arg(root().join("sdk/cpp/test/test.cpp")).args(objects).current_dir(dir))?;
+    link.args(CPP)
+        .args(STRICT)
+        .args(SANITIZERS)
+        .args(["-I.", &sdk, include, "-o", "test"]);
+    output.run(
+        link.arg(root().join("sdk/cpp/test/test.cpp"))
+            .args(objects)
+            .current_dir(dir),
+    )?;
     output.run(&mut command(dir.join("test")))
 }
 
@@ -70,12 +113,25 @@ fn check_with_sanitizer(output: &Output, (cc, cxx): (&str, &str), dir: &Path, in
 fn check_without_sanitizer(output: &Output, dir: &Path, include: &str) -> Result<()> {
     let mut tested = sources()?;
     tested.push(dir.join("provider.c"));
-    let flags = ["-c", "-D_GNU_SOURCE", "-Wno-unknown-attributes", "-fsanitize=undefined"];
+    let flags = [
+        "-c",
+        "-D_GNU_SOURCE",
+        "-Wno-unknown-attributes",
+        "-fsanitize=undefined",
+    ];
     zig(output, "cc", dir, &flags, &tested)?;
     let objects = tested.iter().filter_map(|source| source.file_stem());
-    let mut linked: Vec<PathBuf> = objects.map(|stem| dir.join(stem).with_extension("o")).collect();
+    let mut linked: Vec<PathBuf> = objects
+        .map(|stem| dir.join(stem).with_extension("o"))
+        .collect();
     linked.push(root().join("sdk/cpp/test/test.cpp"));
     let flags = ["-fsanitize=undefined", include, "-o", "test"];
-    zig(output, "c++", dir, &[&flags[..], &CPP, &STRICT].concat(), &linked)?;
+    zig(
+        output,
+        "c++",
+        dir,
+        &[&flags[..], &CPP, &STRICT].concat(),
+        &linked,
+    )?;
     output.run(&mut command(dir.join("test")))
 }

@@ -15,14 +15,18 @@ use crate::tools::{self, author_tool};
 const BINDINGS: &str = "sdk/go/internal/bindings";
 /// The package with the exported functions of these interfaces, which every provider in Go exports.
 const EXPORTS: &str = "wit_exports";
-const ALWAYS: [&str; 3] = ["resource-provider", "completion-provider", "version-provider"];
+const ALWAYS: [&str; 3] = [
+    "resource-provider",
+    "completion-provider",
+    "version-provider",
+];
 
 /// Fails if the files differ from the output of the generator.
 pub(super) fn check(output: &Output) -> Result<()> {
     for name in generate(output)? {
         let file = root().join(BINDINGS).join(&name);
-        let is_same =
-            fs::read(&file).is_ok_and(|old| fs::read(scratch().join(&name)).is_ok_and(|new| new == old));
+        let is_same = fs::read(&file)
+            .is_ok_and(|old| fs::read(scratch().join(&name)).is_ok_and(|new| new == old));
         ensure!(
             is_same,
             "{} differs from the output of `larder bindings go`; run `cargo xtask go-bindings`",
@@ -56,8 +60,15 @@ fn generate(output: &Output) -> Result<Vec<PathBuf>> {
         fs::remove_dir_all(&dir)?;
     }
     let mut generate = command(larder());
-    generate.args(["bindings", "go", "--with", "completions,versions,tools,prompts,search,settings"]);
-    generate.args(["--package", "larder.dev/provider/internal/bindings", "-o"]).arg(&dir);
+    generate.args([
+        "bindings",
+        "go",
+        "--with",
+        "completions,versions,tools,prompts,search,settings",
+    ]);
+    generate
+        .args(["--package", "larder.dev/provider/internal/bindings", "-o"])
+        .arg(&dir);
     output.run(&mut generate)?;
     // The generated copy of the runtime, which the SDK has in a different folder.
     fs::remove_dir_all(dir.join("pkg"))?;
@@ -72,7 +83,10 @@ fn generate(output: &Output) -> Result<Vec<PathBuf>> {
         let text = fs::read_to_string(dir.join(name))?;
         fs::write(
             dir.join(name),
-            text.replace("go.bytecodealliance.org/pkg/wit/", "larder.dev/provider/internal/wit/"),
+            text.replace(
+                "go.bytecodealliance.org/pkg/wit/",
+                "larder.dev/provider/internal/wit/",
+            ),
         )?;
     }
     let mut fmt = with_tools(command(author_tool("go")))?;
@@ -83,10 +97,14 @@ fn generate(output: &Output) -> Result<Vec<PathBuf>> {
 /// Splits the file with the exported functions by interface. Returns packages and their texts.
 fn split_exports(text: &str) -> Result<BTreeMap<String, String>> {
     const MARKER: &str = "//go:wasmexport ";
-    let (head, functions) = text.split_once(MARKER).context("the bindings export nothing")?;
+    let (head, functions) = text
+        .split_once(MARKER)
+        .context("the bindings export nothing")?;
     let mut bodies: BTreeMap<String, String> = BTreeMap::new();
     for function in functions.split(MARKER) {
-        let interface = function.split_once("larder:provider/").and_then(|(_, name)| name.split_once('@'));
+        let interface = function
+            .split_once("larder:provider/")
+            .and_then(|(_, name)| name.split_once('@'));
         let (interface, _) = interface.context("an exported function has no interface")?;
         let package = match ALWAYS.contains(&interface) {
             true => EXPORTS.to_owned(),
@@ -106,10 +124,14 @@ fn split_exports(text: &str) -> Result<BTreeMap<String, String>> {
 /// Returns the beginning of the file, with those imports that the functions use.
 fn head_for(package: &str, head: &str, body: &str) -> String {
     let is_used = |line: &&str| {
-        let import = line.trim().strip_prefix("\"larder.dev/").and_then(|path| path.strip_suffix('"'));
+        let import = line
+            .trim()
+            .strip_prefix("\"larder.dev/")
+            .and_then(|path| path.strip_suffix('"'));
         let name = import.and_then(|path| path.rsplit('/').next());
         name.is_none_or(|name| {
-            body.match_indices(&format!("{name}.")).any(|(at, _)| !body[..at].ends_with(['_', '/']))
+            body.match_indices(&format!("{name}."))
+                .any(|(at, _)| !body[..at].ends_with(['_', '/']))
         })
     };
     let lines = head.lines().filter(is_used).map(|line| match line {
@@ -126,7 +148,9 @@ fn find_go_files(base: &Path, folder: &Path, found: &mut Vec<PathBuf>) -> Result
         let name = folder.join(item.file_name());
         match item.file_type()?.is_dir() {
             true => find_go_files(base, &name, found)?,
-            false if name.extension().is_some_and(|extension| extension == "go") => found.push(name),
+            false if name.extension().is_some_and(|extension| extension == "go") => {
+                found.push(name)
+            }
             false => {}
         }
     }
@@ -144,13 +168,20 @@ mod tests {
                     //go:wasmexport larder:provider/tool-provider@0.1.0#call\nfunc two() { a.x() }\n\
                     //go:wasmexport cabi_post_larder:provider/version-provider@0.1.0#x\nfunc three() {}\n";
         let split = split_exports(text).unwrap();
-        assert_eq!(split.keys().collect::<Vec<_>>(), ["wit_exports", "wit_exports_tool_provider"]);
+        assert_eq!(
+            split.keys().collect::<Vec<_>>(),
+            ["wit_exports", "wit_exports_tool_provider"]
+        );
         assert_eq!(
             split["wit_exports_tool_provider"],
             "package wit_exports_tool_provider\nimport (\n\"larder.dev/b/a\"\n\"unsafe\"\n)\n\
              //go:wasmexport larder:provider/tool-provider@0.1.0#call\nfunc two() { a.x() }\n"
         );
-        assert!(split["wit_exports"].contains("export_a\"\n\"unsafe\""), "{}", split["wit_exports"]);
+        assert!(
+            split["wit_exports"].contains("export_a\"\n\"unsafe\""),
+            "{}",
+            split["wit_exports"]
+        );
         assert!(split["wit_exports"].contains("func three"));
     }
 }

@@ -31,8 +31,13 @@ pub(crate) struct Revisions {
 impl Revisions {
     pub(crate) fn load(path: &Path) -> Result<Self> {
         let bytes = fs::read(path).with_context(|| path.display().to_string())?;
-        let at = bytes.windows(PLACEHOLDER.len()).position(|window| window == PLACEHOLDER.as_bytes());
-        Ok(Self { at: at.context("the guest `revision` does not contain the placeholder")?, bytes })
+        let at = bytes
+            .windows(PLACEHOLDER.len())
+            .position(|window| window == PLACEHOLDER.as_bytes());
+        Ok(Self {
+            at: at.context("the guest `revision` does not contain the placeholder")?,
+            bytes,
+        })
     }
 
     pub(crate) fn component(&self, revision: u32) -> Vec<u8> {
@@ -77,7 +82,10 @@ pub(crate) fn read(soak: &Soak) -> Result<()> {
         let revision = read_revision(&mut client, "revision://many")?;
         ensure!(revision >= last, "revision {revision} after {last}");
         last = revision;
-        client.request("resources/read", json!({ "uri": "file:///docs/touched.txt" }))?;
+        client.request(
+            "resources/read",
+            json!({ "uri": "file:///docs/touched.txt" }),
+        )?;
         soak.count(Count::Reads);
         soak.count(Count::Reads);
         thread::sleep(Duration::from_millis(2));
@@ -89,9 +97,17 @@ pub(crate) fn read(soak: &Soak) -> Result<()> {
 fn read_revision(client: &mut Client, uri: &str) -> Result<u64> {
     let result = client.request("resources/read", json!({ "uri": uri }))?;
     let contents = result["contents"].as_array().context("no contents")?;
-    let mut revisions = contents.iter().map(|content| parse_revision(&content["text"]));
-    let first = revisions.next().flatten().with_context(|| format!("no revision: {result}"))?;
-    ensure!(revisions.all(|other| other == Some(first)), "several revisions: {result}");
+    let mut revisions = contents
+        .iter()
+        .map(|content| parse_revision(&content["text"]));
+    let first = revisions
+        .next()
+        .flatten()
+        .with_context(|| format!("no revision: {result}"))?;
+    ensure!(
+        revisions.all(|other| other == Some(first)),
+        "several revisions: {result}"
+    );
     Ok(first)
 }
 
@@ -107,7 +123,9 @@ pub(crate) fn list(soak: &Soak) -> Result<()> {
             break;
         }
         let result = client.request("resources/list", json!({}))?;
-        let is_complete = result["resources"].as_array().is_some_and(|resources| resources.len() > 3);
+        let is_complete = result["resources"]
+            .as_array()
+            .is_some_and(|resources| resources.len() > 3);
         ensure!(is_complete, "incomplete list: {result}");
         client.request("resources/templates/list", json!({}))?;
         soak.count(Count::Lists);
@@ -149,13 +167,25 @@ pub(crate) fn open_sessions(soak: &Soak) -> Result<()> {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "soak", "version": "1" },
         });
         let response = client.legacy(None, "initialize", params)?;
-        let id =
-            response.session.with_context(|| format!("no session: {} {}", response.status, response.body))?;
-        let subscribed =
-            client.legacy(Some(&id), "resources/subscribe", json!({ "uri": "revision://now" }))?;
-        ensure!(subscribed.body["result"].is_object(), "subscribe: {}", subscribed.body);
+        let id = response
+            .session
+            .with_context(|| format!("no session: {} {}", response.status, response.body))?;
+        let subscribed = client.legacy(
+            Some(&id),
+            "resources/subscribe",
+            json!({ "uri": "revision://now" }),
+        )?;
+        ensure!(
+            subscribed.body["result"].is_object(),
+            "subscribe: {}",
+            subscribed.body
+        );
         let listed = client.legacy(Some(&id), "resources/list", json!({}))?;
-        ensure!(listed.body["result"]["resources"].is_array(), "list: {}", listed.body);
+        ensure!(
+            listed.body["result"]["resources"].is_array(),
+            "list: {}",
+            listed.body
+        );
         if n % 2 == 0 {
             client.end_session(&id)?;
         }
