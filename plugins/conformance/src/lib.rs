@@ -7,8 +7,8 @@ mod resources;
 mod tools;
 
 use larder_provider::{
-    Completion, CompletionRequest, Description, EntryPage, Prompts, Provider, Query, Reading, Request,
-    Result, TemplatePage, Tools,
+    Completion, CompletionRequest, Description, EntryPage, Prompts, Provider, Query, Reading,
+    Request, Result, TemplatePage, Tools,
 };
 
 struct Conformance;
@@ -24,7 +24,9 @@ impl Provider for Conformance {
         Description::new("Conformance fixtures")
             .version(env!("CARGO_PKG_VERSION"))
             .summary("fixtures of the MCP conformance suite")
-            .instructions("The test:// resources are fixtures of a test suite and have no useful content.")
+            .instructions(
+                "The test:// resources are fixtures of a test suite and have no useful content.",
+            )
             .claim("test://")
     }
 

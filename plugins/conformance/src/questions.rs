@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 
 /// A form with these properties, all of which are required.
 pub(crate) fn form(key: &str, message: &str, properties: Value) -> InputRequest {
-    let required: Vec<&String> = properties.as_object().map(|it| it.keys().collect()).unwrap_or_default();
+    let required: Vec<&String> = properties
+        .as_object()
+        .map(|it| it.keys().collect())
+        .unwrap_or_default();
     let schema = json!({ "type": "object", "required": required, "properties": properties });
     let params = json!({ "mode": "form", "message": message, "requestedSchema": schema });
     InputRequest::new(key, "elicitation/create", params)

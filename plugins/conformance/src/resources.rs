@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use larder_provider::{
-    Completion, CompletionRequest, Content, Details, Entry, EntryPage, Error, Freshness, Query, Reading,
-    Request, Result, Template, TemplatePage, paginate,
+    Completion, CompletionRequest, Content, Details, Entry, EntryPage, Error, Freshness, Query,
+    Reading, Request, Result, Template, TemplatePage, paginate,
 };
 use serde_json::json;
 
@@ -21,24 +21,36 @@ pub(crate) fn list(query: &Query) -> EntryPage {
 }
 
 pub(crate) fn templates() -> TemplatePage {
-    let data = Template::new(DATA, "data").title("Data by id").mime("application/json");
+    let data = Template::new(DATA, "data")
+        .title("Data by id")
+        .mime("application/json");
     TemplatePage::from(vec![data]).freshness(freshness())
 }
 
 pub(crate) fn read(request: &Request) -> Result<Reading> {
     request.unless_known(VERSION)?;
-    Ok(Reading::from(content(request)?).version(VERSION).freshness(freshness()))
+    Ok(Reading::from(content(request)?)
+        .version(VERSION)
+        .freshness(freshness()))
 }
 
 pub(crate) fn complete(request: &CompletionRequest) -> Result<Completion> {
     if request.uri_template != DATA || request.variable != "id" {
         return Err(Error::NotFound);
     }
-    Ok(Completion::matching((1..=EXTRA).map(|id| id.to_string()), &request.prefix))
+    Ok(Completion::matching(
+        (1..=EXTRA).map(|id| id.to_string()),
+        &request.prefix,
+    ))
 }
 
 pub(crate) fn versions(uris: &[String]) -> Vec<Option<String>> {
-    let version = |uri: &String| entries().into_iter().find(|entry| entry.uri == *uri)?.version;
+    let version = |uri: &String| {
+        entries()
+            .into_iter()
+            .find(|entry| entry.uri == *uri)?
+            .version
+    };
     uris.iter().map(version).collect()
 }
 
@@ -48,7 +60,8 @@ fn freshness() -> Freshness {
 
 /// All entries, sorted by URI.
 fn entries() -> Vec<Entry> {
-    let extra = (1..=EXTRA).map(|n| text(&format!("test://extra/{n:03}"), &format!("extra-{n:03}")));
+    let extra =
+        (1..=EXTRA).map(|n| text(&format!("test://extra/{n:03}"), &format!("extra-{n:03}")));
     let mut entries: Vec<Entry> = extra.collect();
     entries.push(
         Entry::new("test://static-binary", "static-binary")
@@ -64,16 +77,25 @@ fn entries() -> Vec<Entry> {
 }
 
 fn text(uri: &str, name: &str) -> Entry {
-    Entry::new(uri, name).mime("text/plain").version(VERSION).details(Details::kind("fixture"))
+    Entry::new(uri, name)
+        .mime("text/plain")
+        .version(VERSION)
+        .details(Details::kind("fixture"))
 }
 
 fn content(request: &Request) -> Result<Content> {
     let text = |text: String| Content::text(text).mime("text/plain");
     match request.uri.as_str() {
-        "test://static-text" => Ok(text("This is the content of the static text resource.".to_owned())),
+        "test://static-text" => Ok(text(
+            "This is the content of the static text resource.".to_owned(),
+        )),
         "test://static-binary" => Ok(Content::blob(PIXEL).mime("image/png")),
-        "test://watched-resource" => Ok(text("This is the content of the watched resource.".to_owned())),
-        uri if entries().iter().any(|entry| entry.uri == uri) => Ok(text(format!("This is {uri}."))),
+        "test://watched-resource" => Ok(text(
+            "This is the content of the watched resource.".to_owned(),
+        )),
+        uri if entries().iter().any(|entry| entry.uri == uri) => {
+            Ok(text(format!("This is {uri}.")))
+        }
         _ if request.template() == Some(DATA) => Ok(data(&request.var("id")?)),
         _ => Err(Error::NotFound),
     }
@@ -100,12 +122,21 @@ mod tests {
     #[test]
     fn returns_the_contents_that_the_suite_expects() {
         check(Request::new("test://static-text"), "static text");
-        check(Request::new("test://static-binary"), "Blob([137, 80, 78, 71");
+        check(
+            Request::new("test://static-binary"),
+            "Blob([137, 80, 78, 71",
+        );
         check(Request::new("test://watched-resource"), "watched");
-        check(Request::new("test://nonexistent-resource-for-conformance-testing"), "not found");
+        check(
+            Request::new("test://nonexistent-resource-for-conformance-testing"),
+            "not found",
+        );
         check(Request::new("test://extra/120"), "test://extra/120");
         check(Request::new("test://extra/121"), "not found");
-        let known = Request { known_version: Some("1".into()), ..Request::new("test://static-text") };
+        let known = Request {
+            known_version: Some("1".into()),
+            ..Request::new("test://static-text")
+        };
         check(known, "not modified");
     }
 
@@ -120,9 +151,16 @@ mod tests {
         let entries = entries();
         assert!(entries.is_sorted_by(|a, b| a.uri < b.uri));
         for entry in &entries {
-            assert!(content(&Request::new(entry.uri.as_str())).is_ok(), "{}", entry.uri);
+            assert!(
+                content(&Request::new(entry.uri.as_str())).is_ok(),
+                "{}",
+                entry.uri
+            );
         }
         let page = list(&Query::new(100));
-        assert_eq!((page.entries.len(), page.next_cursor.is_some()), (100, true));
+        assert_eq!(
+            (page.entries.len(), page.next_cursor.is_some()),
+            (100, true)
+        );
     }
 }

@@ -43,13 +43,19 @@ pub(crate) struct Children {
 
 /// The folders that were granted to this guest.
 pub(crate) fn granted() -> Vec<Folder> {
-    disk::granted().into_iter().map(|(path, disk)| Folder::new(&path, disk)).collect()
+    disk::granted()
+        .into_iter()
+        .map(|(path, disk)| Folder::new(&path, disk))
+        .collect()
 }
 
 impl Folder {
     /// Creates a folder that was granted with this guest path.
     pub(crate) fn new(path: &str, disk: Disk) -> Self {
-        Self { prefix: prefix(path), disk }
+        Self {
+            prefix: prefix(path),
+            disk,
+        }
     }
 
     /// The last segment of its path.
@@ -77,9 +83,15 @@ impl Folder {
             return Err(Error::NotFound);
         }
         let stat = self.disk.stat(path)?;
-        let Some((_, parents)) = path.split_last() else { return Ok(stat) };
+        let Some((_, parents)) = path.split_last() else {
+            return Ok(stat);
+        };
         let scope = self.scope(parents, settings)?;
-        if scope.is_visible(path, !stat.is_file, settings) { Ok(stat) } else { Err(Error::NotFound) }
+        if scope.is_visible(path, !stat.is_file, settings) {
+            Ok(stat)
+        } else {
+            Err(Error::NotFound)
+        }
     }
 
     /// The metadata of a file or folder that is known to be visible.
@@ -100,18 +112,34 @@ impl Folder {
     }
 
     /// The rules in a folder, from those in the folder above it.
-    pub(crate) fn enter(&self, above: &Scope, path: &[String], settings: &Settings) -> Result<Scope> {
+    pub(crate) fn enter(
+        &self,
+        above: &Scope,
+        path: &[String],
+        settings: &Settings,
+    ) -> Result<Scope> {
         above.enter(&self.disk, path, settings)
     }
 
     /// The content of a file.
-    pub(crate) fn content(&self, path: &[String], stat: &Stat, settings: &Settings) -> Result<Content> {
+    pub(crate) fn content(
+        &self,
+        path: &[String],
+        stat: &Stat,
+        settings: &Settings,
+    ) -> Result<Content> {
         let bytes = self.disk.read(path, stat, settings.max_bytes)?;
-        Ok(mime::content(path.last().map(String::as_str).unwrap_or_default(), bytes))
+        Ok(mime::content(
+            path.last().map(String::as_str).unwrap_or_default(),
+            bytes,
+        ))
     }
 
     /// The names in a folder, in no order, also those that are not visible.
-    pub(crate) fn entries(&self, path: &[String]) -> Result<impl Iterator<Item = Option<DirEntry>> + use<>> {
+    pub(crate) fn entries(
+        &self,
+        path: &[String],
+    ) -> Result<impl Iterator<Item = Option<DirEntry>> + use<>> {
         self.disk.entries(path)
     }
 
@@ -124,7 +152,14 @@ impl Folder {
     pub(crate) fn mime(&self, path: &[String]) -> Option<&'static str> {
         let by_name = path.last().and_then(|name| mime::from_name(name));
         by_name.or_else(|| {
-            Some(mime::from_content(&self.disk.file(path).ok()?.read_at(0, mime::HEAD as u64).ok()?))
+            Some(mime::from_content(
+                &self
+                    .disk
+                    .file(path)
+                    .ok()?
+                    .read_at(0, mime::HEAD as u64)
+                    .ok()?,
+            ))
         })
     }
 
@@ -137,12 +172,23 @@ impl Folder {
     ) -> Result<String> {
         let scope = self.scope(path, settings)?;
         let children = self.children(path, &scope, after, MAX_LISTING, settings)?;
-        let mut listing: String = children.sorted.iter().map(|child| child.display_name() + "\n").collect();
+        let mut listing: String = children
+            .sorted
+            .iter()
+            .map(|child| child.display_name() + "\n")
+            .collect();
         if let Some(last) = children.sorted.last().filter(|_| children.more > 0) {
             let more = children.more;
-            let below: String = path.iter().map(|name| uri::segment(name).into_owned() + "/").collect();
+            let below: String = path
+                .iter()
+                .map(|name| uri::segment(name).into_owned() + "/")
+                .collect();
             let segment = &last.segment;
-            _ = writeln!(listing, "… and {more} more: {}{below}?after={segment}", self.prefix);
+            _ = writeln!(
+                listing,
+                "… and {more} more: {}{below}?after={segment}",
+                self.prefix
+            );
         }
         if children.unreadable > 0 {
             let names = children.unreadable;
@@ -157,19 +203,26 @@ impl Folder {
     /// Completes a path that was typed so far with the names in its last folder.
     pub(crate) fn complete(&self, typed: &str, settings: &Settings) -> Completion {
         let (parent, path): (&str, Vec<String>) = match typed.rsplit_once('/') {
-            Some((parent, _)) => (&typed[..=parent.len()], parent.split('/').map(str::to_owned).collect()),
+            Some((parent, _)) => (
+                &typed[..=parent.len()],
+                parent.split('/').map(str::to_owned).collect(),
+            ),
             None => ("", Vec::new()),
         };
-        let is_valid =
-            |name: &String| !matches!(name.as_str(), "" | "." | "..") && settings.is_visible_name(name);
+        let is_valid = |name: &String| {
+            !matches!(name.as_str(), "" | "." | "..") && settings.is_visible_name(name)
+        };
         if !path.iter().all(is_valid) {
             return Completion::default();
         }
         let scope = self.scope(&path, settings);
-        let children =
-            scope.and_then(|scope| self.children(&path, &scope, None, settings.max_names, settings));
+        let children = scope
+            .and_then(|scope| self.children(&path, &scope, None, settings.max_names, settings));
         let names = children.unwrap_or_default().sorted.into_iter();
-        Completion::matching(names.map(|child| format!("{parent}{}", child.display_name())), typed)
+        Completion::matching(
+            names.map(|child| format!("{parent}{}", child.display_name())),
+            typed,
+        )
     }
 
     /// The first visible files and folders directly in a folder, sorted by URI. Only these are kept in memory, however
@@ -187,7 +240,10 @@ impl Folder {
         for (seen, entry) in self.disk.entries(path)?.enumerate() {
             if seen >= settings.max_names {
                 let (folder, names) = (path.join("/"), settings.max_names);
-                warn!("{}{folder}: list truncated to {names} names (setting `max_names`)", self.prefix);
+                warn!(
+                    "{}{folder}: list truncated to {names} names (setting `max_names`)",
+                    self.prefix
+                );
                 break;
             }
             let Some(entry) = entry else {
@@ -213,9 +269,17 @@ impl Folder {
 }
 
 impl From<DirEntry> for Child {
-    fn from(DirEntry { name, is_folder, .. }: DirEntry) -> Self {
+    fn from(
+        DirEntry {
+            name, is_folder, ..
+        }: DirEntry,
+    ) -> Self {
         let segment = uri::segment(&name).into_owned() + if is_folder { "/" } else { "" };
-        Self { segment, name, is_folder }
+        Self {
+            segment,
+            name,
+            is_folder,
+        }
     }
 }
 
@@ -228,7 +292,9 @@ impl Child {
 /// The URI of a granted folder with a trailing slash, from its guest path.
 fn prefix(path: &str) -> String {
     let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
-    names.fold("file:///".to_owned(), |prefix, name| prefix + &uri::segment(name) + "/")
+    names.fold("file:///".to_owned(), |prefix, name| {
+        prefix + &uri::segment(name) + "/"
+    })
 }
 
 #[cfg(test)]

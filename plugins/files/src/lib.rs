@@ -13,9 +13,9 @@ mod walk;
 mod tests;
 
 use larder_provider::{
-    Completion, CompletionRequest, Content, Declaration, Description, EntryPage, Error, Freshness, Hits,
-    Provider, Query, Reading, Request, Result, SearchQuery, Template, TemplateMatch, TemplatePage, Variable,
-    paginate,
+    Completion, CompletionRequest, Content, Declaration, Description, EntryPage, Error, Freshness,
+    Hits, Provider, Query, Reading, Request, Result, SearchQuery, Template, TemplateMatch,
+    TemplatePage, Variable, paginate,
 };
 
 use folder::Folder;
@@ -40,16 +40,25 @@ impl Provider for Files {
     }
 
     fn describe(&self) -> Description {
-        let prefixes: Vec<&str> = self.folders.iter().map(|folder| folder.prefix.as_str()).collect();
+        let prefixes: Vec<&str> = self
+            .folders
+            .iter()
+            .map(|folder| folder.prefix.as_str())
+            .collect();
         let about = Description::new("Files").version(env!("CARGO_PKG_VERSION"));
         if prefixes.is_empty() {
-            return about.summary("no folder is granted: add `dirs` to this provider's configuration");
+            return about
+                .summary("no folder is granted: add `dirs` to this provider's configuration");
         }
         let listed = prefixes.join(", ");
         let about = about
             .summary(format!("the files below {listed}"))
-            .instructions(format!("Files can be read by URI below {listed}; a folder's own URI lists it."));
-        prefixes.iter().fold(about, |about, prefix| about.claim(*prefix))
+            .instructions(format!(
+                "Files can be read by URI below {listed}; a folder's own URI lists it."
+            ));
+        prefixes
+            .iter()
+            .fold(about, |about, prefix| about.claim(*prefix))
     }
 
     fn list(&self, query: &Query) -> Result<EntryPage> {
@@ -71,7 +80,10 @@ impl Provider for Files {
     fn match_uri(&self, uri: &str) -> Option<TemplateMatch> {
         let Place { folder, names, .. } = self.locate(uri).ok()?;
         let variables = vec![Variable::new("path", names.join("/"))];
-        Some(TemplateMatch { uri_template: folder.template(), variables })
+        Some(TemplateMatch {
+            uri_template: folder.template(),
+            variables,
+        })
     }
 
     fn read(&self, request: &Request) -> Result<Reading> {
@@ -81,20 +93,26 @@ impl Provider for Files {
             place.check_file()?;
             let version = stat.version();
             request.unless_known(&version)?;
-            (place.folder.content(&place.names, &stat, &self.settings)?, version)
+            (
+                place.folder.content(&place.names, &stat, &self.settings)?,
+                version,
+            )
         } else {
             let listing = self.listing(&place)?;
             let version = digest(&listing);
             request.unless_known(&version)?;
             (Content::text(listing).mime("inode/directory"), version)
         };
-        Ok(Reading::from(content).version(version).freshness(self.freshness()))
+        Ok(Reading::from(content)
+            .version(version)
+            .freshness(self.freshness()))
     }
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
         let mut folders = self.folders.iter();
-        let folder =
-            folders.find(|folder| folder.template() == request.uri_template).ok_or(Error::NotFound)?;
+        let folder = folders
+            .find(|folder| folder.template() == request.uri_template)
+            .ok_or(Error::NotFound)?;
         if request.variable != "path" {
             return Err(Error::NotFound);
         }
@@ -120,12 +138,22 @@ impl Files {
 
     /// The place that a URI names. If granted folders are nested, its folder is the innermost one.
     fn locate<'a>(&'a self, uri: &'a str) -> Result<Place<'a>> {
-        let (path, query) = uri.split_once('?').map_or((uri, None), |(path, query)| (path, Some(query)));
+        let (path, query) = uri
+            .split_once('?')
+            .map_or((uri, None), |(path, query)| (path, Some(query)));
         let inside = |folder: &&Folder| folder.contains(path);
-        let innermost = self.folders.iter().filter(inside).max_by_key(|folder| folder.prefix.len());
+        let innermost = self
+            .folders
+            .iter()
+            .filter(inside)
+            .max_by_key(|folder| folder.prefix.len());
         let folder = innermost.ok_or(Error::NotFound)?;
         let below = path.get(folder.prefix.len()..).unwrap_or_default();
-        Ok(Place { folder, names: uri::names(below)?, query })
+        Ok(Place {
+            folder,
+            names: uri::names(below)?,
+            query,
+        })
     }
 
     fn listing(&self, place: &Place<'_>) -> Result<String> {
@@ -162,6 +190,10 @@ struct Place<'a> {
 impl Place<'_> {
     /// A file has no query.
     fn check_file(&self) -> Result<()> {
-        if self.query.is_none() { Ok(()) } else { Err(Error::NotFound) }
+        if self.query.is_none() {
+            Ok(())
+        } else {
+            Err(Error::NotFound)
+        }
     }
 }

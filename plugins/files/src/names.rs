@@ -79,7 +79,15 @@ impl<'a> Names<'a> {
     fn add_place(&mut self, folder: &'a Folder, uri: String, path: Vec<String>, scope: Scope) {
         let group = self.folders.len();
         self.folders.push(folder);
-        self.queue.push_back(Place { folder, uri, path, group, scope, rest: None, seen: 0 });
+        self.queue.push_back(Place {
+            folder,
+            uri,
+            path,
+            group,
+            scope,
+            rest: None,
+            seen: 0,
+        });
     }
 
     /// Reads the next names of a folder. Returns whether there are more.
@@ -109,7 +117,13 @@ impl<'a> Names<'a> {
         Ok(has_more)
     }
 
-    fn add(&mut self, place: &Place<'a>, DirEntry { name, is_folder, .. }: DirEntry) {
+    fn add(
+        &mut self,
+        place: &Place<'a>,
+        DirEntry {
+            name, is_folder, ..
+        }: DirEntry,
+    ) {
         let settings = &self.files.settings;
         let slash = if is_folder { "/" } else { "" };
         let uri = format!("{}{}{slash}", place.uri, uri::segment(&name));
@@ -118,10 +132,17 @@ impl<'a> Names<'a> {
             return;
         }
         if self.range.contains(&uri) && (!is_folder || settings.folders) {
-            self.items.push(Item { name: path.join("/") + slash, group: place.group });
+            self.items.push(Item {
+                name: path.join("/") + slash,
+                group: place.group,
+            });
         }
         let is_separate_grant = self.files.folders.iter().any(|other| other.prefix == uri);
-        if is_folder && path.len() <= settings.depth && !is_separate_grant && self.range.may_contain(&uri) {
+        if is_folder
+            && path.len() <= settings.depth
+            && !is_separate_grant
+            && self.range.may_contain(&uri)
+        {
             self.add_place(place.folder, uri, path, place.scope.clone());
         }
     }
@@ -129,7 +150,13 @@ impl<'a> Names<'a> {
     /// The granted folder of an item, and its path there.
     pub(crate) fn place(&self, number: usize) -> (&'a Folder, Vec<String>) {
         let Item { name, group } = &self.items[number];
-        (self.folders[*group], name.trim_end_matches('/').split('/').map(str::to_owned).collect())
+        (
+            self.folders[*group],
+            name.trim_end_matches('/')
+                .split('/')
+                .map(str::to_owned)
+                .collect(),
+        )
     }
 
     /// The entry of an item. `None` if it is gone, or a link that leads out of the granted folder.
@@ -139,7 +166,10 @@ impl<'a> Names<'a> {
         if uri.ends_with('/') {
             return Some(walk::folder(uri, &path));
         }
-        let stat = folder.stat_visible(&path).ok().filter(|stat| stat.is_file)?;
+        let stat = folder
+            .stat_visible(&path)
+            .ok()
+            .filter(|stat| stat.is_file)?;
         Some(walk::file(folder, uri, &path, &stat))
     }
 

@@ -15,7 +15,11 @@ impl Patterns {
 
     /// The patterns of a file.
     pub(crate) fn from_file(content: &[u8]) -> Self {
-        Self(gix_ignore::parse(content, false).map(|(pattern, _, _)| pattern).collect())
+        Self(
+            gix_ignore::parse(content, false)
+                .map(|(pattern, _, _)| pattern)
+                .collect(),
+        )
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -32,9 +36,19 @@ impl Patterns {
         let name = path.rfind('/').map(|slash| slash + 1);
         let matches = |pattern: &&gix_glob::Pattern| {
             let (case, mode) = (Case::Sensitive, Mode::NO_MATCH_SLASH_LITERAL);
-            pattern.matches_repo_relative_path(path.as_str().into(), name, Some(is_folder), case, mode)
+            pattern.matches_repo_relative_path(
+                path.as_str().into(),
+                name,
+                Some(is_folder),
+                case,
+                mode,
+            )
         };
-        self.0.iter().rev().find(matches).map(|pattern| !pattern.is_negative())
+        self.0
+            .iter()
+            .rev()
+            .find(matches)
+            .map(|pattern| !pattern.is_negative())
     }
 }
 
@@ -43,10 +57,22 @@ mod tests {
     use super::*;
 
     fn check(patterns: &[&str], path: &str, expected: Option<bool>) {
-        let patterns =
-            Patterns::from_setting(&patterns.iter().map(|item| item.to_string()).collect::<Vec<_>>());
-        let names: Vec<String> = path.trim_end_matches('/').split('/').map(str::to_owned).collect();
-        assert_eq!(patterns.matches(&names, path.ends_with('/')), expected, "{patterns:?} {path}");
+        let patterns = Patterns::from_setting(
+            &patterns
+                .iter()
+                .map(|item| item.to_string())
+                .collect::<Vec<_>>(),
+        );
+        let names: Vec<String> = path
+            .trim_end_matches('/')
+            .split('/')
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(
+            patterns.matches(&names, path.ends_with('/')),
+            expected,
+            "{patterns:?} {path}"
+        );
     }
 
     #[test]

@@ -37,14 +37,21 @@ impl Scope {
                 Err(error) => return Err(error),
             };
             if content.len() as u64 > MAX_IGNORE_FILE {
-                let reason = format!("`{}` is larger than {} KiB", file.join("/"), MAX_IGNORE_FILE >> 10);
+                let reason = format!(
+                    "`{}` is larger than {} KiB",
+                    file.join("/"),
+                    MAX_IGNORE_FILE >> 10
+                );
                 return Err(Error::Failed(format!(
                     "{reason}: shorten it or change the setting `ignore_files`"
                 )));
             }
             let patterns = Patterns::from_file(&content);
             if !patterns.is_empty() {
-                scope.files.push(Rc::new(IgnoreFile { depth: path.len(), patterns }));
+                scope.files.push(Rc::new(IgnoreFile {
+                    depth: path.len(),
+                    patterns,
+                }));
             }
         }
         Ok(scope)
@@ -68,6 +75,10 @@ impl Scope {
 
 /// Whether a file or a folder above it matches the setting `include`.
 fn is_included(path: &[String], settings: &Settings) -> bool {
-    let matches = |length| settings.include.matches(&path[..length], length < path.len());
+    let matches = |length| {
+        settings
+            .include
+            .matches(&path[..length], length < path.len())
+    };
     settings.include.is_empty() || (1..=path.len()).rev().find_map(matches) == Some(true)
 }

@@ -37,21 +37,26 @@ pub(crate) fn hits(files: &Files, query: &SearchQuery) -> Result<Hits> {
         bytes_left: settings.search_bytes,
         end: query.end(),
     };
-    let is_complete = ranking.add_all(&names.items, |number| reader.text(number)) && names.is_complete;
+    let is_complete =
+        ranking.add_all(&names.items, |number| reader.text(number)) && names.is_complete;
     let excerpts_end = Instant::now() + time_left() / 4;
-    let best = ranking.best_by(|number| names.uri(number)).into_iter().filter_map(|number| {
-        let mut hit = Hit::new(names.entry(number)?);
-        if Instant::now() < excerpts_end {
-            let (folder, path) = names.place(number);
-            hit.excerpt = text(folder, &path).and_then(|text| ranking.excerpt(&text));
-        }
-        Some(hit)
-    });
+    let best = ranking
+        .best_by(|number| names.uri(number))
+        .into_iter()
+        .filter_map(|number| {
+            let mut hit = Hit::new(names.entry(number)?);
+            if Instant::now() < excerpts_end {
+                let (folder, path) = names.place(number);
+                hit.excerpt = text(folder, &path).and_then(|text| ranking.excerpt(&text));
+            }
+            Some(hit)
+        });
     let hits = query.take(best);
     match is_complete {
         true => Ok(hits.freshness(files.freshness())),
-        false => hits
-            .incomplete("not all files were read: it is limited in time, `search_files` and `search_bytes`"),
+        false => hits.incomplete(
+            "not all files were read: it is limited in time, `search_files` and `search_bytes`",
+        ),
     }
 }
 
@@ -61,7 +66,9 @@ impl Reader<'_> {
             return Text::Over;
         }
         let (folder, path) = self.names.place(number);
-        let Some(size) = text_size(folder, &path) else { return Text::None };
+        let Some(size) = text_size(folder, &path) else {
+            return Text::None;
+        };
         if self.bytes_left < size {
             return Text::Over;
         }

@@ -8,9 +8,12 @@ use crate::patterns::Patterns;
 
 const HIDDEN: Setting<bool> =
     Setting::boolean("hidden", "Whether names that begin with a dot are visible.").default("false");
-const IGNORE: Setting<String> = Setting::text("ignore", "Names that are never visible, separated by commas.")
-    // Folders with generated files, which are often large.
-    .default("target,node_modules,.git,.venv,__pycache__");
+const IGNORE: Setting<String> = Setting::text(
+    "ignore",
+    "Names that are never visible, separated by commas.",
+)
+// Folders with generated files, which are often large.
+.default("target,node_modules,.git,.venv,__pycache__");
 const INCLUDE: Setting<String> = Setting::text(
     "include",
     "Patterns as in .gitignore, separated by commas: only files that match are visible.",
@@ -30,16 +33,25 @@ const FOLDERS: Setting<bool> =
     Setting::boolean("folders", "Whether folders are in the list too.").default("false");
 const DEPTH: Setting<usize> =
     Setting::number("depth", "The maximum depth of folders in a list.").default("32");
-const MAX_NAMES: Setting<usize> =
-    Setting::number("max_names", "The maximum number of names per folder in a list.").default("100000");
-const MAX_BYTES: Setting<u64> = Setting::size("max_bytes", "The maximum size of a file that can be read.")
-    // Half of the host's limit of 16 MiB, which applies to the encoded response.
-    .default("8MiB");
-const SEARCH_FILES: Setting<usize> =
-    Setting::number("search_files", "The maximum number of files whose content is searched at once.")
-        .default("100000");
-const SEARCH_BYTES: Setting<u64> =
-    Setting::size("search_bytes", "The maximum size of what is searched at once.").default("64MiB");
+const MAX_NAMES: Setting<usize> = Setting::number(
+    "max_names",
+    "The maximum number of names per folder in a list.",
+)
+.default("100000");
+const MAX_BYTES: Setting<u64> =
+    Setting::size("max_bytes", "The maximum size of a file that can be read.")
+        // Half of the host's limit of 16 MiB, which applies to the encoded response.
+        .default("8MiB");
+const SEARCH_FILES: Setting<usize> = Setting::number(
+    "search_files",
+    "The maximum number of files whose content is searched at once.",
+)
+.default("100000");
+const SEARCH_BYTES: Setting<u64> = Setting::size(
+    "search_bytes",
+    "The maximum size of what is searched at once.",
+)
+.default("64MiB");
 const TTL_MS: Setting<u64> =
     Setting::number("ttl_ms", "How many milliseconds a response may be cached.").default("1000");
 
@@ -109,12 +121,16 @@ impl Settings {
 
     /// Whether files and folders with this name are visible as far as their name decides it.
     pub(crate) fn is_visible_name(&self, name: &str) -> bool {
-        (self.hidden || !name.starts_with('.')) && !self.ignore.iter().any(|ignored| ignored == name)
+        (self.hidden || !name.starts_with('.'))
+            && !self.ignore.iter().any(|ignored| ignored == name)
     }
 }
 
 /// The items of a list that is separated by commas or line breaks.
 fn items(list: &str) -> Vec<String> {
-    let items = list.split([',', '\n']).map(str::trim).filter(|item| !item.is_empty());
+    let items = list
+        .split([',', '\n'])
+        .map(str::trim)
+        .filter(|item| !item.is_empty());
     items.map(str::to_owned).collect()
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use larder_provider::{
-    Body, CompletionRequest, EntryPage, Error, Hits, Provider, Query, Reading, Request, Result, SearchQuery,
-    set_setting, set_time_left,
+    Body, CompletionRequest, EntryPage, Error, Hits, Provider, Query, Reading, Request, Result,
+    SearchQuery, set_setting, set_time_left,
 };
 
 use crate::Files;
@@ -27,7 +27,10 @@ fn fixture(paths: &[&str]) -> Fixture {
         write(root.path(), path, path);
     }
     let docs = Folder::new("/docs", Disk(root.path().to_owned()));
-    Fixture { files: Files::with_folders(vec![docs], Settings::read().unwrap()), root }
+    Fixture {
+        files: Files::with_folders(vec![docs], Settings::read().unwrap()),
+        root,
+    }
 }
 
 fn write(root: &Path, path: &str, content: impl AsRef<[u8]>) {
@@ -37,7 +40,10 @@ fn write(root: &Path, path: &str, content: impl AsRef<[u8]>) {
 }
 
 fn uris(page: &EntryPage) -> Vec<&str> {
-    page.entries.iter().map(|entry| entry.uri.as_str()).collect()
+    page.entries
+        .iter()
+        .map(|entry| entry.uri.as_str())
+        .collect()
 }
 
 fn read(files: &Files, uri: &str) -> Result<Reading> {
@@ -47,9 +53,15 @@ fn read(files: &Files, uri: &str) -> Result<Reading> {
 fn check_read(files: &Files, uri: &str, expected: &str) {
     let actual = match read(files, uri) {
         Ok(reading) => match &reading.contents[0].body {
-            Body::Text(text) => format!("text {}: {text}", reading.contents[0].mime_type.as_deref().unwrap()),
+            Body::Text(text) => format!(
+                "text {}: {text}",
+                reading.contents[0].mime_type.as_deref().unwrap()
+            ),
             Body::Blob(bytes) => {
-                format!("blob {}: {bytes:?}", reading.contents[0].mime_type.as_deref().unwrap())
+                format!(
+                    "blob {}: {bytes:?}",
+                    reading.contents[0].mime_type.as_deref().unwrap()
+                )
             }
         },
         Err(error) => error.to_string(),
@@ -57,7 +69,16 @@ fn check_read(files: &Files, uri: &str, expected: &str) {
     assert!(actual.starts_with(expected), "{uri}: {actual}");
 }
 
-const MIXED: &[&str] = &["b/z.md", "b.md", "b-c.md", "a b/ü#?.txt", ".env", ".git/config", "target/x", "x"];
+const MIXED: &[&str] = &[
+    "b/z.md",
+    "b.md",
+    "b-c.md",
+    "a b/ü#?.txt",
+    ".env",
+    ".git/config",
+    "target/x",
+    "x",
+];
 
 const LISTED: &[&str] = &[
     "file:///docs/a%20b/%C3%BC%23%3F.txt",
@@ -73,10 +94,23 @@ fn the_list_is_sorted_by_uri_without_hidden_files() {
     let page = files.list(&Query::new(100)).unwrap();
     assert_eq!(uris(&page), LISTED);
     let entry = &page.entries[3];
-    assert_eq!((entry.name.as_str(), entry.title.as_deref()), ("z.md", Some("b/z.md")));
-    assert_eq!((entry.mime_type.as_deref(), entry.size), (Some("text/markdown"), Some(6)));
-    let modified = entry.details.as_ref().and_then(|details| details.last_modified.clone()).unwrap();
-    assert!(modified.starts_with("20") && modified.ends_with('Z'), "{modified}");
+    assert_eq!(
+        (entry.name.as_str(), entry.title.as_deref()),
+        ("z.md", Some("b/z.md"))
+    );
+    assert_eq!(
+        (entry.mime_type.as_deref(), entry.size),
+        (Some("text/markdown"), Some(6))
+    );
+    let modified = entry
+        .details
+        .as_ref()
+        .and_then(|details| details.last_modified.clone())
+        .unwrap();
+    assert!(
+        modified.starts_with("20") && modified.ends_with('Z'),
+        "{modified}"
+    );
 }
 
 #[test]
@@ -108,14 +142,26 @@ fn reads_entries_as_text_or_bytes() {
     write(root.path(), "picture", b"\x89PNG\r\n\x1a\n");
     write(root.path(), "odd.txt", b"\xff");
     write(root.path(), "odd", b"a\0b");
-    check_read(&files, "file:///docs/a%20b/%C3%BC%23%3F.txt", "text text/plain: a b/ü#?.txt");
+    check_read(
+        &files,
+        "file:///docs/a%20b/%C3%BC%23%3F.txt",
+        "text text/plain: a b/ü#?.txt",
+    );
     check_read(&files, "file:///docs/x", "text text/plain: x");
     check_read(&files, "file:///docs/p.png", "blob image/png: [137");
     check_read(&files, "file:///docs/odd.txt", "blob text/plain: [255");
-    check_read(&files, "file:///docs/odd", "blob application/octet-stream: [97, 0");
+    check_read(
+        &files,
+        "file:///docs/odd",
+        "blob application/octet-stream: [97, 0",
+    );
     check_read(&files, "file:///docs/picture", "blob image/png: [137");
     check_read(&files, "file:///docs/b", "text inode/directory: z.md\n");
-    check_read(&files, "file:///docs", "text inode/directory: a b/\nb-c.md\nb.md\nb/\nodd\n");
+    check_read(
+        &files,
+        "file:///docs",
+        "text inode/directory: a b/\nb-c.md\nb.md\nb/\nodd\n",
+    );
 }
 
 #[test]
@@ -143,7 +189,11 @@ fn applies_the_settings() {
     let limited = fixture(MIXED);
     assert_eq!(
         uris(&limited.files.list(&Query::new(9)).unwrap()),
-        ["file:///docs/.env", "file:///docs/b-c.md", "file:///docs/b.md",]
+        [
+            "file:///docs/.env",
+            "file:///docs/b-c.md",
+            "file:///docs/b.md",
+        ]
     );
     set_setting("max_bytes", "3");
     let small = fixture(MIXED);
@@ -160,7 +210,10 @@ fn applies_the_settings() {
 fn returns_not_modified_for_a_known_version() {
     let Fixture { files, root } = fixture(&["a.md"]);
     let version = read(&files, "file:///docs/a.md").unwrap().version;
-    let known = Request { known_version: version.clone(), ..Request::new("file:///docs/a.md") };
+    let known = Request {
+        known_version: version.clone(),
+        ..Request::new("file:///docs/a.md")
+    };
     assert_eq!(files.read(&known).err(), Some(Error::NotModified));
     let versions = files.versions(&["file:///docs/a.md".into(), "file:///docs/b.md".into()]);
     assert_eq!(versions, Ok(vec![version, None]));
@@ -178,7 +231,11 @@ fn completes_paths_one_folder_at_a_time() {
             prefix: prefix.into(),
             filled: Vec::new(),
         };
-        assert_eq!(files.complete(&request).unwrap().values, expected, "{prefix:?}");
+        assert_eq!(
+            files.complete(&request).unwrap().values,
+            expected,
+            "{prefix:?}"
+        );
     };
     check("", &["a/", "apple", "b"]);
     check("a", &["a/", "apple"]);
@@ -192,8 +249,14 @@ fn completes_paths_one_folder_at_a_time() {
 
 #[test]
 fn nested_grants_are_listed_and_read_separately() {
-    let Fixture { root: outer, files: _ } = fixture(&["a", "in/lost", "z"]);
-    let Fixture { root: inner, files: _ } = fixture(&["kept"]);
+    let Fixture {
+        root: outer,
+        files: _,
+    } = fixture(&["a", "in/lost", "z"]);
+    let Fixture {
+        root: inner,
+        files: _,
+    } = fixture(&["kept"]);
     let folders = vec![
         Folder::new("/", Disk(outer.path().to_owned())),
         Folder::new("/in", Disk(inner.path().to_owned())),
@@ -205,7 +268,9 @@ fn nested_grants_are_listed_and_read_separately() {
     check_read(&files, "file:///in/kept", "text text/plain: kept");
     assert_eq!(files.describe().claims, ["file:///", "file:///in/"]);
     assert_eq!(
-        files.match_uri("file:///in/x/y").map(|found| found.variables[0].value.clone()),
+        files
+            .match_uri("file:///in/x/y")
+            .map(|found| found.variables[0].value.clone()),
         Some("x/y".into())
     );
 }
@@ -213,20 +278,35 @@ fn nested_grants_are_listed_and_read_separately() {
 /// The URIs below `file:///docs/` that are listed with these settings. Each is also read, and everything else in the
 /// folder is not found.
 fn visible(paths: &[&str], settings: &[(&str, &str)]) -> Vec<String> {
-    settings.iter().for_each(|(name, value)| set_setting(name, value));
+    settings
+        .iter()
+        .for_each(|(name, value)| set_setting(name, value));
     let Fixture { files, root: _kept } = fixture(paths);
-    let listed: Vec<String> =
-        uris(&files.list(&Query::new(100)).unwrap()).iter().map(|uri| uri.to_string()).collect();
+    let listed: Vec<String> = uris(&files.list(&Query::new(100)).unwrap())
+        .iter()
+        .map(|uri| uri.to_string())
+        .collect();
     for path in paths {
         let uri = format!("file:///docs/{path}");
         assert_eq!(read(&files, &uri).is_ok(), listed.contains(&uri), "{uri}");
     }
-    listed.iter().map(|uri| uri.replace("file:///docs/", "")).collect()
+    listed
+        .iter()
+        .map(|uri| uri.replace("file:///docs/", ""))
+        .collect()
 }
 
 #[test]
 fn patterns_decide_what_is_listed_and_read() {
-    let paths = ["a.md", "a.tmp", "in/b.md", "in/keep.tmp", "in/out/c.md", "secret/d.md", "secret/e/f.md"];
+    let paths = [
+        "a.md",
+        "a.tmp",
+        "in/b.md",
+        "in/keep.tmp",
+        "in/out/c.md",
+        "secret/d.md",
+        "secret/e/f.md",
+    ];
     let exclude = visible(&paths, &[("exclude", "*.tmp, !keep.tmp, /secret/")]);
     assert_eq!(exclude, ["a.md", "in/b.md", "in/keep.tmp", "in/out/c.md"]);
     let include = visible(&paths, &[("exclude", "out/"), ("include", "in/, f.md")]);
@@ -250,13 +330,24 @@ fn ignore_files_apply_to_their_folder() {
     }
     let docs = || vec![Folder::new("/docs", Disk(root.path().to_owned()))];
     let files = Files::with_folders(docs(), Settings::read().unwrap());
-    let expected = ["file:///docs/in/build/x", "file:///docs/in/keep.tmp", "file:///docs/secret.md"];
+    let expected = [
+        "file:///docs/in/build/x",
+        "file:///docs/in/keep.tmp",
+        "file:///docs/secret.md",
+    ];
     assert_eq!(uris(&files.list(&Query::new(9)).unwrap()), expected);
     check_read(&files, "file:///docs/build/x", "not found");
     check_read(&files, "file:///docs/build", "not found");
     check_read(&files, "file:///docs/in/secret.md", "not found");
-    check_read(&files, "file:///docs/in", "text inode/directory: build/\nkeep.tmp\n");
-    assert_eq!(files.versions(&["file:///docs/a.tmp".into()]), Ok(vec![None]));
+    check_read(
+        &files,
+        "file:///docs/in",
+        "text inode/directory: build/\nkeep.tmp\n",
+    );
+    assert_eq!(
+        files.versions(&["file:///docs/a.tmp".into()]),
+        Ok(vec![None])
+    );
     set_setting("ignore_files", "");
     let all = Files::with_folders(docs(), Settings::read().unwrap());
     check_read(&all, "file:///docs/build/x", "text text/plain");
@@ -282,13 +373,22 @@ fn a_large_folder_is_read_in_parts() {
     }
     assert_eq!(all.len(), 2500);
     assert!(all.is_sorted());
-    let last = Query { uri_prefix: Some("file:///docs/249".into()), ..Query::new(9) };
+    let last = Query {
+        uri_prefix: Some("file:///docs/249".into()),
+        ..Query::new(9)
+    };
     assert_eq!(files.list(&last).unwrap().entries.len(), 9);
-    check_read(&files, "file:///docs/?after=2498", "text inode/directory: 2499\n");
+    check_read(
+        &files,
+        "file:///docs/?after=2498",
+        "text inode/directory: 2499\n",
+    );
     check_read(&files, "file:///docs/?before=2498", "not found");
     check_read(&files, "file:///docs/0001?after=0", "not found");
     let first = read(&files, "file:///docs/").unwrap();
-    let Body::Text(listing) = &first.contents[0].body else { panic!("not a text") };
+    let Body::Text(listing) = &first.contents[0].body else {
+        panic!("not a text")
+    };
     assert!(listing.ends_with("0999\n… and 1500 more: file:///docs/?after=0999\n"));
 }
 
@@ -298,15 +398,25 @@ fn names_that_are_not_utf8_are_counted() {
     use std::os::unix::ffi::OsStrExt as _;
     let Fixture { files, root } = fixture(&["good"]);
     let before = files.versions(&["file:///docs/".into()]).unwrap();
-    fs::write(root.path().join(std::ffi::OsStr::from_bytes(b"bad\xff")), "").unwrap();
-    check_read(&files, "file:///docs/", "text inode/directory: good\n… and 1 whose names are not UTF-8");
+    fs::write(
+        root.path().join(std::ffi::OsStr::from_bytes(b"bad\xff")),
+        "",
+    )
+    .unwrap();
+    check_read(
+        &files,
+        "file:///docs/",
+        "text inode/directory: good\n… and 1 whose names are not UTF-8",
+    );
     assert_ne!(files.versions(&["file:///docs/".into()]).unwrap(), before);
 }
 
 fn found(files: &Files, query: &SearchQuery) -> Vec<(String, String)> {
     let hits = files.search(query).unwrap().hits;
     let name = |uri: &str| uri.strip_prefix("file:///docs/").unwrap().to_owned();
-    hits.into_iter().map(|hit| (name(&hit.entry.uri), hit.excerpt.unwrap_or_default())).collect()
+    hits.into_iter()
+        .map(|hit| (name(&hit.entry.uri), hit.excerpt.unwrap_or_default()))
+        .collect()
 }
 
 #[test]
@@ -323,12 +433,28 @@ fn searches_names_and_texts_by_rank() {
     let roses = search("ROSES");
     let names: Vec<&str> = roses.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["b.md", "c/roses.txt", "a/note.md"]);
-    assert_eq!((roses[1].1.as_str(), roses[2].1.as_str()), ("", "One of the roses."));
+    assert_eq!(
+        (roses[1].1.as_str(), roses[2].1.as_str()),
+        ("", "One of the roses.")
+    );
     assert_eq!(search("png")[0].0, "p.png");
-    assert_eq!((search("nothing such").len(), search("?!").len(), search("tmp").len()), (1, 0, 0));
-    let within = SearchQuery { uri_prefix: Some("file:///docs/a/".into()), ..SearchQuery::new("roses", 10) };
+    assert_eq!(
+        (
+            search("nothing such").len(),
+            search("?!").len(),
+            search("tmp").len()
+        ),
+        (1, 0, 0)
+    );
+    let within = SearchQuery {
+        uri_prefix: Some("file:///docs/a/".into()),
+        ..SearchQuery::new("roses", 10)
+    };
     assert_eq!(found(&files, &within)[0].0, "a/note.md");
-    let kind = SearchQuery { kind: Some("folder".into()), ..SearchQuery::new("roses", 10) };
+    let kind = SearchQuery {
+        kind: Some("folder".into()),
+        ..SearchQuery::new("roses", 10)
+    };
     assert!(found(&files, &kind).is_empty());
     assert_eq!(found(&files, &SearchQuery::new("roses", 1)).len(), 1);
 }
@@ -351,10 +477,21 @@ fn a_search_reads_only_as_much_as_the_settings_allow() {
         // A large file is searched up to a limit.
         write(root.path(), "c/x.txt", "x ".repeat(200_000) + "roses");
         let hits = files.search(&SearchQuery::new("roses", 10)).unwrap();
-        assert_eq!(hits.hits[0].entry.uri, "file:///docs/roses.txt", "{name} = {value}");
+        assert_eq!(
+            hits.hits[0].entry.uri, "file:///docs/roses.txt",
+            "{name} = {value}"
+        );
         assert_eq!(hits.hits.len(), expected, "{name} = {value}");
-        assert_eq!(!is_incomplete(&hits), is_expected_complete, "{name} = {value}");
-        assert_eq!(hits.freshness.is_some(), is_expected_complete, "{name} = {value}");
+        assert_eq!(
+            !is_incomplete(&hits),
+            is_expected_complete,
+            "{name} = {value}"
+        );
+        assert_eq!(
+            hits.freshness.is_some(),
+            is_expected_complete,
+            "{name} = {value}"
+        );
     };
     check("search_files", "2000", 3, true);
     check("search_files", "0", 1, false);
@@ -374,7 +511,10 @@ fn a_large_folder_does_not_hide_others() {
     write(root.path(), "z/roses", "");
     let hits = files.search(&SearchQuery::new("roses", 10)).unwrap();
     let found: Vec<_> = hits.hits.iter().map(|hit| hit.entry.uri.as_str()).collect();
-    assert_eq!(found, ["file:///docs/z/roses", "file:///docs/small/deep/note.txt"]);
+    assert_eq!(
+        found,
+        ["file:///docs/z/roses", "file:///docs/small/deep/note.txt"]
+    );
     assert!(is_incomplete(&hits));
 }
 

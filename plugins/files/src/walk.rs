@@ -52,10 +52,21 @@ struct Level {
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(folders: &'a [Folder], settings: &'a Settings, query: &Query) -> Self {
-        let chunk = usize::try_from(query.limit).unwrap_or(usize::MAX).saturating_add(1).max(CHUNK);
-        let range = Range { after: query.cursor.clone(), prefix: query.uri_prefix.clone(), chunk };
-        let walk = |folder: &'a Folder| FolderWalk::new(folder, folders, settings, range.clone()).peekable();
-        Self { walks: folders.iter().map(walk).collect() }
+        let chunk = usize::try_from(query.limit)
+            .unwrap_or(usize::MAX)
+            .saturating_add(1)
+            .max(CHUNK);
+        let range = Range {
+            after: query.cursor.clone(),
+            prefix: query.uri_prefix.clone(),
+            chunk,
+        };
+        let walk = |folder: &'a Folder| {
+            FolderWalk::new(folder, folders, settings, range.clone()).peekable()
+        };
+        Self {
+            walks: folders.iter().map(walk).collect(),
+        }
     }
 }
 
@@ -72,7 +83,13 @@ impl Iterator for Walk<'_> {
 
 impl<'a> FolderWalk<'a> {
     fn new(folder: &'a Folder, others: &'a [Folder], settings: &'a Settings, range: Range) -> Self {
-        let mut walk = Self { folder, others, settings, range, levels: Vec::new() };
+        let mut walk = Self {
+            folder,
+            others,
+            settings,
+            range,
+            levels: Vec::new(),
+        };
         if walk.range.may_contain(&folder.prefix) {
             walk.enter(folder.prefix.clone(), Vec::new());
         }
@@ -81,11 +98,21 @@ impl<'a> FolderWalk<'a> {
 
     /// Opens a folder. A folder that cannot be opened is skipped, so that the others are still listed.
     fn enter(&mut self, uri: String, names: Vec<String>) {
-        let above = self.levels.last().map(|level| level.scope.clone()).unwrap_or_default();
+        let above = self
+            .levels
+            .last()
+            .map(|level| level.scope.clone())
+            .unwrap_or_default();
         match self.folder.enter(&above, &names, self.settings) {
             Ok(scope) => {
                 let continues_after = Some(self.range.start_in(&uri));
-                self.levels.push(Level { uri, names, scope, rest: Vec::new(), continues_after });
+                self.levels.push(Level {
+                    uri,
+                    names,
+                    scope,
+                    rest: Vec::new(),
+                    continues_after,
+                });
             }
             Err(error) => warn!("{uri} is not listed: {error}"),
         }
@@ -93,10 +120,20 @@ impl<'a> FolderWalk<'a> {
 
     /// Reads the next children of the current folder. Returns whether there are any.
     fn read_more(&mut self) -> bool {
-        let Some(level) = self.levels.last_mut() else { return false };
-        let Some(after) = level.continues_after.take() else { return false };
-        let (limit, after) = (self.range.chunk, Some(after.as_str()).filter(|after| !after.is_empty()));
-        match self.folder.children(&level.names, &level.scope, after, limit, self.settings) {
+        let Some(level) = self.levels.last_mut() else {
+            return false;
+        };
+        let Some(after) = level.continues_after.take() else {
+            return false;
+        };
+        let (limit, after) = (
+            self.range.chunk,
+            Some(after.as_str()).filter(|after| !after.is_empty()),
+        );
+        match self
+            .folder
+            .children(&level.names, &level.scope, after, limit, self.settings)
+        {
             Ok(children) => {
                 let last = children.sorted.last().map(|child| child.segment.clone());
                 level.continues_after = last.filter(|_| children.more > 0);
@@ -124,8 +161,11 @@ impl<'a> FolderWalk<'a> {
                 continue;
             };
             let uri = format!("{}{}", level.uri, child.segment);
-            let in_range =
-                if child.is_folder { self.range.may_contain(&uri) } else { self.range.contains(&uri) };
+            let in_range = if child.is_folder {
+                self.range.may_contain(&uri)
+            } else {
+                self.range.contains(&uri)
+            };
             if in_range {
                 let names = level.names.iter().cloned().chain([child.name]).collect();
                 return Some((uri, names, child.is_folder));
@@ -165,13 +205,18 @@ impl Iterator for FolderWalk<'_> {
 pub(crate) fn file(folder: &Folder, uri: String, path: &[String], stat: &Stat) -> Entry {
     let mut details = Details::kind("file");
     details.last_modified = rfc3339(stat.modified);
-    let mut entry = entry(uri, path).size(stat.size).version(stat.version()).details(details);
+    let mut entry = entry(uri, path)
+        .size(stat.size)
+        .version(stat.version())
+        .details(details);
     entry.mime_type = folder.mime(path).map(str::to_owned);
     entry
 }
 
 pub(crate) fn folder(uri: String, path: &[String]) -> Entry {
-    entry(uri, path).mime("inode/directory").details(Details::kind("folder"))
+    entry(uri, path)
+        .mime("inode/directory")
+        .details(Details::kind("folder"))
 }
 
 fn entry(uri: String, path: &[String]) -> Entry {
@@ -184,25 +229,43 @@ fn entry(uri: String, path: &[String]) -> Entry {
 impl Range {
     /// All URIs with this prefix.
     pub(crate) fn with_prefix(prefix: Option<&str>) -> Self {
-        Self { prefix: prefix.map(str::to_owned), ..Self::default() }
+        Self {
+            prefix: prefix.map(str::to_owned),
+            ..Self::default()
+        }
     }
 
     /// Whether the range can contain URIs below this folder.
     pub(crate) fn may_contain(&self, folder: &str) -> bool {
-        let after = self.after.as_deref().is_none_or(|after| folder > after || after.starts_with(folder));
+        let after = self
+            .after
+            .as_deref()
+            .is_none_or(|after| folder > after || after.starts_with(folder));
         let overlaps = |prefix: &str| folder.starts_with(prefix) || prefix.starts_with(folder);
         after && self.prefix.as_deref().is_none_or(overlaps)
     }
 
     pub(crate) fn contains(&self, uri: &str) -> bool {
         self.after.as_deref().is_none_or(|after| uri > after)
-            && self.prefix.as_deref().is_none_or(|prefix| uri.starts_with(prefix))
+            && self
+                .prefix
+                .as_deref()
+                .is_none_or(|prefix| uri.starts_with(prefix))
     }
 
     /// The position in a folder before which nothing is in the range; empty if that is its beginning. The child that
     /// contains the cursor is in the range if it is a folder, so the position is before its slash.
     fn start_in(&self, folder: &str) -> String {
-        let below = self.after.as_deref().and_then(|after| after.strip_prefix(folder)).unwrap_or_default();
-        below.split('/').next().filter(|_| !below.is_empty()).unwrap_or_default().to_owned()
+        let below = self
+            .after
+            .as_deref()
+            .and_then(|after| after.strip_prefix(folder))
+            .unwrap_or_default();
+        below
+            .split('/')
+            .next()
+            .filter(|_| !below.is_empty())
+            .unwrap_or_default()
+            .to_owned()
     }
 }

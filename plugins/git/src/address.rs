@@ -25,19 +25,35 @@ pub(crate) struct Address {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Repository,
-    Commit { revision: String },
-    File { revision: String, path: Vec<String> },
-    Diff { revision: String, since: String, path: Vec<String> },
-    Log { revision: String, range: Range },
+    Commit {
+        revision: String,
+    },
+    File {
+        revision: String,
+        path: Vec<String>,
+    },
+    Diff {
+        revision: String,
+        since: String,
+        path: Vec<String>,
+    },
+    Log {
+        revision: String,
+        range: Range,
+    },
 }
 
 impl Address {
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let rest = text.strip_prefix(SCHEME).ok_or(Error::NotFound)?;
-        let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
-        let (repository, below) =
-            path.split_once('/').map_or((path, None), |(name, below)| (name, Some(below)));
-        let (revision, path) = match below.map(|below| below.split_once('/').unwrap_or((below, ""))) {
+        let (path, query) = rest
+            .split_once('?')
+            .map_or((rest, None), |(path, query)| (path, Some(query)));
+        let (repository, below) = path
+            .split_once('/')
+            .map_or((path, None), |(name, below)| (name, Some(below)));
+        let (revision, path) = match below.map(|below| below.split_once('/').unwrap_or((below, "")))
+        {
             None if query.is_none() => (None, ""),
             None | Some(("", _)) => return Err(Error::NotFound),
             Some((revision, path)) => (Some(decode_revision(revision)?), path),
@@ -46,11 +62,17 @@ impl Address {
         let target = match (revision, query) {
             (None, _) => Target::Repository,
             (Some(revision), None) if is_commit => Target::Commit { revision },
-            (Some(revision), None) => Target::File { revision, path: uri::names(path)? },
+            (Some(revision), None) => Target::File {
+                revision,
+                path: uri::names(path)?,
+            },
             (Some(revision), Some(query)) if is_commit => with_query(revision, query)?,
             _ => return Err(Error::NotFound),
         };
-        Ok(Self { repository: repository.to_owned(), target })
+        Ok(Self {
+            repository: repository.to_owned(),
+            target,
+        })
     }
 }
 
@@ -66,10 +88,18 @@ fn with_query(revision: String, query: &str) -> Result<Target> {
         }
     }
     match (since, log) {
-        (Some(since), None) if skip.is_none() => Ok(Target::Diff { revision, since, path }),
-        (None, Some(count)) if (1..=MAX_LOG).contains(&count) => {
-            Ok(Target::Log { revision, range: Range { skip: skip.unwrap_or_default(), count } })
-        }
+        (Some(since), None) if skip.is_none() => Ok(Target::Diff {
+            revision,
+            since,
+            path,
+        }),
+        (None, Some(count)) if (1..=MAX_LOG).contains(&count) => Ok(Target::Log {
+            revision,
+            range: Range {
+                skip: skip.unwrap_or_default(),
+                count,
+            },
+        }),
         (None, Some(_)) => Err(invalid_count()),
         _ => Err(Error::NotFound),
     }
@@ -105,8 +135,10 @@ pub(crate) fn commit(repository: &str, revision: &str) -> String {
 
 /// Whether a name can be that of a repository, which is the host of its URIs.
 pub(crate) fn is_repository_name(name: &str) -> bool {
-    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | '_');
-    name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()) && name.chars().all(is_allowed)
+    let is_allowed =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | '_');
+    name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+        && name.chars().all(is_allowed)
 }
 
 #[cfg(test)]
@@ -116,20 +148,52 @@ mod tests {
     #[test]
     fn parses_uris() {
         let check = |uri: &str, expected: Target| {
-            let address = Address { repository: "r".to_owned(), target: expected };
+            let address = Address {
+                repository: "r".to_owned(),
+                target: expected,
+            };
             assert_eq!(Address::parse(uri), Ok(address), "{uri}");
         };
         let revision = || "main".to_owned();
         let path = |text: &str| text.split('/').map(str::to_owned).collect::<Vec<_>>();
         check("git://r", Target::Repository);
-        check("git://r/main", Target::Commit { revision: revision() });
-        check("git://r/a:b%5E2", Target::Commit { revision: "a/b^2".to_owned() });
-        check("git://r/main/", Target::File { revision: revision(), path: Vec::new() });
-        check("git://r/main/a/b%20c", Target::File { revision: revision(), path: path("a/b c") });
-        let diff = |since: &str, path| Target::Diff { revision: revision(), since: since.to_owned(), path };
+        check(
+            "git://r/main",
+            Target::Commit {
+                revision: revision(),
+            },
+        );
+        check(
+            "git://r/a:b%5E2",
+            Target::Commit {
+                revision: "a/b^2".to_owned(),
+            },
+        );
+        check(
+            "git://r/main/",
+            Target::File {
+                revision: revision(),
+                path: Vec::new(),
+            },
+        );
+        check(
+            "git://r/main/a/b%20c",
+            Target::File {
+                revision: revision(),
+                path: path("a/b c"),
+            },
+        );
+        let diff = |since: &str, path| Target::Diff {
+            revision: revision(),
+            since: since.to_owned(),
+            path,
+        };
         check("git://r/main?since=main~1", diff("main~1", Vec::new()));
         check("git://r/main?since=x:y&path=a/b", diff("x/y", path("a/b")));
-        let log = |skip, count| Target::Log { revision: revision(), range: Range { skip, count } };
+        let log = |skip, count| Target::Log {
+            revision: revision(),
+            range: Range { skip, count },
+        };
         check("git://r/main?log=20", log(0, 20));
         check("git://r/main?log=20&skip=40", log(40, 20));
         assert_eq!(commit("r", "a/b#c"), "git://r/a:b%23c");
@@ -137,8 +201,14 @@ mod tests {
 
     #[test]
     fn rejects_other_uris() {
-        let not_found =
-            ["git:r", "git://r/", "git://r//x", "git://r?log=1", "git://r/main?x=1", "git://r/main?path=a"];
+        let not_found = [
+            "git:r",
+            "git://r/",
+            "git://r//x",
+            "git://r?log=1",
+            "git://r/main?x=1",
+            "git://r/main?path=a",
+        ];
         for uri in not_found.into_iter().chain([
             "git://r/main/a?log=1",
             "git://r/a%2Fb",
@@ -155,7 +225,10 @@ mod tests {
             "git://r/main?log=1&skip=x",
             "git://r/main?since=a&path=../x",
         ] {
-            assert!(matches!(Address::parse(uri), Err(Error::Invalid(_))), "{uri}");
+            assert!(
+                matches!(Address::parse(uri), Err(Error::Invalid(_))),
+                "{uri}"
+            );
         }
     }
 }

@@ -28,7 +28,10 @@ pub(crate) struct Caches {
 
 impl Default for Caches {
     fn default() -> Self {
-        Self { blocks: Cache::new(MAX_BLOCKS).into(), objects: Cache::new(MAX_OBJECTS).into() }
+        Self {
+            blocks: Cache::new(MAX_BLOCKS).into(),
+            objects: Cache::new(MAX_OBJECTS).into(),
+        }
     }
 }
 
@@ -43,7 +46,12 @@ pub(crate) struct Cache<K, V> {
 
 impl<K: Copy + Eq + Hash, V> Cache<K, V> {
     fn new(max: usize) -> Self {
-        Self { values: HashMap::new(), oldest_first: VecDeque::new(), size: 0, max }
+        Self {
+            values: HashMap::new(),
+            oldest_first: VecDeque::new(),
+            size: 0,
+            max,
+        }
     }
 
     pub(crate) fn get(&self, key: K) -> Option<Rc<V>> {
@@ -59,7 +67,9 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         self.oldest_first.push_back(key);
         self.size += size;
         while self.size > self.max {
-            let Some(oldest) = self.oldest_first.pop_front() else { return };
+            let Some(oldest) = self.oldest_first.pop_front() else {
+                return;
+            };
             self.size -= self.values.remove(&oldest).map_or(0, |(_, size)| size);
         }
     }
@@ -93,7 +103,10 @@ impl BlockFile {
             return Ok(found);
         }
         let bytes = Rc::new(self.file.read_at(block * BLOCK, BLOCK)?);
-        self.caches.blocks.borrow_mut().add(key, &bytes, bytes.len());
+        self.caches
+            .blocks
+            .borrow_mut()
+            .add(key, &bytes, bytes.len());
         Ok(bytes)
     }
 }
@@ -105,8 +118,11 @@ impl ReadAt for BlockFile {
         while at < end {
             let block = self.block(at / BLOCK)?;
             let from = usize::try_from(at % BLOCK).unwrap_or_default();
-            let to = usize::try_from((end - at / BLOCK * BLOCK).min(block.len() as u64)).unwrap_or_default();
-            let Some(part) = block.get(from..to).filter(|part| !part.is_empty()) else { break };
+            let to = usize::try_from((end - at / BLOCK * BLOCK).min(block.len() as u64))
+                .unwrap_or_default();
+            let Some(part) = block.get(from..to).filter(|part| !part.is_empty()) else {
+                break;
+            };
             bytes.extend_from_slice(part);
             at += part.len() as u64;
         }
@@ -134,16 +150,32 @@ mod tests {
     #[test]
     fn reads_across_blocks() {
         let root = tempfile::tempdir().unwrap();
-        let content: Vec<u8> = (0..100_000_u32).map(|number| (number % 251) as u8).collect();
+        let content: Vec<u8> = (0..100_000_u32)
+            .map(|number| (number % 251) as u8)
+            .collect();
         std::fs::write(root.path().join("file"), &content).unwrap();
         let disk = provider_support::disk::Disk(root.path().to_owned());
         let file = disk.file(&["file".to_owned()]).unwrap();
-        let file = BlockFile { file, number: 0, caches: Rc::default() };
-        for (offset, length) in [(0, 10), (32_760, 20), (0, 100_000), (99_990, 50), (65_536, 1), (200_000, 5)]
-        {
+        let file = BlockFile {
+            file,
+            number: 0,
+            caches: Rc::default(),
+        };
+        for (offset, length) in [
+            (0, 10),
+            (32_760, 20),
+            (0, 100_000),
+            (99_990, 50),
+            (65_536, 1),
+            (200_000, 5),
+        ] {
             let end = content.len().min(offset + length);
             let expected = content.get(offset..end).unwrap_or_default();
-            assert_eq!(file.read_at(offset as u64, length as u64).unwrap(), expected, "{offset} {length}");
+            assert_eq!(
+                file.read_at(offset as u64, length as u64).unwrap(),
+                expected,
+                "{offset} {length}"
+            );
         }
     }
 }

@@ -31,7 +31,11 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Compares two trees, of which only folders that differ are read.
-    pub(crate) fn between(objects: &Objects, old: Option<ObjectId>, new: Option<ObjectId>) -> Result<Self> {
+    pub(crate) fn between(
+        objects: &Objects,
+        old: Option<ObjectId>,
+        new: Option<ObjectId>,
+    ) -> Result<Self> {
         let mut changes = Self::default();
         changes.compare(objects, "", old, new, MAX_DEPTH)?;
         Ok(changes)
@@ -49,10 +53,14 @@ impl Changes {
             return Ok(());
         }
         if cancelled() {
-            return Err(Error::Unavailable("the comparison was cancelled".to_owned()));
+            return Err(Error::Unavailable(
+                "the comparison was cancelled".to_owned(),
+            ));
         }
         if depth == 0 {
-            return Err(Error::Invalid(format!("the folders are nested more than {MAX_DEPTH} deep")));
+            return Err(Error::Invalid(format!(
+                "the folders are nested more than {MAX_DEPTH} deep"
+            )));
         }
         let (old, new) = (items(objects, old)?, items(objects, new)?);
         let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
@@ -62,7 +70,11 @@ impl Changes {
             if self.has_more {
                 return Ok(());
             }
-            let path = if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") };
+            let path = if parent.is_empty() {
+                name.clone()
+            } else {
+                format!("{parent}/{name}")
+            };
             self.compare_items(objects, path, old.get(name), new.get(name), depth)?;
         }
         Ok(())
@@ -76,9 +88,13 @@ impl Changes {
         new: Option<&Item>,
         depth: usize,
     ) -> Result<()> {
-        let folder = |item: Option<&Item>| item.filter(|item| item.kind == Type::Folder).map(|item| item.id);
+        let folder = |item: Option<&Item>| {
+            item.filter(|item| item.kind == Type::Folder)
+                .map(|item| item.id)
+        };
         let file = |item: Option<&Item>| {
-            item.filter(|item| item.kind != Type::Folder).map(|item| (item.kind, item.id))
+            item.filter(|item| item.kind != Type::Folder)
+                .map(|item| (item.kind, item.id))
         };
         let (from, to) = (file(old), file(new));
         if from != to {
@@ -86,15 +102,25 @@ impl Changes {
                 self.has_more = true;
                 return Ok(());
             }
-            self.changes.push(Change { path: path.clone(), old: from, new: to });
+            self.changes.push(Change {
+                path: path.clone(),
+                old: from,
+                new: to,
+            });
         }
         self.compare(objects, &path, folder(old), folder(new), depth - 1)
     }
 }
 
 fn items(objects: &Objects, tree: Option<ObjectId>) -> Result<BTreeMap<String, Item>> {
-    let Some(id) = tree else { return Ok(BTreeMap::new()) };
-    Ok(tree::read(objects, &id)?.items.into_iter().map(|item| (item.name.clone(), item)).collect())
+    let Some(id) = tree else {
+        return Ok(BTreeMap::new());
+    };
+    Ok(tree::read(objects, &id)?
+        .items
+        .into_iter()
+        .map(|item| (item.name.clone(), item))
+        .collect())
 }
 
 impl Change {

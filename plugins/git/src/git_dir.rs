@@ -30,7 +30,9 @@ impl GitDir {
         };
         let git_dir = Self { disk, prefix };
         if git_dir.small(&["HEAD"])?.is_none() {
-            return Err(Error::Failed("the granted folder is not a git repository".to_owned()));
+            return Err(Error::Failed(
+                "the granted folder is not a git repository".to_owned(),
+            ));
         }
         git_dir.check_format()?;
         Ok(git_dir)
@@ -39,14 +41,22 @@ impl GitDir {
     fn check_format(&self) -> Result<()> {
         let config = self.small(&["config"])?.unwrap_or_default().to_lowercase();
         for line in config.lines() {
-            let Some((key, value)) = line.split_once('=') else { continue };
+            let Some((key, value)) = line.split_once('=') else {
+                continue;
+            };
             let value = value.trim().trim_matches('"');
             match key.trim() {
                 "objectformat" if value != "sha1" => {
-                    return Err(unsupported(&format!("object ids of the kind {value}"), "SHA-1"));
+                    return Err(unsupported(
+                        &format!("object ids of the kind {value}"),
+                        "SHA-1",
+                    ));
                 }
                 "refstorage" if value != "files" => {
-                    return Err(unsupported(&format!("references in the format {value}"), "files"));
+                    return Err(unsupported(
+                        &format!("references in the format {value}"),
+                        "files",
+                    ));
                 }
                 _ => {}
             }
@@ -67,14 +77,21 @@ impl GitDir {
     pub(crate) fn read(&self, path: &[&str], max: u64) -> Result<Vec<u8>> {
         let bytes = self.file(path)?.read_at(0, max.saturating_add(1))?;
         if bytes.len() as u64 > max {
-            return Err(Error::Failed(format!("`{}` is larger than {max} bytes", path.join("/"))));
+            return Err(Error::Failed(format!(
+                "`{}` is larger than {max} bytes",
+                path.join("/")
+            )));
         }
         Ok(bytes)
     }
 
     pub(crate) fn file(&self, path: &[&str]) -> Result<File> {
         let path = self.path(path);
-        if self.disk.stat(&path)?.is_file { self.disk.file(&path) } else { Err(Error::NotFound) }
+        if self.disk.stat(&path)?.is_file {
+            self.disk.file(&path)
+        } else {
+            Err(Error::NotFound)
+        }
     }
 
     pub(crate) fn size(&self, path: &[&str]) -> Result<u64> {
@@ -84,17 +101,26 @@ impl GitDir {
     /// The names in a folder and whether they are folders; empty if there is no such folder.
     pub(crate) fn names(&self, path: &[&str]) -> Result<Vec<(String, bool)>> {
         match self.disk.entries(&self.path(path)) {
-            Ok(entries) => Ok(entries.flatten().map(|entry| (entry.name, entry.is_folder)).collect()),
+            Ok(entries) => Ok(entries
+                .flatten()
+                .map(|entry| (entry.name, entry.is_folder))
+                .collect()),
             Err(Error::NotFound) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }
 
     fn path(&self, path: &[&str]) -> Vec<String> {
-        self.prefix.iter().cloned().chain(path.iter().map(|name| (*name).to_owned())).collect()
+        self.prefix
+            .iter()
+            .cloned()
+            .chain(path.iter().map(|name| (*name).to_owned()))
+            .collect()
     }
 }
 
 fn unsupported(what: &str, supported: &str) -> Error {
-    Error::Failed(format!("the repository has {what}, which are not supported; supported is {supported}"))
+    Error::Failed(format!(
+        "the repository has {what}, which are not supported; supported is {supported}"
+    ))
 }

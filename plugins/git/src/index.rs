@@ -72,7 +72,11 @@ impl Index {
     /// The number of ids that are less than this one.
     fn lower_bound(&self, id: &[u8]) -> Result<u64> {
         let first = u64::from(id[0]);
-        let low = if first == 0 { 0 } else { self.number(8 + (first - 1) * 4)? };
+        let low = if first == 0 {
+            0
+        } else {
+            self.number(8 + (first - 1) * 4)?
+        };
         let (mut low, mut high) = (low, self.number(8 + first * 4)?);
         if low > high || high > self.count {
             return Err(damaged());
@@ -89,11 +93,16 @@ impl Index {
     }
 
     fn id(&self, at: u64) -> Result<ObjectId> {
-        ObjectId::try_from(self.file.read_at(IDS_START + at * ID, ID)?.as_slice()).map_err(|_| damaged())
+        ObjectId::try_from(self.file.read_at(IDS_START + at * ID, ID)?.as_slice())
+            .map_err(|_| damaged())
     }
 
     fn number(&self, at: u64) -> Result<u64> {
-        let bytes: [u8; 4] = self.file.read_at(at, 4)?.try_into().map_err(|_| damaged())?;
+        let bytes: [u8; 4] = self
+            .file
+            .read_at(at, 4)?
+            .try_into()
+            .map_err(|_| damaged())?;
         Ok(u32::from_be_bytes(bytes).into())
     }
 }

@@ -20,7 +20,14 @@ pub(crate) struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     pub(crate) fn new(file: &'a dyn ReadAt, offset: u64) -> Self {
-        Self { file, offset, input: Vec::new(), consumed: 0, state: Decompress::new(), ended: false }
+        Self {
+            file,
+            offset,
+            input: Vec::new(),
+            consumed: 0,
+            state: Decompress::new(),
+            ended: false,
+        }
     }
 
     /// Decompresses exactly this number of bytes, after which the data must end.
@@ -42,7 +49,9 @@ impl<'a> Stream<'a> {
         let mut written = 0;
         while written < length && !self.ended {
             if self.consumed == self.input.len() {
-                self.input = self.file.read_at(self.offset, hint.saturating_add(64).min(CHUNK))?;
+                self.input = self
+                    .file
+                    .read_at(self.offset, hint.saturating_add(64).min(CHUNK))?;
                 self.offset += self.input.len() as u64;
                 self.consumed = 0;
             }
@@ -56,12 +65,17 @@ impl<'a> Stream<'a> {
         let (read, written) = (self.state.total_in(), self.state.total_out());
         let input = &self.input[self.consumed..];
         let status = self.state.decompress(input, output, FlushDecompress::None);
-        let (read, written) = (self.state.total_in() - read, self.state.total_out() - written);
+        let (read, written) = (
+            self.state.total_in() - read,
+            self.state.total_out() - written,
+        );
         self.consumed += usize::try_from(read).unwrap_or_default();
         self.ended = matches!(status, Ok(Status::StreamEnd));
         match status {
             Err(_) => Err(corrupt("compressed data that is not valid")),
-            Ok(_) if read == 0 && written == 0 && !self.ended => Err(corrupt("an end that is missing")),
+            Ok(_) if read == 0 && written == 0 && !self.ended => {
+                Err(corrupt("an end that is missing"))
+            }
             Ok(_) => Ok(usize::try_from(written).unwrap_or_default()),
         }
     }

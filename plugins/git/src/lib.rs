@@ -26,9 +26,9 @@ mod tests;
 use std::time::Duration;
 
 use larder_provider::{
-    Completion, CompletionRequest, Declaration, Description, EntryPage, Error, Freshness, Hits, Provider,
-    Query, Reading, Request, Result, SearchQuery, Template, TemplateMatch, TemplatePage, Variable, paginate,
-    warn,
+    Completion, CompletionRequest, Declaration, Description, EntryPage, Error, Freshness, Hits,
+    Provider, Query, Reading, Request, Result, SearchQuery, Template, TemplateMatch, TemplatePage,
+    Variable, paginate, warn,
 };
 use provider_support::disk::{self, Disk};
 
@@ -58,10 +58,15 @@ impl Provider for Git {
     }
 
     fn describe(&self) -> Description {
-        let names: Vec<&str> = self.repositories.iter().map(|repository| repository.name.as_str()).collect();
+        let names: Vec<&str> = self
+            .repositories
+            .iter()
+            .map(|repository| repository.name.as_str())
+            .collect();
         let about = Description::new("Git").version(env!("CARGO_PKG_VERSION"));
         if names.is_empty() {
-            return about.summary("no repository is granted: add `dirs` to this provider's configuration");
+            return about
+                .summary("no repository is granted: add `dirs` to this provider's configuration");
         }
         let mut summary = format!("the repositories {}", names.join(", "));
         if !self.errors.is_empty() {
@@ -76,7 +81,9 @@ impl Provider for Git {
                  after a commit a diff, ?log=20 its history. A revision is a branch or tag (with a colon for each \
                  slash), HEAD or an id, also followed by ~1.",
             );
-        names.iter().fold(about, |about, name| about.claim(address::repository(name)))
+        names
+            .iter()
+            .fold(about, |about, name| about.claim(address::repository(name)))
     }
 
     fn list(&self, query: &Query) -> Result<EntryPage> {
@@ -105,7 +112,11 @@ impl Provider for Git {
                 add("path", path.join("/"));
                 address::FILE
             }
-            Target::Diff { revision, since, path } => {
+            Target::Diff {
+                revision,
+                since,
+                path,
+            } => {
                 add("rev", address::value(&revision));
                 add("since", address::value(&since));
                 add("path", path.join("/"));
@@ -118,7 +129,10 @@ impl Provider for Git {
                 address::LOG
             }
         };
-        Some(TemplateMatch { uri_template: address::repository(&address.repository) + below, variables })
+        Some(TemplateMatch {
+            uri_template: address::repository(&address.repository) + below,
+            variables,
+        })
     }
 
     fn read(&self, request: &Request) -> Result<Reading> {
@@ -127,18 +141,27 @@ impl Provider for Git {
         let found = repository.find(&address.target)?;
         request.unless_known(&found.version)?;
         let content = repository.content(&found)?;
-        Ok(Reading::from(content).version(&found.version).freshness(self.freshness(found.is_fixed)))
+        Ok(Reading::from(content)
+            .version(&found.version)
+            .freshness(self.freshness(found.is_fixed)))
     }
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
-        let address = request.uri_template.strip_prefix(address::SCHEME).ok_or(Error::NotFound)?;
+        let address = request
+            .uri_template
+            .strip_prefix(address::SCHEME)
+            .ok_or(Error::NotFound)?;
         let repository = self.repository(address.split('/').next().unwrap_or_default())?;
         match request.variable.as_str() {
             "rev" | "since" => repository.complete_revision(&request.prefix),
             "path" => {
                 let revision = request.filled("rev").unwrap_or("HEAD");
                 let found = repository.complete_path(revision, &request.prefix);
-                if found == Err(Error::NotFound) { Ok(Completion::default()) } else { found }
+                if found == Err(Error::NotFound) {
+                    Ok(Completion::default())
+                } else {
+                    found
+                }
             }
             "log" => Ok(Completion::matching(["20", "100", "500"], &request.prefix)),
             _ => Err(Error::NotFound),
@@ -150,7 +173,13 @@ impl Provider for Git {
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
         let version = |uri: &String| {
             let address = Address::parse(uri).ok()?;
-            Some(self.repository(&address.repository).ok()?.find(&address.target).ok()?.version)
+            Some(
+                self.repository(&address.repository)
+                    .ok()?
+                    .find(&address.target)
+                    .ok()?
+                    .version,
+            )
         };
         Ok(uris.iter().map(version).collect())
     }
@@ -167,9 +196,15 @@ impl Git {
         let mut errors = Vec::new();
         for (path, disk) in folders {
             match Repository::open(&path, disk, &settings) {
-                Ok(repository) if repositories.iter().any(|other| other.name == repository.name) => {
+                Ok(repository)
+                    if repositories
+                        .iter()
+                        .any(|other| other.name == repository.name) =>
+                {
                     let name = repository.name;
-                    errors.push(format!("two repositories have the name `{name}`: set `guest`"));
+                    errors.push(format!(
+                        "two repositories have the name `{name}`: set `guest`"
+                    ));
                 }
                 Ok(repository) => repositories.push(repository),
                 Err(error) => errors.push(error.to_string()),
@@ -179,32 +214,54 @@ impl Git {
             return Err(Error::Failed(errors.join("; ")));
         }
         repositories.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Self { repositories, errors, settings })
+        Ok(Self {
+            repositories,
+            errors,
+            settings,
+        })
     }
 
     fn repository(&self, name: &str) -> Result<&Repository> {
-        self.repositories.iter().find(|repository| repository.name == name).ok_or(Error::NotFound)
+        self.repositories
+            .iter()
+            .find(|repository| repository.name == name)
+            .ok_or(Error::NotFound)
     }
 
     fn freshness(&self, is_fixed: bool) -> Freshness {
-        Freshness::everyone(if is_fixed { FIXED_TTL } else { self.settings.ttl })
+        Freshness::everyone(if is_fixed {
+            FIXED_TTL
+        } else {
+            self.settings.ttl
+        })
     }
 }
 
 /// The templates of a repository. Each has its own, so that several copies of this provider can be served together.
 fn templates(repository: &Repository) -> Vec<Template> {
     let template = |below: &str, what: &str, description: &str| {
-        let (uri, name) =
-            (address::repository(&repository.name) + below, format!("{} {what}", repository.name));
+        let (uri, name) = (
+            address::repository(&repository.name) + below,
+            format!("{} {what}", repository.name),
+        );
         Template::new(uri, name).description(description)
     };
     let file = "a file or folder of a branch, tag or commit; : in a branch means /";
     let log = "a number of commits, the newest first, after a number that is skipped";
     vec![
         template(address::FILE, "file", file),
-        template(address::COMMIT, "commit", "a commit: author, message and changed paths").mime("text/plain"),
-        template(address::DIFF, "diff", "the changes since another revision, below a path")
-            .mime("text/x-diff"),
+        template(
+            address::COMMIT,
+            "commit",
+            "a commit: author, message and changed paths",
+        )
+        .mime("text/plain"),
+        template(
+            address::DIFF,
+            "diff",
+            "the changes since another revision, below a path",
+        )
+        .mime("text/x-diff"),
         template(address::LOG, "log", log).mime("text/markdown"),
     ]
 }

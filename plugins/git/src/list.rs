@@ -27,9 +27,14 @@ impl<'a> Merge<'a> {
                     let references: Box<dyn Iterator<Item = Entry> + 'a> = Box::new(references);
                     lists.push(references.peekable());
                 }
-                Err(error) => warn!("{} has no list of branches and tags: {error}", repository.name),
+                Err(error) => warn!(
+                    "{} has no list of branches and tags: {error}",
+                    repository.name
+                ),
             }
-            let head = repository.resolve("HEAD").and_then(|head| tree_of(&repository.objects, &head));
+            let head = repository
+                .resolve("HEAD")
+                .and_then(|head| tree_of(&repository.objects, &head));
             // A new repository has no commit yet.
             if let Some(root) = head.ok().filter(|_| list_files) {
                 let files: Box<dyn Iterator<Item = Entry> + 'a> =
@@ -46,28 +51,50 @@ impl Iterator for Merge<'_> {
 
     fn next(&mut self) -> Option<Entry> {
         let heads = self.lists.iter_mut().enumerate();
-        let (_, first) = heads.filter_map(|(at, list)| Some((list.peek()?.uri.clone(), at))).min()?;
+        let (_, first) = heads
+            .filter_map(|(at, list)| Some((list.peek()?.uri.clone(), at)))
+            .min()?;
         self.lists[first].next()
     }
 }
 
 /// The repository, `HEAD`, branches and tags. The commit of a tag is looked up only when the entry is needed.
-fn references<'a>(repository: &'a Repository, after: &str) -> Result<impl Iterator<Item = Entry> + 'a> {
+fn references<'a>(
+    repository: &'a Repository,
+    after: &str,
+) -> Result<impl Iterator<Item = Entry> + 'a> {
     let refs = repository.refs();
-    let mut all = vec![(address::repository(&repository.name), "repository", repository.name.clone(), None)];
+    let mut all = vec![(
+        address::repository(&repository.name),
+        "repository",
+        repository.name.clone(),
+        None,
+    )];
     if let Some(id) = refs.find("HEAD")? {
-        all.push((address::commit(&repository.name, "HEAD"), "commit", "HEAD".to_owned(), Some(id)));
+        all.push((
+            address::commit(&repository.name, "HEAD"),
+            "commit",
+            "HEAD".to_owned(),
+            Some(id),
+        ));
     }
     for (kind, folder) in [("tag", TAGS), ("branch", HEADS)] {
         for (name, id) in refs.all(folder)? {
-            all.push((address::commit(&repository.name, &name), kind, name, Some(id)));
+            all.push((
+                address::commit(&repository.name, &name),
+                kind,
+                name,
+                Some(id),
+            ));
         }
     }
     all.retain(|(uri, ..)| uri.as_str() > after);
     // If a branch has the name of a tag, the name means the tag.
     all.sort_by(|a, b| a.0.cmp(&b.0));
     all.dedup_by(|a, b| a.0 == b.0);
-    Ok(all.into_iter().map(|(uri, kind, name, id)| reference(repository, uri, kind, name, id)))
+    Ok(all
+        .into_iter()
+        .map(|(uri, kind, name, id)| reference(repository, uri, kind, name, id)))
 }
 
 /// The entry of a reference, or of the repository itself if there is no id.
@@ -78,9 +105,17 @@ pub(crate) fn reference(
     name: String,
     id: Option<ObjectId>,
 ) -> Entry {
-    let mime = if id.is_some() { "text/plain" } else { "text/markdown" };
-    let mut entry = Entry::new(uri, name).mime(mime).details(Details::kind(kind));
-    entry.version = id.and_then(|id| peel(&repository.objects, id).ok()).map(|id| id.to_string());
+    let mime = if id.is_some() {
+        "text/plain"
+    } else {
+        "text/markdown"
+    };
+    let mut entry = Entry::new(uri, name)
+        .mime(mime)
+        .details(Details::kind(kind));
+    entry.version = id
+        .and_then(|id| peel(&repository.objects, id).ok())
+        .map(|id| id.to_string());
     entry
 }
 
@@ -100,8 +135,16 @@ struct Level {
 
 impl<'a> Files<'a> {
     fn new(repository: &'a Repository, root: ObjectId, after: String) -> Self {
-        let mut files = Self { repository, after, levels: Vec::new() };
-        files.enter(address::commit(&repository.name, "HEAD") + "/", String::new(), &root);
+        let mut files = Self {
+            repository,
+            after,
+            levels: Vec::new(),
+        };
+        files.enter(
+            address::commit(&repository.name, "HEAD") + "/",
+            String::new(),
+            &root,
+        );
         files
     }
 
@@ -109,7 +152,11 @@ impl<'a> Files<'a> {
         match tree::read(&self.repository.objects, id) {
             Ok(mut tree) => {
                 tree.items.reverse();
-                self.levels.push(Level { uri, path, rest: tree.items });
+                self.levels.push(Level {
+                    uri,
+                    path,
+                    rest: tree.items,
+                });
             }
             Err(error) => warn!("{uri} is not listed: {error}"),
         }
@@ -130,11 +177,15 @@ impl Iterator for Files<'_> {
                 self.levels.pop();
                 continue;
             };
-            let (uri, path) =
-                (format!("{}{}", level.uri, item.segment), format!("{}{}", level.path, item.name));
+            let (uri, path) = (
+                format!("{}{}", level.uri, item.segment),
+                format!("{}{}", level.path, item.name),
+            );
             match item.kind {
                 Type::File if uri > self.after => return Some(file(uri, path, &item.id)),
-                Type::Folder if depth <= MAX_DEPTH && (uri > self.after || self.after.starts_with(&uri)) => {
+                Type::Folder
+                    if depth <= MAX_DEPTH && (uri > self.after || self.after.starts_with(&uri)) =>
+                {
                     if cancelled() {
                         return None;
                     }
@@ -149,7 +200,9 @@ impl Iterator for Files<'_> {
 /// The entry of a file of `HEAD`.
 pub(crate) fn file(uri: String, path: String, id: &ObjectId) -> Entry {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let mut entry = Entry::new(uri, name).version(id.to_string()).details(Details::kind("file"));
+    let mut entry = Entry::new(uri, name)
+        .version(id.to_string())
+        .details(Details::kind("file"));
     entry.mime_type = mime::from_name(name).map(str::to_owned);
     entry.title = (path != name).then_some(path);
     entry

@@ -45,12 +45,18 @@ pub(crate) struct History<'a> {
 impl<'a> History<'a> {
     pub(crate) fn new(objects: &'a Objects, start: &ObjectId) -> Result<Self> {
         let first = Commit::read(objects, start)?;
-        Ok(Self { objects, queue: BinaryHeap::from([first]), seen: HashSet::from([*start]) })
+        Ok(Self {
+            objects,
+            queue: BinaryHeap::from([first]),
+            seen: HashSet::from([*start]),
+        })
     }
 
     /// The next commit; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Commit>> {
-        let Some(commit) = self.queue.pop() else { return Ok(None) };
+        let Some(commit) = self.queue.pop() else {
+            return Ok(None);
+        };
         for parent in parents_of(self.objects, &commit.id)? {
             if self.seen.insert(parent) {
                 self.queue.push(Commit::read(self.objects, &parent)?);
@@ -65,10 +71,19 @@ impl Commit {
         let data = objects.read_kind(id, Kind::Commit)?;
         let commit = || CommitRefIter::from_bytes(&data, HASH);
         Ok(Self {
-            seconds: commit().committer().map(|who| who.seconds()).unwrap_or_default(),
+            seconds: commit()
+                .committer()
+                .map(|who| who.seconds())
+                .unwrap_or_default(),
             id: *id,
-            author: commit().author().map(|author| author.name.to_string()).unwrap_or_default(),
-            message: commit().message().map(ToString::to_string).unwrap_or_default(),
+            author: commit()
+                .author()
+                .map(|author| author.name.to_string())
+                .unwrap_or_default(),
+            message: commit()
+                .message()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
         })
     }
 
@@ -82,7 +97,12 @@ impl Commit {
 }
 
 /// The commits before and including this one.
-pub(crate) fn page(objects: &Objects, repository: &str, start: &ObjectId, range: Range) -> Result<String> {
+pub(crate) fn page(
+    objects: &Objects,
+    repository: &str,
+    start: &ObjectId,
+    range: Range,
+) -> Result<String> {
     let end = Instant::now() + time_left() * 3 / 4;
     let mut history = History::new(objects, start)?;
     let (mut page, mut passed, mut is_shallow) = (String::new(), 0, false);
@@ -93,14 +113,22 @@ pub(crate) fn page(objects: &Objects, repository: &str, start: &ObjectId, range:
         let is_late = !page.is_empty() && Instant::now() >= end;
         if is_late || passed == range.skip.saturating_add(range.count) {
             let uri = address::commit(repository, &start.to_hex().to_string());
-            _ = writeln!(page, "… and older commits: {uri}?log={}&skip={passed}", range.count);
+            _ = writeln!(
+                page,
+                "… and older commits: {uri}?log={}&skip={passed}",
+                range.count
+            );
             return Ok(page);
         }
         if passed >= range.skip {
             let (hex, time) = (commit.hex(), time(commit.seconds));
             let uri = address::commit(repository, &hex);
             let (author, subject) = (&commit.author, commit.subject());
-            _ = writeln!(page, "- [{}]({uri}) {time} {author}: {subject}", &hex[..SHORT]);
+            _ = writeln!(
+                page,
+                "- [{}]({uri}) {time} {author}: {subject}",
+                &hex[..SHORT]
+            );
         }
         passed += 1;
         is_shallow |= objects.is_shallow(&commit.id)?;

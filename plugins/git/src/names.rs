@@ -50,11 +50,18 @@ struct Folder<'a> {
 impl<'a> Names<'a> {
     /// Reads all names, as far as there is time. Of files, only those whose URIs can begin with the prefix.
     pub(crate) fn read(repositories: &'a [Repository], prefix: &str, end: Instant) -> Self {
-        let mut names = Self { items: Vec::new(), places: Vec::new(), is_complete: true };
+        let mut names = Self {
+            items: Vec::new(),
+            places: Vec::new(),
+            is_complete: true,
+        };
         names.add_files(repositories, prefix, end);
         for (group, repository) in repositories.iter().enumerate() {
             if let Err(error) = names.add_references(repository, group) {
-                warn!("the branches and tags of {} are not searched: {error}", repository.name);
+                warn!(
+                    "the branches and tags of {} are not searched: {error}",
+                    repository.name
+                );
             }
         }
         names
@@ -62,14 +69,23 @@ impl<'a> Names<'a> {
 
     fn add_files(&mut self, repositories: &'a [Repository], prefix: &str, end: Instant) {
         let root = |repository: &'a Repository| {
-            let head = repository.resolve("HEAD").and_then(|head| tree_of(&repository.objects, &head));
+            let head = repository
+                .resolve("HEAD")
+                .and_then(|head| tree_of(&repository.objects, &head));
             // A new repository has no commit yet.
-            Some(Folder { repository, path: String::new(), depth: 0, id: head.ok()? })
+            Some(Folder {
+                repository,
+                path: String::new(),
+                depth: 0,
+                id: head.ok()?,
+            })
         };
         let mut queue: VecDeque<Folder<'_>> = repositories.iter().filter_map(root).collect();
         // The first groups are those of references.
         for group in repositories.len().. {
-            let Some(folder) = queue.pop_front() else { break };
+            let Some(folder) = queue.pop_front() else {
+                break;
+            };
             let uri = file_uri(folder.repository, &folder.path);
             if !uri.starts_with(prefix) && !prefix.starts_with(&uri) {
                 continue;
@@ -87,14 +103,28 @@ impl<'a> Names<'a> {
 
     /// Adds the files of a folder. Returns the folders in it.
     fn add_folder(&mut self, folder: &Folder<'a>, group: usize) -> Result<Vec<Folder<'a>>> {
-        let Folder { repository, depth, .. } = *folder;
+        let Folder {
+            repository, depth, ..
+        } = *folder;
         let mut folders = Vec::new();
         for item in tree::read(&repository.objects, &folder.id)?.items {
             let path = format!("{}{}", folder.path, item.name);
             match item.kind {
-                Type::File => self.add(path, group, Place { repository, kind: Kind::File(item.id) }),
+                Type::File => self.add(
+                    path,
+                    group,
+                    Place {
+                        repository,
+                        kind: Kind::File(item.id),
+                    },
+                ),
                 Type::Folder if depth < MAX_DEPTH => {
-                    folders.push(Folder { repository, path: path + "/", depth: depth + 1, id: item.id });
+                    folders.push(Folder {
+                        repository,
+                        path: path + "/",
+                        depth: depth + 1,
+                        id: item.id,
+                    });
                 }
                 _ => {}
             }
@@ -105,7 +135,14 @@ impl<'a> Names<'a> {
     fn add_references(&mut self, repository: &'a Repository, group: usize) -> Result<()> {
         let refs = repository.refs();
         let mut add = |name: String, kind, id| {
-            self.add(name, group, Place { repository, kind: Kind::Reference(kind, id) });
+            self.add(
+                name,
+                group,
+                Place {
+                    repository,
+                    kind: Kind::Reference(kind, id),
+                },
+            );
         };
         add(repository.name.clone(), "repository", None);
         if let Some(id) = refs.find("HEAD")? {
@@ -118,7 +155,8 @@ impl<'a> Names<'a> {
                 add(name, "branch", Some(id));
             }
         }
-        tags.into_iter().for_each(|(name, id)| add(name, "tag", Some(id)));
+        tags.into_iter()
+            .for_each(|(name, id)| add(name, "tag", Some(id)));
         Ok(())
     }
 
@@ -129,7 +167,13 @@ impl<'a> Names<'a> {
 
     /// The beginning of a text file. `None` if it is none, or too large.
     pub(crate) fn text(&self, number: usize, max: usize) -> Option<String> {
-        let Place { repository, kind: Kind::File(id) } = &self.places[number] else { return None };
+        let Place {
+            repository,
+            kind: Kind::File(id),
+        } = &self.places[number]
+        else {
+            return None;
+        };
         let name = self.items[number].name.rsplit('/').next()?;
         repository.text(name, id, max)
     }

@@ -40,7 +40,13 @@ pub(crate) struct Objects {
 
 impl Objects {
     pub(crate) fn new(git_dir: GitDir, max_bytes: u64) -> Self {
-        Self { git_dir, packs: OnceCell::new(), caches: Rc::default(), shallow: OnceCell::new(), max_bytes }
+        Self {
+            git_dir,
+            packs: OnceCell::new(),
+            caches: Rc::default(),
+            shallow: OnceCell::new(),
+            max_bytes,
+        }
     }
 
     /// Whether this is a commit of a shallow clone whose parents are not in it.
@@ -49,7 +55,9 @@ impl Objects {
             return Ok(shallow.contains(commit));
         }
         let text = self.git_dir.small(&["shallow"])?.unwrap_or_default();
-        let ids = text.lines().filter_map(|line| ObjectId::from_hex(line.trim().as_bytes()).ok());
+        let ids = text
+            .lines()
+            .filter_map(|line| ObjectId::from_hex(line.trim().as_bytes()).ok());
         Ok(self.shallow.get_or_init(|| ids.collect()).contains(commit))
     }
 
@@ -78,10 +86,15 @@ impl Objects {
 
     fn find_within(&self, id: &ObjectId, depth: usize) -> Result<Option<Rc<Object>>> {
         for pack in self.packs()? {
-            let Some(offset) = pack.index.find(id)? else { continue };
+            let Some(offset) = pack.index.find(id)? else {
+                continue;
+            };
             let elsewhere = |base: &ObjectId| {
-                let depth = depth.checked_sub(1).ok_or_else(|| corrupt("too many bases in other packs"))?;
-                self.find_within(base, depth)?.ok_or_else(|| corrupt("a base that is missing"))
+                let depth = depth
+                    .checked_sub(1)
+                    .ok_or_else(|| corrupt("too many bases in other packs"))?;
+                self.find_within(base, depth)?
+                    .ok_or_else(|| corrupt("a base that is missing"))
             };
             return pack.read(offset, self.max_bytes, elsewhere).map(Some);
         }
@@ -95,8 +108,8 @@ impl Objects {
         let hex = id.to_hex().to_string();
         let file = self.git_dir.file(&["objects", &hex[..2], &hex[2..]])?;
         let header = Stream::new(&file, 0).at_most(MAX_HEADER, MAX_HEADER as u64)?;
-        let (kind, size, start) =
-            gix_object::decode::loose_header(&header).map_err(|_| corrupt("a header that is not valid"))?;
+        let (kind, size, start) = gix_object::decode::loose_header(&header)
+            .map_err(|_| corrupt("a header that is not valid"))?;
         let size = checked_size(size, self.max_bytes)?;
         let mut data = Stream::exactly(&file, 0, start + size)?;
         data.drain(..start);
@@ -110,10 +123,12 @@ impl Objects {
             let id = ObjectId::from_hex(format!("{}{name}", &prefix[..2]).as_bytes()).ok();
             found.extend(id.filter(|id| id.to_hex().to_string().starts_with(prefix)));
         }
-        let first = ObjectId::from_hex(format!("{prefix:0<40}").as_bytes()).map_err(|_| Error::NotFound)?;
+        let first =
+            ObjectId::from_hex(format!("{prefix:0<40}").as_bytes()).map_err(|_| Error::NotFound)?;
         for pack in self.packs()? {
             let is_found = |id: &ObjectId| id.to_hex().to_string().starts_with(prefix);
-            pack.index.add_from(first.as_slice(), &mut found, is_found)?;
+            pack.index
+                .add_from(first.as_slice(), &mut found, is_found)?;
         }
         found.truncate(2);
         Ok(found)
@@ -122,8 +137,10 @@ impl Objects {
     fn packs(&self) -> Result<&[Pack]> {
         if self.packs.get().is_none() {
             let names = self.git_dir.names(&["objects", "pack"])?.into_iter();
-            let indexes: Vec<String> =
-                names.map(|(name, _)| name).filter(|name| name.ends_with(".idx")).collect();
+            let indexes: Vec<String> = names
+                .map(|(name, _)| name)
+                .filter(|name| name.ends_with(".idx"))
+                .collect();
             if indexes.len() > MAX_PACKS {
                 return Err(Error::Failed(format!(
                     "the repository has more than {MAX_PACKS} packs: run `git gc`"
@@ -148,12 +165,19 @@ impl Objects {
     fn open_pack(&self, index: &str, number: usize) -> Result<Pack> {
         let file = |path: &[&str], number| -> Result<BlockFile> {
             let file = self.git_dir.file(path)?;
-            Ok(BlockFile { file, number, caches: self.caches.clone() })
+            Ok(BlockFile {
+                file,
+                number,
+                caches: self.caches.clone(),
+            })
         };
         let path = ["objects", "pack", index];
         let pack = format!("{}.pack", index.trim_end_matches(".idx"));
         let size = self.git_dir.size(&path)?;
         let index = Index::open(file(&path, number + 1)?, size)?;
-        Ok(Pack { index, file: file(&["objects", "pack", &pack], number)? })
+        Ok(Pack {
+            index,
+            file: file(&["objects", "pack", &pack], number)?,
+        })
     }
 }

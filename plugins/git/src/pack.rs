@@ -50,15 +50,25 @@ impl Pack {
     ) -> Result<Rc<Object>> {
         let (base, changes) = self.chain(offset)?;
         let mut object = match base {
-            Base::Here(kind, base) => {
-                self.kept(base.offset, Object { kind, data: self.inflate(&base.entry, max)? })
-            }
+            Base::Here(kind, base) => self.kept(
+                base.offset,
+                Object {
+                    kind,
+                    data: self.inflate(&base.entry, max)?,
+                },
+            ),
             Base::Elsewhere(id) => elsewhere(&id)?,
             Base::Kept(object) => object,
         };
         for change in changes.iter().rev() {
             let data = apply(&object.data, &self.inflate(&change.entry, max)?, max)?;
-            object = self.kept(change.offset, Object { kind: object.kind, data });
+            object = self.kept(
+                change.offset,
+                Object {
+                    kind: object.kind,
+                    data,
+                },
+            );
         }
         Ok(object)
     }
@@ -67,7 +77,11 @@ impl Pack {
     fn kept(&self, offset: u64, object: Object) -> Rc<Object> {
         let object = Rc::new(object);
         let key = (self.file.number, offset);
-        self.file.caches.objects.borrow_mut().add(key, &object, object.data.len());
+        self.file
+            .caches
+            .objects
+            .borrow_mut()
+            .add(key, &object, object.data.len());
         object
     }
 
@@ -75,7 +89,13 @@ impl Pack {
     fn chain(&self, mut offset: u64) -> Result<(Base, Vec<Located>)> {
         let mut changes = Vec::new();
         loop {
-            if let Some(object) = self.file.caches.objects.borrow().get((self.file.number, offset)) {
+            if let Some(object) = self
+                .file
+                .caches
+                .objects
+                .borrow()
+                .get((self.file.number, offset))
+            {
                 return Ok((Base::Kept(object), changes));
             }
             let entry = self.entry(offset)?;
@@ -118,7 +138,10 @@ impl Pack {
 /// Checks a size before memory is allocated for it.
 pub(crate) fn checked_size(size: u64, max: u64) -> Result<usize> {
     let too_large = || Error::too_large("the object", max, "setting `max_bytes`");
-    usize::try_from(size).ok().filter(|_| size <= max).ok_or_else(too_large)
+    usize::try_from(size)
+        .ok()
+        .filter(|_| size <= max)
+        .ok_or_else(too_large)
 }
 
 /// Applies a change to its base.
@@ -138,14 +161,20 @@ fn apply(base: &[u8], change: &[u8], max: u64) -> Result<Vec<u8>> {
                 0 => 0x10000,
                 length => length,
             };
-            base.get(offset..).and_then(|rest| rest.get(..length)).ok_or_else(wrong_change)?
+            base.get(offset..)
+                .and_then(|rest| rest.get(..length))
+                .ok_or_else(wrong_change)?
         };
         if part.is_empty() || result.len() + part.len() > size {
             return Err(wrong_change());
         }
         result.extend_from_slice(part);
     }
-    if result.len() == size { Ok(result) } else { Err(wrong_change()) }
+    if result.len() == size {
+        Ok(result)
+    } else {
+        Err(wrong_change())
+    }
 }
 
 fn wrong_change() -> Error {
@@ -198,7 +227,11 @@ mod tests {
     #[test]
     fn applies_changes() {
         let check = |change: &[u8], expected: Option<&[u8]>| {
-            assert_eq!(apply(b"abcdef", change, 100).ok().as_deref(), expected, "{change:?}");
+            assert_eq!(
+                apply(b"abcdef", change, 100).ok().as_deref(),
+                expected,
+                "{change:?}"
+            );
         };
         check(b"\x06\x05\x91\x01\x03\x02xy", Some(b"bcdxy"));
         check(b"\x06\x03\x90\x03", Some(b"abc"));

@@ -26,12 +26,23 @@ pub(crate) fn commit(objects: &Objects, id: &ObjectId) -> Result<String> {
     for parent in &parents {
         _ = writeln!(page, "Parent: {parent}");
     }
-    for (role, who) in [("Author", read().author()), ("Committer", read().committer())] {
+    for (role, who) in [
+        ("Author", read().author()),
+        ("Committer", read().committer()),
+    ] {
         let Ok(who) = who else { continue };
-        _ = writeln!(page, "{role}: {} <{}>, {}", who.name, who.email, time(who.seconds()));
+        _ = writeln!(
+            page,
+            "{role}: {} <{}>, {}",
+            who.name,
+            who.email,
+            time(who.seconds())
+        );
     }
     page.push('\n');
-    for line in String::from_utf8_lossy(read().message().map(|text| &**text).unwrap_or_default()).lines() {
+    for line in
+        String::from_utf8_lossy(read().message().map(|text| &**text).unwrap_or_default()).lines()
+    {
         _ = writeln!(page, "    {line}");
     }
     if objects.is_shallow(id)? {
@@ -40,7 +51,10 @@ pub(crate) fn commit(objects: &Objects, id: &ObjectId) -> Result<String> {
         );
         return Ok(page);
     }
-    let before = parents.first().map(|parent| tree_of(objects, parent)).transpose()?;
+    let before = parents
+        .first()
+        .map(|parent| tree_of(objects, parent))
+        .transpose()?;
     let changes = Changes::between(objects, before, Some(tree_of(objects, id)?))?;
     page.push('\n');
     for change in &changes.changes {
@@ -95,15 +109,33 @@ pub(crate) fn diff(
         (Some((Type::Folder, _)) | None, Some((Type::Folder, _)) | None) => {
             Changes::between(objects, old.map(|(_, id)| id), new.map(|(_, id)| id))?
         }
-        _ => Changes { changes: vec![Change { path: String::new(), old, new }], has_more: false },
+        _ => Changes {
+            changes: vec![Change {
+                path: String::new(),
+                old,
+                new,
+            }],
+            has_more: false,
+        },
     };
     let mut page = String::new();
     for change in &changes.changes {
-        let names =
-            path.iter().map(String::as_str).chain([change.path.as_str()]).filter(|name| !name.is_empty());
-        page.push_str(&file_diff(objects, &names.collect::<Vec<_>>().join("/"), change)?);
+        let names = path
+            .iter()
+            .map(String::as_str)
+            .chain([change.path.as_str()])
+            .filter(|name| !name.is_empty());
+        page.push_str(&file_diff(
+            objects,
+            &names.collect::<Vec<_>>().join("/"),
+            change,
+        )?);
         if page.len() > max {
-            return Err(Error::too_large("the diff", max as u64, "setting `max_bytes`; or name a `path`"));
+            return Err(Error::too_large(
+                "the diff",
+                max as u64,
+                "setting `max_bytes`; or name a `path`",
+            ));
         }
     }
     if changes.has_more {
@@ -141,8 +173,12 @@ fn lines_diff(old: &str, new: &str) -> String {
     let input = InternedInput::new(old, new);
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);
-    diff.unified_diff(&BasicLineDiffPrinter(&input.interner), UnifiedDiffConfig::default(), &input)
-        .to_string()
+    diff.unified_diff(
+        &BasicLineDiffPrinter(&input.interner),
+        UnifiedDiffConfig::default(),
+        &input,
+    )
+    .to_string()
 }
 
 /// One side of a change.
@@ -164,7 +200,9 @@ impl Side {
 }
 
 fn text(objects: &Objects, side: Option<(Type, ObjectId)>) -> Result<Side> {
-    let Some((kind, id)) = side else { return Ok(Side::Missing) };
+    let Some((kind, id)) = side else {
+        return Ok(Side::Missing);
+    };
     match kind {
         Type::Submodule => return Ok(Side::Text(format!("Subproject commit {id}\n"))),
         Type::Folder => return Ok(Side::Missing),

@@ -36,7 +36,9 @@ impl<'a> Refs<'a> {
         let text = self.git_dir.small(&["HEAD"])?.unwrap_or_default();
         Ok(match text.trim().strip_prefix("ref: refs/heads/") {
             Some(branch) => Some(Head::Branch(branch.to_owned())),
-            None => ObjectId::from_hex(text.trim().as_bytes()).ok().map(Head::Detached),
+            None => ObjectId::from_hex(text.trim().as_bytes())
+                .ok()
+                .map(Head::Detached),
         })
     }
 
@@ -76,7 +78,9 @@ impl<'a> Refs<'a> {
             );
         }
         let names = all.into_iter().take(self.max);
-        Ok(names.map(|(name, id)| (name[folder.len()..].to_owned(), id)).collect())
+        Ok(names
+            .map(|(name, id)| (name[folder.len()..].to_owned(), id))
+            .collect())
     }
 
     fn add_loose(&self, folder: &str, found: &mut Vec<String>, depth: usize) -> Result<()> {
@@ -102,8 +106,9 @@ impl<'a> Refs<'a> {
         let text = String::from_utf8_lossy(&bytes);
         let lines = text.lines().filter(|line| !line.starts_with(['#', '^']));
         let pairs = lines.filter_map(|line| line.split_once(' '));
-        let valid =
-            pairs.filter_map(|(id, name)| Some((name.to_owned(), ObjectId::from_hex(id.as_bytes()).ok()?)));
+        let valid = pairs.filter_map(|(id, name)| {
+            Some((name.to_owned(), ObjectId::from_hex(id.as_bytes()).ok()?))
+        });
         Ok(valid.filter(|(name, _)| is_valid(name)).collect())
     }
 }
@@ -111,8 +116,10 @@ impl<'a> Refs<'a> {
 /// Whether a full name of a reference is valid, as far as it is the path of a file.
 fn is_valid(name: &str) -> bool {
     let is_valid_part = |part: &str| {
-        let is_safe =
-            !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && !part.contains("..");
+        let is_safe = !part.is_empty()
+            && !part.starts_with('.')
+            && !part.ends_with(".lock")
+            && !part.contains("..");
         is_safe
             && !part.contains(|c: char| {
                 c.is_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\')
@@ -127,7 +134,13 @@ mod tests {
 
     #[test]
     fn names_of_references_are_safe_paths() {
-        for name in ["HEAD", "refs/heads/main", "refs/heads/a/b-c.d", "refs/tags/v1.0", "refs/heads/ü#%"] {
+        for name in [
+            "HEAD",
+            "refs/heads/main",
+            "refs/heads/a/b-c.d",
+            "refs/tags/v1.0",
+            "refs/heads/ü#%",
+        ] {
             assert!(is_valid(name), "{name}");
         }
         for name in [

@@ -43,15 +43,23 @@ pub(crate) struct Found<'a> {
 
 impl Repository {
     pub(crate) fn open(path: &str, disk: Disk, settings: &Settings) -> Result<Self> {
-        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        let name = name.strip_suffix(".git").filter(|name| !name.is_empty()).unwrap_or(name);
+        let name = path
+            .trim_end_matches('/')
+            .rsplit('/')
+            .next()
+            .unwrap_or_default();
+        let name = name
+            .strip_suffix(".git")
+            .filter(|name| !name.is_empty())
+            .unwrap_or(name);
         if !address::is_repository_name(name) {
             return Err(Error::Failed(format!(
                 "the folder is granted as `{path}`, but the name of a repository consists of lower-case letters, \
                  digits, `-`, `_` and `.`: set `guest`"
             )));
         }
-        let git_dir = GitDir::open(disk).map_err(|error| Error::Failed(format!("{name}: {error}")))?;
+        let git_dir =
+            GitDir::open(disk).map_err(|error| Error::Failed(format!("{name}: {error}")))?;
         Ok(Self {
             name: name.to_owned(),
             objects: Objects::new(git_dir, settings.max_bytes),
@@ -82,7 +90,14 @@ impl Repository {
         Ok(match target {
             Target::Repository => {
                 let version = digest(&self.overview()?);
-                Found { target, version, is_fixed: false, commit: None, since: None, object: None }
+                Found {
+                    target,
+                    version,
+                    is_fixed: false,
+                    commit: None,
+                    since: None,
+                    object: None,
+                }
             }
             Target::Commit { revision } => {
                 let commit = self.resolve(revision)?;
@@ -90,14 +105,26 @@ impl Repository {
             }
             Target::File { revision, path } => {
                 let commit = self.resolve(revision)?;
-                let object = tree::find(&self.objects, revision::tree_of(&self.objects, &commit)?, path)?;
-                Found { object: Some(object), ..found(commit, object.1.to_string(), is_fixed(revision)) }
+                let object = tree::find(
+                    &self.objects,
+                    revision::tree_of(&self.objects, &commit)?,
+                    path,
+                )?;
+                Found {
+                    object: Some(object),
+                    ..found(commit, object.1.to_string(), is_fixed(revision))
+                }
             }
-            Target::Diff { revision, since, .. } => {
+            Target::Diff {
+                revision, since, ..
+            } => {
                 let (commit, since_commit) = (self.resolve(revision)?, self.resolve(since)?);
                 let version = format!("{since_commit}..{commit}");
                 let since_commit = Some(since_commit);
-                Found { since: since_commit, ..found(commit, version, is_fixed(revision) && is_fixed(since)) }
+                Found {
+                    since: since_commit,
+                    ..found(commit, version, is_fixed(revision) && is_fixed(since))
+                }
             }
             Target::Log { revision, .. } => {
                 let commit = self.resolve(revision)?;
@@ -113,12 +140,16 @@ impl Repository {
         match found.target {
             Target::Repository => plain(self.overview()?, "text/markdown"),
             Target::Commit { .. } => plain(pages::commit(&self.objects, &commit()?)?, "text/plain"),
-            Target::Log { range, .. } => {
-                plain(log::page(&self.objects, &self.name, &commit()?, *range)?, "text/markdown")
-            }
+            Target::Log { range, .. } => plain(
+                log::page(&self.objects, &self.name, &commit()?, *range)?,
+                "text/markdown",
+            ),
             Target::Diff { path, .. } => {
                 let since = found.since.ok_or(Error::NotFound)?;
-                plain(pages::diff(&self.objects, &since, &commit()?, path, self.max_bytes)?, "text/x-diff")
+                plain(
+                    pages::diff(&self.objects, &since, &commit()?, path, self.max_bytes)?,
+                    "text/x-diff",
+                )
             }
             Target::File { path, .. } => {
                 let (kind, id) = found.object.ok_or(Error::NotFound)?;
@@ -139,8 +170,12 @@ impl Repository {
     fn file(&self, path: &[String], kind: Type, id: &ObjectId) -> Result<Content> {
         let name = path.last().map(String::as_str).unwrap_or_default();
         match kind {
-            Type::Folder => Ok(Content::text(pages::folder(&self.objects, id)?).mime("inode/directory")),
-            Type::Submodule => Err(Error::Invalid(format!("`{name}` is a submodule at the commit {id}"))),
+            Type::Folder => {
+                Ok(Content::text(pages::folder(&self.objects, id)?).mime("inode/directory"))
+            }
+            Type::Submodule => Err(Error::Invalid(format!(
+                "`{name}` is a submodule at the commit {id}"
+            ))),
             Type::Link => {
                 let target = self.objects.read_kind(id, Kind::Blob)?;
                 Ok(Content::text(String::from_utf8_lossy(&target)).mime("inode/symlink"))
@@ -161,7 +196,10 @@ impl Repository {
             let all = refs.all(folder)?;
             page.push_str(&format!("\n## {title}\n\n"));
             for (name, id) in all.iter().take(MAX_LINES) {
-                page.push_str(&format!("- [{name}]({}) {id}\n", address::commit(&self.name, name)));
+                page.push_str(&format!(
+                    "- [{name}]({}) {id}\n",
+                    address::commit(&self.name, name)
+                ));
             }
             if all.len() > MAX_LINES {
                 page.push_str(&format!("- … and {} more\n", all.len() - MAX_LINES));
@@ -175,7 +213,11 @@ impl Repository {
         let refs = self.refs();
         let mut names = vec!["HEAD".to_owned()];
         for folder in [HEADS, TAGS] {
-            names.extend(refs.all(folder)?.into_keys().map(|name| address::value(&name)));
+            names.extend(
+                refs.all(folder)?
+                    .into_keys()
+                    .map(|name| address::value(&name)),
+            );
         }
         names[1..].sort_unstable();
         names.dedup();
@@ -185,18 +227,26 @@ impl Repository {
     /// Completes a path with the names in its last folder.
     pub(crate) fn complete_path(&self, revision: &str, typed: &str) -> Result<Completion> {
         let folder = typed.rsplit_once('/').map(|(folder, _)| folder);
-        let path: Vec<String> =
-            folder.into_iter().flat_map(|folder| folder.split('/')).map(str::to_owned).collect();
-        let parent = folder.map(|folder| format!("{folder}/")).unwrap_or_default();
+        let path: Vec<String> = folder
+            .into_iter()
+            .flat_map(|folder| folder.split('/'))
+            .map(str::to_owned)
+            .collect();
+        let parent = folder
+            .map(|folder| format!("{folder}/"))
+            .unwrap_or_default();
         let commit = self.resolve(&revision.replace(':', "/"))?;
         let root = revision::tree_of(&self.objects, &commit)?;
         let (Type::Folder, id) = tree::find(&self.objects, root, &path)? else {
             return Ok(Completion::default());
         };
-        let names = tree::read(&self.objects, &id)?.items.into_iter().map(|item| {
-            let slash = if item.kind == Type::Folder { "/" } else { "" };
-            format!("{parent}{}{slash}", item.name)
-        });
+        let names = tree::read(&self.objects, &id)?
+            .items
+            .into_iter()
+            .map(|item| {
+                let slash = if item.kind == Type::Folder { "/" } else { "" };
+                format!("{parent}{}{slash}", item.name)
+            });
         Ok(Completion::matching(names, typed))
     }
 }

@@ -43,14 +43,18 @@ fn find(objects: &Objects, refs: &Refs<'_>, name: &str) -> Result<Option<ObjectI
         }
     }
     let is_short_id = (4..40).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
     if !is_short_id {
         return Ok(None);
     }
     match objects.with_prefix(name)?.as_slice() {
         [] => Ok(None),
         [id] => Ok(Some(*id)),
-        _ => Err(Error::Invalid(format!("several objects have an id that begins with {name}"))),
+        _ => Err(Error::Invalid(format!(
+            "several objects have an id that begins with {name}"
+        ))),
     }
 }
 
@@ -86,14 +90,23 @@ fn walk(objects: &Objects, mut id: ObjectId, steps: &str) -> Result<ObjectId> {
         };
         count += parents.len();
         if count > MAX_STEPS {
-            return Err(Error::Invalid(format!("a revision may go back {MAX_STEPS} commits")));
+            return Err(Error::Invalid(format!(
+                "a revision may go back {MAX_STEPS} commits"
+            )));
         }
         for parent in parents {
-            id = parents_of(objects, &id)?.into_iter().nth(parent - 1).ok_or(Error::NotFound)?;
+            id = parents_of(objects, &id)?
+                .into_iter()
+                .nth(parent - 1)
+                .ok_or(Error::NotFound)?;
         }
         rest = &after[digits..];
     }
-    if rest.is_empty() { Ok(id) } else { Err(Error::NotFound) }
+    if rest.is_empty() {
+        Ok(id)
+    } else {
+        Err(Error::NotFound)
+    }
 }
 
 /// The parents of a commit, as far as they are in the repository.
@@ -102,11 +115,15 @@ pub(crate) fn parents_of(objects: &Objects, id: &ObjectId) -> Result<Vec<ObjectI
         return Ok(Vec::new());
     }
     let data = objects.read_kind(id, Kind::Commit)?;
-    Ok(CommitRefIter::from_bytes(&data, HASH).parent_ids().collect())
+    Ok(CommitRefIter::from_bytes(&data, HASH)
+        .parent_ids()
+        .collect())
 }
 
 /// The tree of a commit.
 pub(crate) fn tree_of(objects: &Objects, id: &ObjectId) -> Result<ObjectId> {
     let data = objects.read_kind(id, Kind::Commit)?;
-    CommitRefIter::from_bytes(&data, HASH).tree_id().map_err(|_| corrupt("a commit that is not valid"))
+    CommitRefIter::from_bytes(&data, HASH)
+        .tree_id()
+        .map_err(|_| corrupt("a commit that is not valid"))
 }

@@ -35,13 +35,18 @@ pub(crate) fn hits(git: &Git, query: &SearchQuery) -> Result<Hits> {
     });
     let (commits, all_commits) = commits(git, query, is_over);
     let excerpts_end = Instant::now() + time_left() / 4;
-    let best = ranking.best_by(|number| names.uri(number)).into_iter().map(|number| {
-        let mut hit = Hit::new(names.entry(number));
-        if Instant::now() < excerpts_end {
-            hit.excerpt = names.text(number, MAX_TEXT).and_then(|text| ranking.excerpt(&text));
-        }
-        hit
-    });
+    let best = ranking
+        .best_by(|number| names.uri(number))
+        .into_iter()
+        .map(|number| {
+            let mut hit = Hit::new(names.entry(number));
+            if Instant::now() < excerpts_end {
+                hit.excerpt = names
+                    .text(number, MAX_TEXT)
+                    .and_then(|text| ranking.excerpt(&text));
+            }
+            hit
+        });
     let hits = query.take(best.chain(commits));
     match names.is_complete && all_texts && all_commits {
         true => Ok(hits.freshness(git.freshness(false))),
@@ -60,7 +65,9 @@ fn commits(git: &Git, query: &SearchQuery, is_over: impl Fn() -> bool) -> (Vec<H
                 is_complete = false;
                 return false;
             }
-            let next = history.next().inspect_err(|error| warn!("a commit is not searched: {error}"));
+            let next = history
+                .next()
+                .inspect_err(|error| warn!("a commit is not searched: {error}"));
             let Ok(Some(commit)) = next else { return false };
             if ranking.add(found.len(), "", &commit.message) {
                 found.push((*repository, commit));
@@ -71,7 +78,10 @@ fn commits(git: &Git, query: &SearchQuery, is_over: impl Fn() -> bool) -> (Vec<H
     let hit = |number: usize| {
         let (repository, commit) = &found[number];
         let excerpt = ranking.excerpt(&commit.message);
-        Hit { excerpt, ..Hit::new(entry(repository, commit)) }
+        Hit {
+            excerpt,
+            ..Hit::new(entry(repository, commit))
+        }
     };
     (ranking.best().into_iter().map(hit).collect(), is_complete)
 }
@@ -85,5 +95,8 @@ fn history(repository: &Repository) -> Option<(&Repository, History<'_>)> {
 fn entry(repository: &Repository, commit: &Commit) -> Entry {
     let hex = commit.hex();
     let entry = Entry::new(address::commit(&repository.name, &hex), commit.subject());
-    entry.mime("text/plain").version(hex).details(Details::kind("commit"))
+    entry
+        .mime("text/plain")
+        .version(hex)
+        .details(Details::kind("commit"))
 }

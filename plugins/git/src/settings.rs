@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use larder_provider::{Declaration, Result, Setting};
 
-const MAX_BYTES: Setting<u64> = Setting::size("max_bytes", "The maximum size of an object and of a diff.")
-    // Half of the host's limit of 16 MiB, which applies to the encoded response.
-    .default("8MiB");
+const MAX_BYTES: Setting<u64> =
+    Setting::size("max_bytes", "The maximum size of an object and of a diff.")
+        // Half of the host's limit of 16 MiB, which applies to the encoded response.
+        .default("8MiB");
 const LIST_FILES: Setting<bool> =
     Setting::boolean("list_files", "Whether the files of HEAD are in the list.").default("true");
 const MAX_REFS: Setting<usize> =
@@ -29,7 +30,12 @@ pub(crate) struct Settings {
 impl Settings {
     /// All settings, for the host.
     pub(crate) fn declarations() -> Vec<Declaration> {
-        vec![MAX_BYTES.declaration(), LIST_FILES.declaration(), MAX_REFS.declaration(), TTL_MS.declaration()]
+        vec![
+            MAX_BYTES.declaration(),
+            LIST_FILES.declaration(),
+            MAX_REFS.declaration(),
+            TTL_MS.declaration(),
+        ]
     }
 
     pub(crate) fn read() -> Result<Self> {

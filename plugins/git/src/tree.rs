@@ -48,7 +48,9 @@ pub(crate) fn read(objects: &Objects, id: &ObjectId) -> Result<Tree> {
     let mut tree = Tree::default();
     for entry in TreeRefIter::from_bytes(&data, HASH) {
         let entry = entry.map_err(|_| corrupt("a tree that is not valid"))?;
-        let name = std::str::from_utf8(entry.filename).ok().filter(|name| is_allowed(name));
+        let name = std::str::from_utf8(entry.filename)
+            .ok()
+            .filter(|name| is_allowed(name));
         let Some(name) = name else {
             tree.unnamed += 1;
             continue;
@@ -60,9 +62,15 @@ pub(crate) fn read(objects: &Objects, id: &ObjectId) -> Result<Tree> {
             EntryKind::Commit => Type::Submodule,
         };
         let segment = uri::segment(name).into_owned() + if kind == Type::Folder { "/" } else { "" };
-        tree.items.push(Item { name: name.to_owned(), segment, kind, id: entry.oid.to_owned() });
+        tree.items.push(Item {
+            name: name.to_owned(),
+            segment,
+            kind,
+            id: entry.oid.to_owned(),
+        });
     }
-    tree.items.sort_unstable_by(|a, b| a.segment.cmp(&b.segment));
+    tree.items
+        .sort_unstable_by(|a, b| a.segment.cmp(&b.segment));
     Ok(tree)
 }
 
@@ -81,7 +89,11 @@ pub(crate) fn find(objects: &Objects, root: ObjectId, path: &[String]) -> Result
             return Err(Error::NotFound);
         }
         let tree = read(objects, &found.1)?;
-        let item = tree.items.into_iter().find(|item| item.name == *name).ok_or(Error::NotFound)?;
+        let item = tree
+            .items
+            .into_iter()
+            .find(|item| item.name == *name)
+            .ok_or(Error::NotFound)?;
         found = (item.kind, item.id);
     }
     Ok(found)

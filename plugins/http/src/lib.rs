@@ -14,8 +14,9 @@ mod tests;
 use std::collections::BTreeSet;
 
 use larder_provider::{
-    Completion, CompletionRequest, Content, Declaration, Description, Entry, EntryPage, Error, Freshness,
-    Hits, Provider, Query, Reading, Request, Result, Scope, SearchQuery, TemplatePage, time_left, warn,
+    Completion, CompletionRequest, Content, Declaration, Description, Entry, EntryPage, Error,
+    Freshness, Hits, Provider, Query, Reading, Request, Result, Scope, SearchQuery, TemplatePage,
+    time_left, warn,
 };
 use larder_web::caching;
 use serde_json::Value;
@@ -55,7 +56,10 @@ impl Provider for Api {
             resources.push(resource);
         }
         resources.sort_by(|a, b| a.uri.as_str().cmp(b.uri.as_str()));
-        Ok(Self { settings, resources })
+        Ok(Self {
+            settings,
+            resources,
+        })
     }
 
     fn describe(&self) -> Description {
@@ -75,7 +79,9 @@ impl Provider for Api {
         let lists: Vec<_> = self.lists().collect();
         let mut failure = None;
         for _ in 0..MAX_REQUESTS {
-            let Some((resource, list)) = lists.get(position.list - 1) else { break };
+            let Some((resource, list)) = lists.get(position.list - 1) else {
+                break;
+            };
             if page.entries.len() >= limit
                 || (time_left() < self.settings.client.timeout && !page.entries.is_empty())
             {
@@ -87,7 +93,10 @@ impl Provider for Api {
                 Err(error @ Error::Invalid(_)) if position.token.is_some() => return Err(error),
                 // A list that fails takes away only itself.
                 Err(error) => {
-                    warn!("the list of `{}` is omitted: {error}", resource.uri.as_str());
+                    warn!(
+                        "the list of `{}` is omitted: {error}",
+                        resource.uri.as_str()
+                    );
                     failure.get_or_insert(error);
                     position = position.next_list();
                     continue;
@@ -95,16 +104,21 @@ impl Provider for Api {
             };
             page.freshness = earlier(page.freshness, found.freshness, page.entries.is_empty());
             let (entries, next) = take(resource, list, found, position, limit - page.entries.len());
-            page.entries.extend(entries.into_iter().filter(|entry| query.wants(entry)));
+            page.entries
+                .extend(entries.into_iter().filter(|entry| query.wants(entry)));
             position = next;
         }
         page.next_cursor = lists.get(position.list - 1).map(|_| position.cursor());
-        let is_empty = page.entries.is_empty() && page.next_cursor.is_none() && query.cursor.is_none();
+        let is_empty =
+            page.entries.is_empty() && page.next_cursor.is_none() && query.cursor.is_none();
         failure.filter(|_| is_empty).map_or(Ok(page), Err)
     }
 
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
-        let sets = self.resources.iter().filter(|resource| !resource.is_single());
+        let sets = self
+            .resources
+            .iter()
+            .filter(|resource| !resource.is_single());
         Ok(sets.map(Resource::template).collect::<Vec<_>>().into())
     }
 
@@ -112,11 +126,22 @@ impl Provider for Api {
         let template = request.template().unwrap_or(&request.uri);
         let resource = self.find(template).ok_or(Error::NotFound)?;
         let single = Request::new(&request.uri).matched(template, &[]);
-        let url =
-            resource.url(if resource.is_single() { &single } else { request }, &self.settings.client.base)?;
-        let response = self.settings.client.get_kept(&url, request.known_version.as_deref())?;
-        let (version, freshness) =
-            (caching::version(&response), caching::freshness(&response, self.settings.ttl));
+        let url = resource.url(
+            if resource.is_single() {
+                &single
+            } else {
+                request
+            },
+            &self.settings.client.base,
+        )?;
+        let response = self
+            .settings
+            .client
+            .get_kept(&url, request.known_version.as_deref())?;
+        let (version, freshness) = (
+            caching::version(&response),
+            caching::freshness(&response, self.settings.ttl),
+        );
         if let Some(version) = &version {
             request.unless_known(version)?;
         }
@@ -124,16 +149,26 @@ impl Provider for Api {
             Some(pointer) => part(&response.body, pointer, resource.mime_type())?,
             None => larder_web::content(response, resource.mime_type()),
         };
-        Ok(Reading { version, freshness, ..Reading::from(content) })
+        Ok(Reading {
+            version,
+            freshness,
+            ..Reading::from(content)
+        })
     }
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
         let resource = self.find(&request.uri_template).ok_or(Error::NotFound)?;
-        let Some(list) = &resource.list else { return Ok(Completion::default()) };
+        let Some(list) = &resource.list else {
+            return Ok(Completion::default());
+        };
         let (mut token, mut values, mut more) = (None, BTreeSet::new(), true);
         for _ in 0..MAX_REQUESTS {
             let page = list.page(token.as_deref(), "", &self.settings)?;
-            values.extend(page.items.iter().filter_map(|item| suggestion(list, item, request)));
+            values.extend(
+                page.items
+                    .iter()
+                    .filter_map(|item| suggestion(list, item, request)),
+            );
             token = page.next;
             more = token.is_some();
             if !more || values.len() > MAX_SUGGESTIONS {
@@ -150,9 +185,12 @@ impl Provider for Api {
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
         let base = &self.settings.client.base;
         let url = |uri: &String| {
-            let requests =
-                self.resources.iter().filter_map(|resource| Some((resource, resource.request(uri)?)));
-            let (resource, request) = requests.max_by_key(|(resource, _)| resource.uri.specificity())?;
+            let requests = self
+                .resources
+                .iter()
+                .filter_map(|resource| Some((resource, resource.request(uri)?)));
+            let (resource, request) =
+                requests.max_by_key(|(resource, _)| resource.uri.specificity())?;
             resource.url(&request, base).ok()
         };
         let urls: Vec<Option<String>> = uris.iter().map(url).collect();
@@ -169,11 +207,15 @@ impl Provider for Api {
 
 impl Api {
     fn find(&self, template: &str) -> Option<&Resource> {
-        self.resources.iter().find(|resource| resource.uri.as_str() == template)
+        self.resources
+            .iter()
+            .find(|resource| resource.uri.as_str() == template)
     }
 
     fn lists(&self) -> impl Iterator<Item = (&Resource, &List)> {
-        self.resources.iter().filter_map(|resource| Some((resource, resource.list.as_ref()?)))
+        self.resources
+            .iter()
+            .filter_map(|resource| Some((resource, resource.list.as_ref()?)))
     }
 
     /// The page with the single resources from a position on. It has a cursor if there are more of them; otherwise the
@@ -187,8 +229,13 @@ impl Api {
         page.entries = rest.by_ref().take(limit).collect();
         page.freshness = Some(Freshness::everyone(self.settings.ttl));
         if rest.next().is_some() {
-            page.next_cursor =
-                Some(Position { offset: position.offset + limit, ..position.clone() }.cursor());
+            page.next_cursor = Some(
+                Position {
+                    offset: position.offset + limit,
+                    ..position.clone()
+                }
+                .cursor(),
+            );
         } else {
             *position = position.next_list();
         }
@@ -196,7 +243,11 @@ impl Api {
     }
 
     fn single_entries(&self, query: &Query) -> Vec<Entry> {
-        let single = self.resources.iter().filter(|resource| resource.is_single()).map(Resource::entry);
+        let single = self
+            .resources
+            .iter()
+            .filter(|resource| resource.is_single())
+            .map(Resource::entry);
         single.filter(|entry| query.wants(entry)).collect()
     }
 }
@@ -207,8 +258,15 @@ fn earlier(one: Option<Freshness>, other: Option<Freshness>, is_first: bool) -> 
         return other;
     }
     let (one, other) = (one?, other?);
-    let scope = if one.scope == Scope::Caller { one.scope } else { other.scope };
-    Some(Freshness { ttl_ms: one.ttl_ms.min(other.ttl_ms), scope })
+    let scope = if one.scope == Scope::Caller {
+        one.scope
+    } else {
+        other.scope
+    };
+    Some(Freshness {
+        ttl_ms: one.ttl_ms.min(other.ttl_ms),
+        scope,
+    })
 }
 
 /// The entries of a page of the API, up to a limit, and the position after them.
@@ -221,7 +279,10 @@ fn take(
 ) -> (Vec<Entry>, Position) {
     let rest = page.items.get(position.offset..).unwrap_or_default();
     let taken = &rest[..rest.len().min(limit)];
-    let entries: Vec<_> = taken.iter().filter_map(|item| list.entry(item, resource.mime_type())).collect();
+    let entries: Vec<_> = taken
+        .iter()
+        .filter_map(|item| list.entry(item, resource.mime_type()))
+        .collect();
     if entries.len() < taken.len() {
         let count = taken.len() - entries.len();
         let uri = resource.uri.as_str();
@@ -231,9 +292,16 @@ fn take(
         );
     }
     let next = if taken.len() < rest.len() {
-        Position { offset: position.offset + taken.len(), ..position }
+        Position {
+            offset: position.offset + taken.len(),
+            ..position
+        }
     } else if page.next.is_some() {
-        Position { offset: 0, token: page.next, ..position }
+        Position {
+            offset: 0,
+            token: page.next,
+            ..position
+        }
     } else {
         position.next_list()
     };
@@ -243,20 +311,29 @@ fn take(
 /// The value of the completed variable in an item that matches the variables that are already filled in.
 fn suggestion(list: &List, item: &Value, request: &CompletionRequest) -> Option<String> {
     let values = list.values(item)?;
-    let fits = values.iter().all(|(name, value)| request.filled(name).is_none_or(|filled| filled == value));
+    let fits = values
+        .iter()
+        .all(|(name, value)| request.filled(name).is_none_or(|filled| filled == value));
     // A value that cannot be in the URI is not suggested.
     list.item_uri(&values)?;
-    let value = values.into_iter().find(|(name, _)| *name == request.variable)?.1;
+    let value = values
+        .into_iter()
+        .find(|(name, _)| *name == request.variable)?
+        .1;
     (fits && value.starts_with(&request.prefix)).then_some(value)
 }
 
 /// A part of a JSON response. A text is a text if the operator gave it a media type.
 fn part(body: &[u8], pointer: &str, mime_type: Option<&str>) -> Result<Content> {
-    let body: Value =
-        serde_json::from_slice(body).map_err(|error| format!("the response is not JSON: {error}"))?;
-    let part = body.pointer(pointer).ok_or_else(|| format!("the response has nothing at `{pointer}`"))?;
+    let body: Value = serde_json::from_slice(body)
+        .map_err(|error| format!("the response is not JSON: {error}"))?;
+    let part = body
+        .pointer(pointer)
+        .ok_or_else(|| format!("the response has nothing at `{pointer}`"))?;
     Ok(match (part, mime_type) {
-        (Value::String(text), Some(mime)) if mime != "application/json" => Content::text(text).mime(mime),
+        (Value::String(text), Some(mime)) if mime != "application/json" => {
+            Content::text(text).mime(mime)
+        }
         (part, mime) => Content::text(format!("{part:#}")).mime(mime.unwrap_or("application/json")),
     })
 }

@@ -6,10 +6,13 @@ pub(crate) fn next(header: &str) -> Option<&str> {
     while let Some((_, after)) = rest.split_once('<') {
         let (target, after) = after.split_once('>')?;
         let end = end_of_parameters(after);
-        let mut parameters = after[..end].split(';').filter_map(|parameter| parameter.split_once('='));
+        let mut parameters = after[..end]
+            .split(';')
+            .filter_map(|parameter| parameter.split_once('='));
         let is_next = parameters.any(|(name, value)| {
             let mut relations = value.trim().trim_matches('"').split_ascii_whitespace();
-            name.trim().eq_ignore_ascii_case("rel") && relations.any(|one| one.eq_ignore_ascii_case("next"))
+            name.trim().eq_ignore_ascii_case("rel")
+                && relations.any(|one| one.eq_ignore_ascii_case("next"))
         });
         if is_next {
             return Some(target);
@@ -35,12 +38,16 @@ mod tests {
 
     #[test]
     fn finds_the_next_page() {
-        let check = |header: &str, expected: Option<&str>| assert_eq!(next(header), expected, "{header}");
+        let check =
+            |header: &str, expected: Option<&str>| assert_eq!(next(header), expected, "{header}");
         check(
             "<https://a.example/x?page=2>; rel=\"next\", <https://a.example/x?page=9>; rel=last",
             Some("https://a.example/x?page=2"),
         );
-        check("</x?page=1>;rel=prev,</x?page=3>; title=\"a, <b>; rel=next\"; REL=Next", Some("/x?page=3"));
+        check(
+            "</x?page=1>;rel=prev,</x?page=3>; title=\"a, <b>; rel=next\"; REL=Next",
+            Some("/x?page=3"),
+        );
         check("<x>; rel=\"last next\"", Some("x"));
         check("<x>; rel=previous", None);
         check("<x", None);

@@ -37,34 +37,65 @@ impl List {
     /// Checks the description of a list of this template.
     pub(crate) fn new(raw: settings::List, uri: &UriTemplate) -> Result<Self, String> {
         let path = PathTemplate::parse(&raw.path).map_err(|error| format!("`path`: {error}"))?;
-        let path = path.expand(|name| Err(Error::invalid(format!("`path` has the variable `{name}`"))));
+        let path =
+            path.expand(|name| Err(Error::invalid(format!("`path` has the variable `{name}`"))));
         let path = path.map_err(|error| error.to_string())?;
-        if let Some(missing) = uri.variables().find(|name| !raw.variables.contains_key(*name)) {
+        if let Some(missing) = uri
+            .variables()
+            .find(|name| !raw.variables.contains_key(*name))
+        {
             return Err(format!("`variables` has no `{missing}`"));
         }
-        if let Some(unknown) = raw.variables.keys().find(|name| uri.variables().all(|known| known != *name)) {
-            return Err(format!("`variables` has `{unknown}`, which is not in `uri`"));
+        if let Some(unknown) = raw
+            .variables
+            .keys()
+            .find(|name| uri.variables().all(|known| known != *name))
+        {
+            return Err(format!(
+                "`variables` has `{unknown}`, which is not in `uri`"
+            ));
         }
         if let Some(wrong) = pointers(&raw).find(|pointer| !is_pointer(pointer)) {
             return Err(format!("`{wrong}` is not a JSON pointer such as \"/data\""));
         }
-        Ok(Self { uri: uri.clone(), path, raw })
+        Ok(Self {
+            uri: uri.clone(),
+            path,
+            raw,
+        })
     }
 
     /// Gets a page: the first one, or the one after a token. `text` is that of a search.
-    pub(crate) fn page(&self, token: Option<&str>, text: &str, settings: &Settings) -> Result<Page> {
+    pub(crate) fn page(
+        &self,
+        token: Option<&str>,
+        text: &str,
+        settings: &Settings,
+    ) -> Result<Page> {
         let url = self.url(token, text, &settings.client)?;
         let response = settings.client.get_kept(&url, None)?;
         let freshness = caching::freshness(&response, settings.ttl);
-        let link = response.header("link").and_then(link_header::next).map(str::to_owned);
+        let link = response
+            .header("link")
+            .and_then(link_header::next)
+            .map(str::to_owned);
         let mut body = parse(response)?;
         let number = token.and_then(|token| token.parse::<u64>().ok());
-        let next = self.next(&body, link.as_deref(), number)?.filter(|next| Some(next.as_str()) != token);
+        let next = self
+            .next(&body, link.as_deref(), number)?
+            .filter(|next| Some(next.as_str()) != token);
         let Some(Value::Array(items)) = body.pointer_mut(&self.raw.items).map(Value::take) else {
             let pointer = &self.raw.items;
-            return Err(Error::Failed(format!("the response of `{}` has no list at `{pointer}`", self.path)));
+            return Err(Error::Failed(format!(
+                "the response of `{}` has no list at `{pointer}`",
+                self.path
+            )));
         };
-        Ok(Page { items, next, freshness })
+        Ok(Page {
+            items,
+            next,
+            freshness,
+        })
     }
 
     fn url(&self, token: Option<&str>, text: &str, client: &Client) -> Result<String> {
@@ -74,7 +105,12 @@ impl List {
             (Paging::Page { parameter, .. }, Some(number)) if number.parse::<u64>().is_ok() => {
                 pairs.insert(parameter.clone(), number.to_owned());
             }
-            (Paging::Page { parameter, first, .. }, None) => {
+            (
+                Paging::Page {
+                    parameter, first, ..
+                },
+                None,
+            ) => {
                 pairs.insert(parameter.clone(), first.to_string());
             }
             (Paging::Cursor { parameter, .. }, Some(token)) => {
@@ -91,25 +127,47 @@ impl List {
         if let Some((name, _)) = &client.credentials.query {
             pairs.remove(name);
         }
-        let query = query(pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        client.base.join(&self.path, &query).ok_or_else(|| Error::invalid("the cursor is too long"))
+        let query = query(
+            pairs
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        );
+        client
+            .base
+            .join(&self.path, &query)
+            .ok_or_else(|| Error::invalid("the cursor is too long"))
     }
 
     /// What requests the page after this one.
-    fn next(&self, body: &Value, link: Option<&str>, number: Option<u64>) -> Result<Option<String>> {
+    fn next(
+        &self,
+        body: &Value,
+        link: Option<&str>,
+        number: Option<u64>,
+    ) -> Result<Option<String>> {
         let next = match &self.raw.paging {
             Paging::None => None,
             // Only the query counts: a cursor comes back from clients, and must not lead to another path.
-            Paging::Link => link.and_then(|link| Some(link.split_once('?')?.1.split('#').next()?.to_owned())),
+            Paging::Link => {
+                link.and_then(|link| Some(link.split_once('?')?.1.split('#').next()?.to_owned()))
+            }
             Paging::Page { first, size, .. } => {
-                let items = body.pointer(&self.raw.items).and_then(Value::as_array).map_or(0, Vec::len);
+                let items = body
+                    .pointer(&self.raw.items)
+                    .and_then(Value::as_array)
+                    .map_or(0, Vec::len);
                 let is_last = items == 0 || size.is_some_and(|size| items < size);
                 (!is_last).then(|| number.unwrap_or(*first).saturating_add(1).to_string())
             }
-            Paging::Cursor { next, .. } => body.pointer(next).and_then(text).filter(|next| !next.is_empty()),
+            Paging::Cursor { next, .. } => body
+                .pointer(next)
+                .and_then(text)
+                .filter(|next| !next.is_empty()),
         };
         match next {
-            Some(next) if next.len() > MAX_TOKEN => Err("the address of the next page is too long".into()),
+            Some(next) if next.len() > MAX_TOKEN => {
+                Err("the address of the next page is too long".into())
+            }
             next => Ok(next),
         }
     }
@@ -117,8 +175,11 @@ impl List {
     /// The entry of an item; `None` if a variable has no value.
     pub(crate) fn entry(&self, item: &Value, mime_type: Option<&str>) -> Option<Entry> {
         let values = self.values(item)?;
-        let find =
-            |pointer: &Option<String>| pointer.as_ref().and_then(|pointer| text(item.pointer(pointer)?));
+        let find = |pointer: &Option<String>| {
+            pointer
+                .as_ref()
+                .and_then(|pointer| text(item.pointer(pointer)?))
+        };
         let name = find(&self.raw.name).unwrap_or_else(|| name_of(&values));
         let mut details = Details::kind("api-resource");
         details.last_modified = find(&self.raw.last_modified);
@@ -152,8 +213,17 @@ fn pointers(list: &settings::List) -> impl Iterator<Item = &String> {
         Paging::Cursor { next, .. } => Some(next),
         _ => None,
     };
-    let optional = [&list.name, &list.title, &list.description, &list.last_modified];
-    optional.into_iter().flatten().chain([&list.items]).chain(cursor)
+    let optional = [
+        &list.name,
+        &list.title,
+        &list.description,
+        &list.last_modified,
+    ];
+    optional
+        .into_iter()
+        .flatten()
+        .chain([&list.items])
+        .chain(cursor)
 }
 
 fn parse(response: Response) -> Result<Value> {
@@ -181,9 +251,16 @@ fn shorten(mut text: String) -> String {
 
 /// The decoded pairs of a query.
 fn decode_query(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
-    let decode = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
-    query.split('&').filter(|pair| !pair.is_empty()).map(move |pair| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (decode(name), decode(value))
-    })
+    let decode = |text: &str| {
+        percent_decode_str(&text.replace('+', " "))
+            .decode_utf8_lossy()
+            .into_owned()
+    };
+    query
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(move |pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decode(name), decode(value))
+        })
 }

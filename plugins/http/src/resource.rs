@@ -28,21 +28,48 @@ impl Resource {
         let path = PathTemplate::parse(&raw.path).map_err(|error| format!("`path`: {error}"))?;
         let known: BTreeSet<&str> = uri.variables().collect();
         let in_query = raw.query.values().flat_map(|value| variables(value));
-        if let Some(unknown) = path.variables().chain(in_query).find(|name| !known.contains(name)) {
+        if let Some(unknown) = path
+            .variables()
+            .chain(in_query)
+            .find(|name| !known.contains(name))
+        {
             return Err(format!("the variable `{unknown}` is not in `uri`"));
         }
-        if raw.content.as_ref().is_some_and(|pointer| !is_pointer(pointer)) {
+        if raw
+            .content
+            .as_ref()
+            .is_some_and(|pointer| !is_pointer(pointer))
+        {
             return Err("`content` is not a JSON pointer such as \"/data\"".to_owned());
         }
-        if raw.search.as_ref().is_some_and(|search| search.parameter.is_none()) {
+        if raw
+            .search
+            .as_ref()
+            .is_some_and(|search| search.parameter.is_none())
+        {
             return Err("`search` has no `parameter`".to_owned());
         }
-        let list = raw.list.take().map(|list| List::new(list, &uri)).transpose();
+        let list = raw
+            .list
+            .take()
+            .map(|list| List::new(list, &uri))
+            .transpose();
         let list = list.map_err(|why| format!("`list`: {why}"))?;
-        let search = raw.search.take().map(|search| List::new(search, &uri)).transpose();
+        let search = raw
+            .search
+            .take()
+            .map(|search| List::new(search, &uri))
+            .transpose();
         let search = search.map_err(|why| format!("`search`: {why}"))?;
         let query = std::mem::take(&mut raw.query);
-        Ok(Self { uri, path, query, raw, list, search })
+        Ok(Self {
+            uri,
+            path,
+            query,
+            raw,
+            list,
+            search,
+        })
     }
 
     /// Whether it is one resource, and not a set.
@@ -56,7 +83,8 @@ impl Resource {
 
     /// The entry of a single resource.
     pub(crate) fn entry(&self) -> Entry {
-        let mut entry = Entry::new(self.uri.as_str(), self.name()).details(Details::kind("api-resource"));
+        let mut entry =
+            Entry::new(self.uri.as_str(), self.name()).details(Details::kind("api-resource"));
         entry.title.clone_from(&self.raw.title);
         entry.description.clone_from(&self.raw.description);
         entry.mime_type.clone_from(&self.raw.mime_type);
@@ -83,14 +111,23 @@ impl Resource {
     pub(crate) fn request(&self, uri: &str) -> Option<Request> {
         let found = self.uri.matches(uri)?;
         found.check_safety().ok()?;
-        let variables = found.variables.into_iter().map(|it| larder_provider::Variable {
-            name: it.name,
-            key: it.key,
-            value: it.value,
-        });
+        let variables = found
+            .variables
+            .into_iter()
+            .map(|it| larder_provider::Variable {
+                name: it.name,
+                key: it.key,
+                value: it.value,
+            });
         let uri_template = self.uri.as_str().to_owned();
-        let matched = TemplateMatch { uri_template, variables: variables.collect() };
-        Some(Request { matched: Some(matched), ..Request::new(uri) })
+        let matched = TemplateMatch {
+            uri_template,
+            variables: variables.collect(),
+        };
+        Some(Request {
+            matched: Some(matched),
+            ..Request::new(uri)
+        })
     }
 
     /// The URL of a resource. Values are encoded, so that they cannot lead to another path.
@@ -104,13 +141,16 @@ impl Resource {
             }
         }
         let query = query(pairs.iter().map(|(name, value)| (*name, value.as_ref())));
-        base.join(&path, &query).ok_or_else(|| Error::invalid("the URI is too long"))
+        base.join(&path, &query)
+            .ok_or_else(|| Error::invalid("the URI is too long"))
     }
 }
 
 /// The names in `{…}`.
 fn variables(text: &str) -> impl Iterator<Item = &str> {
-    text.split('{').skip(1).filter_map(|piece| Some(piece.split_once('}')?.0))
+    text.split('{')
+        .skip(1)
+        .filter_map(|piece| Some(piece.split_once('}')?.0))
 }
 
 /// Replaces `{name}` by values.
@@ -135,17 +175,25 @@ pub(crate) fn is_pointer(text: &str) -> bool {
 
 /// The URI of an item of a list.
 pub(crate) fn item_uri(template: &UriTemplate, values: &[(String, String)]) -> Option<String> {
-    let variables: Vec<_> =
-        values.iter().map(|(name, value)| larder_uri_template::Variable::new(name, value)).collect();
+    let variables: Vec<_> = values
+        .iter()
+        .map(|(name, value)| larder_uri_template::Variable::new(name, value))
+        .collect();
     let uri = template.expand(&variables);
     // A value that cannot be read back, such as one with `..`, has no URI.
-    template.matches(&uri).filter(|found| found.check_safety().is_ok())?;
+    template
+        .matches(&uri)
+        .filter(|found| found.check_safety().is_ok())?;
     Some(uri)
 }
 
 /// A title for an item that has no name.
 pub(crate) fn name_of(values: &[(String, String)]) -> String {
-    values.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(" ")
+    values
+        .iter()
+        .map(|(_, value)| value.as_str())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -155,7 +203,8 @@ mod tests {
     #[test]
     fn placeholders_of_a_query_are_filled() {
         let request = Request::new("x:").matched("x:{a}", &[("a", "1 {b}")]);
-        let check = |text: &str, expected: &str| assert_eq!(fill(text, &request).as_deref(), Ok(expected));
+        let check =
+            |text: &str, expected: &str| assert_eq!(fill(text, &request).as_deref(), Ok(expected));
         check("plain", "plain");
         check("from {a} to {a}", "from 1 {b} to 1 {b}");
         check("a { b", "a { b");

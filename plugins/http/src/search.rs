@@ -34,8 +34,18 @@ struct Walk<'a> {
 impl Api {
     /// What was found in single resources, with searches of the API, and in lists without one.
     pub(crate) fn hits(&self, query: &SearchQuery) -> Result<Hits> {
-        let words = query.text.split_whitespace().map(str::to_lowercase).collect();
-        let mut search = Search { api: self, query, words, end: query.end(), missing: None };
+        let words = query
+            .text
+            .split_whitespace()
+            .map(str::to_lowercase)
+            .collect();
+        let mut search = Search {
+            api: self,
+            query,
+            words,
+            end: query.end(),
+            missing: None,
+        };
         let mut found = vec![search.single_resources()];
         found.extend(search.searches_of_api());
         found.extend(search.lists());
@@ -49,7 +59,11 @@ impl Api {
 
 impl Search<'_> {
     fn single_resources(&self) -> Vec<Entry> {
-        let single = self.api.resources.iter().filter(|resource| resource.is_single());
+        let single = self
+            .api
+            .resources
+            .iter()
+            .filter(|resource| resource.is_single());
         self.by_rank(single.map(Resource::entry).collect())
     }
 
@@ -57,14 +71,21 @@ impl Search<'_> {
     fn searches_of_api(&mut self) -> Vec<Vec<Entry>> {
         let mut found = Vec::new();
         for resource in &self.api.resources {
-            let Some(search) = &resource.search else { continue };
+            let Some(search) = &resource.search else {
+                continue;
+            };
             match search.page(None, &self.query.text, &self.api.settings) {
                 Ok(page) => {
-                    let entries =
-                        page.items.iter().filter_map(|item| search.entry(item, resource.mime_type()));
+                    let entries = page
+                        .items
+                        .iter()
+                        .filter_map(|item| search.entry(item, resource.mime_type()));
                     found.push(entries.collect());
                 }
-                Err(error) => self.miss(format!("the search of `{}` failed: {error}", resource.uri.as_str())),
+                Err(error) => self.miss(format!(
+                    "the search of `{}` failed: {error}",
+                    resource.uri.as_str()
+                )),
             }
         }
         found
@@ -73,8 +94,13 @@ impl Search<'_> {
     /// The entries of the other lists that contain all words. The lists take turns, so that a long one does not use up the
     /// time of the others.
     fn lists(&mut self) -> Vec<Vec<Entry>> {
-        let lists = self.api.lists().filter(|(resource, _)| resource.search.is_none());
-        let mut walks: Vec<Walk<'_>> = lists.map(|(resource, list)| Walk::new(resource, list)).collect();
+        let lists = self
+            .api
+            .lists()
+            .filter(|(resource, _)| resource.search.is_none());
+        let mut walks: Vec<Walk<'_>> = lists
+            .map(|(resource, list)| Walk::new(resource, list))
+            .collect();
         for _ in 0..MAX_PAGES {
             for walk in walks.iter_mut().filter(|walk| !walk.is_done) {
                 self.next_page(walk);
@@ -83,31 +109,46 @@ impl Search<'_> {
         if walks.iter().any(|walk| !walk.is_done) {
             self.miss("not all pages of the lists were read".to_owned());
         }
-        walks.into_iter().map(|walk| self.by_rank(walk.found)).collect()
+        walks
+            .into_iter()
+            .map(|walk| self.by_rank(walk.found))
+            .collect()
     }
 
     fn next_page(&mut self, walk: &mut Walk<'_>) {
         if Instant::now() >= self.end {
             return;
         }
-        match walk.list.page(walk.token.as_deref(), "", &self.api.settings) {
+        match walk
+            .list
+            .page(walk.token.as_deref(), "", &self.api.settings)
+        {
             Ok(page) => {
                 let mime_type = walk.resource.mime_type();
-                let entries = page.items.iter().filter_map(|item| walk.list.entry(item, mime_type));
-                walk.found.extend(entries.filter(|entry| self.contains_all(&all_texts(entry))));
+                let entries = page
+                    .items
+                    .iter()
+                    .filter_map(|item| walk.list.entry(item, mime_type));
+                walk.found
+                    .extend(entries.filter(|entry| self.contains_all(&all_texts(entry))));
                 walk.is_done = page.next.is_none();
                 walk.token = page.next;
             }
             Err(error) => {
                 walk.is_done = true;
-                self.miss(format!("`{}` cannot be searched: {error}", walk.resource.uri.as_str()));
+                self.miss(format!(
+                    "`{}` cannot be searched: {error}",
+                    walk.resource.uri.as_str()
+                ));
             }
         }
     }
 
     /// The entries that contain all words, first those with the words in their names and titles.
     fn by_rank(&self, entries: Vec<Entry>) -> Vec<Entry> {
-        let matching = entries.into_iter().filter(|entry| self.contains_all(&all_texts(entry)));
+        let matching = entries
+            .into_iter()
+            .filter(|entry| self.contains_all(&all_texts(entry)));
         let (mut first, others): (Vec<_>, Vec<_>) =
             matching.partition(|entry| self.contains_all(&names(entry)));
         first.extend(others);
@@ -129,26 +170,51 @@ impl Search<'_> {
 
 impl<'a> Walk<'a> {
     fn new(resource: &'a Resource, list: &'a List) -> Self {
-        Self { resource, list, token: None, is_done: false, found: Vec::new() }
+        Self {
+            resource,
+            list,
+            token: None,
+            is_done: false,
+            found: Vec::new(),
+        }
     }
 }
 
 fn names(entry: &Entry) -> String {
-    format!("{} {}", entry.name, entry.title.as_deref().unwrap_or_default())
+    format!(
+        "{} {}",
+        entry.name,
+        entry.title.as_deref().unwrap_or_default()
+    )
 }
 
 fn all_texts(entry: &Entry) -> String {
-    format!("{} {} {}", names(entry), entry.description.as_deref().unwrap_or_default(), entry.uri)
+    format!(
+        "{} {} {}",
+        names(entry),
+        entry.description.as_deref().unwrap_or_default(),
+        entry.uri
+    )
 }
 
 fn hit(entry: Entry) -> Hit {
     let excerpt = entry.description.clone();
-    Hit { excerpt, ..Hit::new(entry) }
+    Hit {
+        excerpt,
+        ..Hit::new(entry)
+    }
 }
 
 /// Merges ranked lists: the first of each, then the second of each.
 fn alternate<T>(lists: Vec<Vec<T>>) -> Vec<T> {
     let longest = lists.iter().map(Vec::len).max().unwrap_or_default();
     let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
-    (0..longest).flat_map(|_| lists.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>()).collect()
+    (0..longest)
+        .flat_map(|_| {
+            lists
+                .iter_mut()
+                .filter_map(Iterator::next)
+                .collect::<Vec<_>>()
+        })
+        .collect()
 }

@@ -8,20 +8,32 @@ use larder_web::{BaseUrl, Client, Credentials};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-const BASE_URL: Setting<String> =
-    Setting::text("base_url", "The URL of the API, such as `https://api.example.com/v1`.").required();
+const BASE_URL: Setting<String> = Setting::text(
+    "base_url",
+    "The URL of the API, such as `https://api.example.com/v1`.",
+)
+.required();
 const RESOURCES: Setting<String> =
     Setting::text("resources", "The resources of the API: a list of tables.").required();
-const HEADERS: Setting<String> =
-    Setting::text("headers", "Headers of all requests: a table of names and values.").default("{}");
-const TITLE: Setting<String> = Setting::text("title", "The title of this provider.").default("Web API");
+const HEADERS: Setting<String> = Setting::text(
+    "headers",
+    "Headers of all requests: a table of names and values.",
+)
+.default("{}");
+const TITLE: Setting<String> =
+    Setting::text("title", "The title of this provider.").default("Web API");
 const SUMMARY: Setting<String> = Setting::text("summary", "What the API offers, for people.");
-const INSTRUCTIONS: Setting<String> = Setting::text("instructions", "When to use the API, for models.");
-const TTL: Setting<Duration> =
-    Setting::duration("ttl", "How long a response may be cached if the API does not say it.").default("10s");
+const INSTRUCTIONS: Setting<String> =
+    Setting::text("instructions", "When to use the API, for models.");
+const TTL: Setting<Duration> = Setting::duration(
+    "ttl",
+    "How long a response may be cached if the API does not say it.",
+)
+.default("10s");
 const TIMEOUT: Setting<Duration> =
     Setting::duration("timeout", "The time limit of one request.").default("5s");
-const MAX_BYTES: Setting<u64> = Setting::size("max_bytes", "The maximum size of a response.").default("4MiB");
+const MAX_BYTES: Setting<u64> =
+    Setting::size("max_bytes", "The maximum size of a response.").default("4MiB");
 
 /// Settings of the operator.
 pub(crate) struct Settings {
@@ -102,9 +114,18 @@ fn one() -> u64 {
 impl Settings {
     /// All settings, for the host.
     pub(crate) fn declarations() -> Vec<Declaration> {
-        let texts = [BASE_URL, RESOURCES, HEADERS, TITLE, SUMMARY, INSTRUCTIONS].map(|it| it.declaration());
-        let limits = [TTL.declaration(), TIMEOUT.declaration(), MAX_BYTES.declaration()];
-        texts.into_iter().chain(limits).chain(Credentials::declarations()).collect()
+        let texts =
+            [BASE_URL, RESOURCES, HEADERS, TITLE, SUMMARY, INSTRUCTIONS].map(|it| it.declaration());
+        let limits = [
+            TTL.declaration(),
+            TIMEOUT.declaration(),
+            MAX_BYTES.declaration(),
+        ];
+        texts
+            .into_iter()
+            .chain(limits)
+            .chain(Credentials::declarations())
+            .collect()
     }
 
     pub(crate) fn read() -> Result<Self> {
@@ -116,7 +137,13 @@ impl Settings {
         let credentials = Credentials::read("X-API-Key")?;
         let (timeout, max_bytes) = (TIMEOUT.get()?, MAX_BYTES.get()?);
         Ok(Self {
-            client: Client { base, credentials, headers, timeout, max_bytes },
+            client: Client {
+                base,
+                credentials,
+                headers,
+                timeout,
+                max_bytes,
+            },
             resources: json(&RESOURCES, "a list of tables")?,
             title: TITLE.get()?,
             summary: SUMMARY.find()?,

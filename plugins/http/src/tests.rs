@@ -30,11 +30,19 @@ fn api(
     let log = Rc::new(RefCell::new(Vec::new()));
     let seen = log.clone();
     http::set_responder(move |request| {
-        let url = request.url.strip_prefix("https://api.example/v1/").expect("a URL of the API").to_owned();
+        let url = request
+            .url
+            .strip_prefix("https://api.example/v1/")
+            .expect("a URL of the API")
+            .to_owned();
         let (status, body) = respond(&url);
         seen.borrow_mut().push(format!("{} {url}", request.method));
         let headers = vec![("ETag".to_owned(), "\"1\"".to_owned())];
-        Ok(Response { status, headers, body: body.into() })
+        Ok(Response {
+            status,
+            headers,
+            body: body.into(),
+        })
     });
     (Api::new().expect("valid settings"), log)
 }
@@ -46,9 +54,10 @@ fn orders(url: &str) -> (u16, &'static str) {
             200,
             r#"{ "data": [{ "id": 1, "title": "One" }, { "id": "a/b" }, { "id": null }], "next": "x y" }"#,
         ),
-        "orders?after=x%20y" => {
-            (200, r#"{ "data": [{ "id": ".." }, { "id": 10, "title": "Ten" }], "next": "" }"#)
-        }
+        "orders?after=x%20y" => (
+            200,
+            r#"{ "data": [{ "id": ".." }, { "id": 10, "title": "Ten" }], "next": "" }"#,
+        ),
         "orders/1?format=json" | "orders/1?format=json&view=full" => (200, "{}"),
         _ => (404, ""),
     }
@@ -71,7 +80,11 @@ fn uris(api: &Api, limit: u32) -> Vec<String> {
 fn lists_all_pages() {
     let (api, _) = api(RESOURCES, orders);
     // An id with a slash has no URI that the host would accept.
-    let expected = ["shop://status", "shop://orders/1?view=full", "shop://orders/10?view=full"];
+    let expected = [
+        "shop://status",
+        "shop://orders/1?view=full",
+        "shop://orders/10?view=full",
+    ];
     for limit in [1, 2, 100] {
         assert_eq!(uris(&api, limit), expected, "{limit}");
     }
@@ -83,11 +96,24 @@ fn lists_all_pages() {
 fn a_changed_cursor_reaches_nothing_else() {
     let (api, log) = api(RESOURCES, orders);
     for cursor in ["1:0:../admin", "1:0:x&admin=1#y", "9:0", "1:99:x y"] {
-        let _ = api.list(&Query { cursor: Some(cursor.into()), ..Query::new(5) });
+        let _ = api.list(&Query {
+            cursor: Some(cursor.into()),
+            ..Query::new(5)
+        });
     }
-    assert!(api.list(&Query { cursor: Some("nonsense".into()), ..Query::new(5) }).is_err());
+    assert!(
+        api.list(&Query {
+            cursor: Some("nonsense".into()),
+            ..Query::new(5)
+        })
+        .is_err()
+    );
     let urls = log.take();
-    assert!(urls.iter().all(|url| url.starts_with("GET orders?after=") || url == "GET orders"), "{urls:?}");
+    assert!(
+        urls.iter()
+            .all(|url| url.starts_with("GET orders?after=") || url == "GET orders"),
+        "{urls:?}"
+    );
 }
 
 #[test]
@@ -97,15 +123,29 @@ fn reads_with_encoded_values() {
         let reading = api.read(&Request::new(uri).matched(template, variables))?;
         assert_eq!(reading.version.as_deref(), Some("etag:\"1\""));
         let [content] = reading.contents.try_into().expect("one content");
-        let Body::Text(text) = content.body else { return Ok("bytes".to_owned()) };
+        let Body::Text(text) = content.body else {
+            return Ok("bytes".to_owned());
+        };
         Ok(text)
     };
     let order = "shop://orders/{id}{?view}";
-    assert_eq!(api.read(&Request::new("shop://status")).unwrap().contents[0].body, Body::Text("open".into()));
-    assert_eq!(read("shop://orders/1", order, &[("id", "1")]), Ok("bytes".into()));
-    assert_eq!(read("", order, &[("id", "1"), ("view", "full")]), Ok("bytes".into()));
+    assert_eq!(
+        api.read(&Request::new("shop://status")).unwrap().contents[0].body,
+        Body::Text("open".into())
+    );
+    assert_eq!(
+        read("shop://orders/1", order, &[("id", "1")]),
+        Ok("bytes".into())
+    );
+    assert_eq!(
+        read("", order, &[("id", "1"), ("view", "full")]),
+        Ok("bytes".into())
+    );
     assert_eq!(read("", order, &[("id", "2?x#y")]), Err(Error::NotFound));
-    assert_eq!(read("", "shop://files/{+path}", &[("path", "a b/c")]), Err(Error::NotFound));
+    assert_eq!(
+        read("", "shop://files/{+path}", &[("path", "a b/c")]),
+        Err(Error::NotFound)
+    );
     let sent = [
         "status",
         "orders/1?format=json",
@@ -114,9 +154,15 @@ fn reads_with_encoded_values() {
         "files/a%20b/c",
     ];
     assert_eq!(log.take(), sent.map(|url| format!("GET {url}")));
-    assert!(matches!(read("", "shop://files/{+path}", &[("path", "../x")]), Err(Error::Invalid(_))));
+    assert!(matches!(
+        read("", "shop://files/{+path}", &[("path", "../x")]),
+        Err(Error::Invalid(_))
+    ));
     assert_eq!(log.take(), Vec::<String>::new());
-    let known = Request { known_version: Some("etag:\"1\"".into()), ..Request::new("shop://status") };
+    let known = Request {
+        known_version: Some("etag:\"1\"".into()),
+        ..Request::new("shop://status")
+    };
     assert_eq!(api.read(&known).err(), Some(Error::NotModified));
 }
 
@@ -140,10 +186,23 @@ fn completes_values_of_the_list() {
 #[test]
 fn versions_need_no_body() {
     let (api, log) = api(RESOURCES, orders);
-    let uris = ["shop://status", "shop://orders/1", "shop://orders/404", "other:x"].map(str::to_owned);
+    let uris = [
+        "shop://status",
+        "shop://orders/1",
+        "shop://orders/404",
+        "other:x",
+    ]
+    .map(str::to_owned);
     let one = Some("etag:\"1\"".to_owned());
     assert_eq!(api.versions(&uris), Ok(vec![one.clone(), one, None, None]));
-    assert_eq!(log.take(), ["HEAD status", "HEAD orders/1?format=json", "HEAD orders/404?format=json"]);
+    assert_eq!(
+        log.take(),
+        [
+            "HEAD status",
+            "HEAD orders/1?format=json",
+            "HEAD orders/404?format=json"
+        ]
+    );
 }
 
 #[test]
@@ -181,11 +240,18 @@ fn values_with_a_slash_are_offered_where_the_host_accepts_them() {
             prefix: String::new(),
             filled: Vec::new(),
         };
-        assert_eq!(api.complete(&completion).unwrap().values.len(), expected.len(), "{resources}");
+        assert_eq!(
+            api.complete(&completion).unwrap().values.len(),
+            expected.len(),
+            "{resources}"
+        );
     };
     check(&resources("x:{id}", "{id}", "{}"), &["x:c"]);
     check(&resources("x:{+id}", "{+id}", "{}"), &["x:a/b", "x:c"]);
-    check(&resources("x:one{?id}", "one", r#"{ "id": "{id}" }"#), &["x:one?id=a%2Fb", "x:one?id=c"]);
+    check(
+        &resources("x:one{?id}", "one", r#"{ "id": "{id}" }"#),
+        &["x:one?id=a%2Fb", "x:one?id=c"],
+    );
 }
 
 #[test]
@@ -195,12 +261,14 @@ fn pages_by_number_end() {
             r#"[{{ "uri": "x:{{id}}", "path": "{{id}}", "list": {{ "path": "x", "variables": {{ "id": "/id" }}, "paging": {paging} }} }}]"#
         )
     };
-    let (api, log) =
-        self::api(&resources(r#"{ "page": { "parameter": "p", "size": 2 } }"#), |url| match url {
+    let (api, log) = self::api(
+        &resources(r#"{ "page": { "parameter": "p", "size": 2 } }"#),
+        |url| match url {
             "x?p=1" => (200, r#"[{ "id": 1 }, { "id": 2 }]"#),
             "x?p=2" => (200, r#"[{ "id": 3 }]"#),
             _ => (500, ""),
-        });
+        },
+    );
     assert_eq!(uris(&api, 9), ["x:1", "x:2", "x:3"]);
     assert_eq!(log.take(), ["GET x?p=1", "GET x?p=2"]);
     let (api, _) = self::api(&resources("\"none\""), |_| (200, "{}"));
@@ -217,12 +285,23 @@ fn a_link_changes_neither_the_path_nor_the_configured_query() {
     let seen = log.clone();
     http::set_responder(move |request| {
         seen.borrow_mut().push(request.url.clone());
-        let link = if request.url.contains("page=2") { "" } else { "</admin?page=2&tenant=9>; rel=next" };
+        let link = if request.url.contains("page=2") {
+            ""
+        } else {
+            "</admin?page=2&tenant=9>; rel=next"
+        };
         let headers = vec![("Link".to_owned(), link.to_owned())];
-        Ok(Response { status: 200, headers, body: br#"[{ "id": 1 }]"#.to_vec() })
+        Ok(Response {
+            status: 200,
+            headers,
+            body: br#"[{ "id": 1 }]"#.to_vec(),
+        })
     });
     assert_eq!(uris(&api, 9), ["x:1", "x:1"]);
-    let expected = ["https://api.example/v1/x?tenant=7", "https://api.example/v1/x?page=2&tenant=7"];
+    let expected = [
+        "https://api.example/v1/x?tenant=7",
+        "https://api.example/v1/x?page=2&tenant=7",
+    ];
     assert_eq!(log.take(), expected);
 }
 
@@ -231,15 +310,30 @@ fn wrong_descriptions_say_what_is_wrong() {
     let check = |resources: &str, expected: &str| {
         set_setting("base_url", "https://api.example");
         set_setting("resources", resources);
-        let message = Api::new().err().map(|error| error.to_string()).unwrap_or_default();
+        let message = Api::new()
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default();
         assert!(message.contains(expected), "{message}");
     };
     check("3", "the setting `resources` is not a list of tables");
-    check(r#"[{ "uri": "x:a", "path": "a", "colour": 1 }]"#, "unknown field `colour`");
+    check(
+        r#"[{ "uri": "x:a", "path": "a", "colour": 1 }]"#,
+        "unknown field `colour`",
+    );
     check(r#"[{ "uri": "{a}", "path": "a" }]"#, "`{a}`: `uri`: ");
-    check(r#"[{ "uri": "x:a", "path": "{b}" }]"#, "the variable `b` is not in `uri`");
-    check(r#"[{ "uri": "x:a", "path": "../b" }]"#, "`../b` leads out of the path");
-    check(r#"[{ "uri": "x:a", "path": "a" }, { "uri": "x:a", "path": "b" }]"#, "it is there twice");
+    check(
+        r#"[{ "uri": "x:a", "path": "{b}" }]"#,
+        "the variable `b` is not in `uri`",
+    );
+    check(
+        r#"[{ "uri": "x:a", "path": "../b" }]"#,
+        "`../b` leads out of the path",
+    );
+    check(
+        r#"[{ "uri": "x:a", "path": "a" }, { "uri": "x:a", "path": "b" }]"#,
+        "it is there twice",
+    );
     check(
         r#"[{ "uri": "x:{a}", "path": "{a}", "list": { "path": "l", "variables": {} } }]"#,
         "`variables` has no `a`",

@@ -15,7 +15,10 @@ const PAGE_PREFIX: &str = "notes:///";
 /// What a URI names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    Page { path: Vec<String>, section: Option<String> },
+    Page {
+        path: Vec<String>,
+        section: Option<String>,
+    },
     Links(Vec<String>),
     Backlinks(Vec<String>),
     Tags,
@@ -27,15 +30,24 @@ impl Address {
         if text == TAGS {
             return Ok(Self::Tags);
         }
-        let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
+        let (path, query) = text
+            .split_once('?')
+            .map_or((text, None), |(path, query)| (path, Some(query)));
         if let Some(page) = path.strip_prefix(PAGE_PREFIX) {
             let section = query.map(section).transpose()?;
-            return Ok(Self::Page { path: names(page)?, section });
+            return Ok(Self::Page {
+                path: names(page)?,
+                section,
+            });
         }
         if query.is_some() {
             return Err(Error::NotFound);
         }
-        let below = |kind: &str| path.strip_prefix("notes://")?.strip_prefix(kind)?.strip_prefix('/');
+        let below = |kind: &str| {
+            path.strip_prefix("notes://")?
+                .strip_prefix(kind)?
+                .strip_prefix('/')
+        };
         if let Some(page) = below("links") {
             Ok(Self::Links(names(page)?))
         } else if let Some(page) = below("backlinks") {
@@ -51,7 +63,11 @@ impl Address {
 /// The names in a path, of which there is at least one.
 fn names(path: &str) -> Result<Vec<String>> {
     let names = uri::names(path)?;
-    if names.is_empty() || path.ends_with('/') { Err(Error::NotFound) } else { Ok(names) }
+    if names.is_empty() || path.ends_with('/') {
+        Err(Error::NotFound)
+    } else {
+        Ok(names)
+    }
 }
 
 fn section(query: &str) -> Result<String> {
@@ -66,7 +82,10 @@ pub(crate) fn page(path: &[String]) -> String {
 
 /// The URI of a tag.
 pub(crate) fn tag(tag: &str) -> String {
-    join("notes://tags/", &tag.split('/').map(str::to_owned).collect::<Vec<_>>())
+    join(
+        "notes://tags/",
+        &tag.split('/').map(str::to_owned).collect::<Vec<_>>(),
+    )
 }
 
 fn join(prefix: &str, names: &[String]) -> String {
@@ -80,23 +99,51 @@ mod tests {
 
     #[test]
     fn parses_what_it_writes() {
-        let check = |uri: &str, expected: Result<Address>| assert_eq!(Address::parse(uri), expected, "{uri}");
+        let check = |uri: &str, expected: Result<Address>| {
+            assert_eq!(Address::parse(uri), expected, "{uri}")
+        };
         let path = vec!["a b".to_owned(), "ü?".to_owned()];
-        check(&page(&path), Ok(Address::Page { path: path.clone(), section: None }));
+        check(
+            &page(&path),
+            Ok(Address::Page {
+                path: path.clone(),
+                section: None,
+            }),
+        );
         check(
             "notes:///x?section=a%20b",
-            Ok(Address::Page { path: vec!["x".into()], section: Some("a b".into()) }),
+            Ok(Address::Page {
+                path: vec!["x".into()],
+                section: Some("a b".into()),
+            }),
         );
-        check("notes://links/x/y", Ok(Address::Links(vec!["x".into(), "y".into()])));
-        check("notes://backlinks/x", Ok(Address::Backlinks(vec!["x".into()])));
+        check(
+            "notes://links/x/y",
+            Ok(Address::Links(vec!["x".into(), "y".into()])),
+        );
+        check(
+            "notes://backlinks/x",
+            Ok(Address::Backlinks(vec!["x".into()])),
+        );
         check("notes://tags", Ok(Address::Tags));
         check(&tag("a/b c"), Ok(Address::Tag("a/b c".into())));
-        for unknown in
-            ["notes:///", "notes:///a/", "notes:///x?other=1", "notes://links/", "notes://x/y", "notes:x"]
-        {
+        for unknown in [
+            "notes:///",
+            "notes:///a/",
+            "notes:///x?other=1",
+            "notes://links/",
+            "notes://x/y",
+            "notes:x",
+        ] {
             check(unknown, Err(Error::NotFound));
         }
-        assert!(matches!(Address::parse("notes:///../x"), Err(Error::Invalid(_))));
-        assert!(matches!(Address::parse("notes:///a%2Fb"), Err(Error::Invalid(_))));
+        assert!(matches!(
+            Address::parse("notes:///../x"),
+            Err(Error::Invalid(_))
+        ));
+        assert!(matches!(
+            Address::parse("notes:///a%2Fb"),
+            Err(Error::Invalid(_))
+        ));
     }
 }

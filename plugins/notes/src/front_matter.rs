@@ -16,7 +16,10 @@ pub(crate) struct FrontMatter {
 /// Splits a note into its front matter and the rest.
 pub(crate) fn split(text: &str) -> (Option<&str>, &str) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
+    let Some(rest) = text
+        .strip_prefix("---\n")
+        .or_else(|| text.strip_prefix("---\r\n"))
+    else {
         return (None, text);
     };
     let mut at = 0;
@@ -32,13 +35,24 @@ pub(crate) fn split(text: &str) -> (Option<&str>, &str) {
 impl FrontMatter {
     /// Parses the YAML. A note with a wrong front matter is a note without one, and the problem is reported with it.
     pub(crate) fn parse(yaml: Option<&str>) -> Self {
-        let Some(yaml) = yaml.filter(|yaml| !yaml.trim().is_empty()) else { return Self::default() };
-        let failed = |problem: String| Self { problem: Some(problem), ..Self::default() };
+        let Some(yaml) = yaml.filter(|yaml| !yaml.trim().is_empty()) else {
+            return Self::default();
+        };
+        let failed = |problem: String| Self {
+            problem: Some(problem),
+            ..Self::default()
+        };
         if yaml.len() > MAX_BYTES {
-            return failed(format!("the front matter is larger than {} KiB", MAX_BYTES >> 10));
+            return failed(format!(
+                "the front matter is larger than {} KiB",
+                MAX_BYTES >> 10
+            ));
         }
         match serde_saphyr::from_str_with_options(yaml, options()) {
-            Ok(Value::Object(fields)) => Self { fields, problem: None },
+            Ok(Value::Object(fields)) => Self {
+                fields,
+                problem: None,
+            },
             Ok(_) => failed("the front matter is not a map".to_owned()),
             Err(error) => {
                 let reason = error.to_string();
@@ -56,7 +70,9 @@ impl FrontMatter {
 
     /// A field that is a text which is not empty.
     pub(crate) fn text(&self, names: &[&str]) -> Option<&str> {
-        let found = names.iter().find_map(|name| self.fields.get(*name)?.as_str());
+        let found = names
+            .iter()
+            .find_map(|name| self.fields.get(*name)?.as_str());
         found.map(str::trim).filter(|text| !text.is_empty())
     }
 
@@ -73,7 +89,9 @@ impl FrontMatter {
             Some(Value::String(tags)) => tags.split([',', ' ']).collect(),
             _ => Vec::new(),
         };
-        tags.into_iter().filter_map(|tag| super::note::tag(tag.trim().trim_start_matches('#'))).collect()
+        tags.into_iter()
+            .filter_map(|tag| super::note::tag(tag.trim().trim_start_matches('#')))
+            .collect()
     }
 
     /// All fields as JSON.
@@ -135,11 +153,22 @@ mod tests {
                     d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d]\n";
         let deep = format!("a: {}{}", "[".repeat(30), "]".repeat(30));
         let many = format!("a: [{}]", "1,".repeat(6000));
-        for yaml in
-            ["[1, 2]", "a: [", "a: b: c", "\t- x: 1\n y", bomb, &deep, &many, &"a: 1\n".repeat(20_000)]
-        {
+        for yaml in [
+            "[1, 2]",
+            "a: [",
+            "a: b: c",
+            "\t- x: 1\n y",
+            bomb,
+            &deep,
+            &many,
+            &"a: 1\n".repeat(20_000),
+        ] {
             let front = FrontMatter::parse(Some(yaml));
-            assert!(front.problem.is_some() && front.is_empty(), "{}", &yaml[..yaml.len().min(40)]);
+            assert!(
+                front.problem.is_some() && front.is_empty(),
+                "{}",
+                &yaml[..yaml.len().min(40)]
+            );
         }
     }
 }

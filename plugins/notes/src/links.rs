@@ -19,7 +19,10 @@ impl<'a> Resolver<'a> {
         let (mut paths, mut names) = (HashMap::new(), HashMap::<String, usize>::new());
         for (at, path) in all.iter().enumerate() {
             paths.insert(path.join("/"), at);
-            let name = path.last().map(|name| name.to_lowercase()).unwrap_or_default();
+            let name = path
+                .last()
+                .map(|name| name.to_lowercase())
+                .unwrap_or_default();
             // Of several notes with the same name, a link without a path leads to the one nearest to the top.
             let nearest = names.entry(name).or_insert(at);
             if path.len() < all[*nearest].len() {
@@ -40,13 +43,18 @@ impl<'a> Resolver<'a> {
         } else {
             absolute(from, target).and_then(|path| self.paths.get(&path))
         };
-        found.map(|at| &self.all[*at]).ok_or_else(|| target.to_owned())
+        found
+            .map(|at| &self.all[*at])
+            .ok_or_else(|| target.to_owned())
     }
 }
 
 /// The path that a relative path in a note means. `None` if it leads out of the folder of the notes.
 fn absolute(from: &[String], target: &str) -> Option<String> {
-    let folder = from.split_last().map(|(_, folder)| folder).unwrap_or_default();
+    let folder = from
+        .split_last()
+        .map(|(_, folder)| folder)
+        .unwrap_or_default();
     let mut path: Vec<&str> = match target.starts_with('/') {
         true => Vec::new(),
         false => folder.iter().map(String::as_str).collect(),
@@ -71,9 +79,19 @@ mod tests {
         let all = ["a", "in/b", "in/deep/c", "in/deep/a", "x y", "z/c"].map(path);
         let resolver = Resolver::new(&all);
         let check = |target: &str, is_wiki, expected: Result<&str, &str>| {
-            let link = Link { target: target.to_owned(), is_wiki, is_embed: false };
-            let found = resolver.resolve(&path("in/b"), &link).map(|path| path.join("/"));
-            assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned), "{target}");
+            let link = Link {
+                target: target.to_owned(),
+                is_wiki,
+                is_embed: false,
+            };
+            let found = resolver
+                .resolve(&path("in/b"), &link)
+                .map(|path| path.join("/"));
+            assert_eq!(
+                found,
+                expected.map(str::to_owned).map_err(str::to_owned),
+                "{target}"
+            );
         };
         check("deep/c.md", false, Ok("in/deep/c"));
         check("./deep/c#part", false, Ok("in/deep/c"));

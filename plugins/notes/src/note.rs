@@ -34,7 +34,10 @@ impl Link {
     /// Whether it embeds a file that is not a note, such as a picture. The extension decides.
     pub(crate) fn is_attachment(&self) -> bool {
         let path = self.target.split(['#', '?']).next().unwrap_or_default();
-        let extension = path.rsplit_once('.').map(|(_, extension)| extension).unwrap_or_default();
+        let extension = path
+            .rsplit_once('.')
+            .map(|(_, extension)| extension)
+            .unwrap_or_default();
         let is_word = extension.chars().all(|c| c.is_ascii_alphanumeric()) && extension.len() <= 10;
         self.is_embed && is_word && extension.contains(|c: char| c.is_ascii_alphabetic())
     }
@@ -56,7 +59,8 @@ impl Note {
             | Options::ENABLE_TABLES
             | Options::ENABLE_FOOTNOTES
             | Options::ENABLE_TASKLISTS;
-        let events = TextMergeWithOffset::new(Parser::new_ext(markdown, options).into_offset_iter());
+        let events =
+            TextMergeWithOffset::new(Parser::new_ext(markdown, options).into_offset_iter());
         for (event, range) in events {
             note.take(event, range, &mut reader);
         }
@@ -67,7 +71,9 @@ impl Note {
     /// The title: the first heading of the highest level. A line of code is no heading.
     pub(crate) fn title(&self) -> Option<&str> {
         let titles = self.sections.iter().filter(|section| section.level == 1);
-        titles.map(|section| section.title.as_str()).find(|title| !title.is_empty())
+        titles
+            .map(|section| section.title.as_str())
+            .find(|title| !title.is_empty())
     }
 
     /// The section with a slug, or with a title.
@@ -83,12 +89,16 @@ impl Note {
                 reader.heading = Some((level, range.start, String::new()))
             }
             Event::End(TagEnd::Heading(_)) => self.sections.extend(reader.end_heading()),
-            Event::Start(Tag::Link { link_type, dest_url, .. }) => {
-                self.links.extend(link(link_type, &dest_url, false))
-            }
-            Event::Start(Tag::Image { link_type, dest_url, .. }) => {
-                self.links.extend(link(link_type, &dest_url, true))
-            }
+            Event::Start(Tag::Link {
+                link_type,
+                dest_url,
+                ..
+            }) => self.links.extend(link(link_type, &dest_url, false)),
+            Event::Start(Tag::Image {
+                link_type,
+                dest_url,
+                ..
+            }) => self.links.extend(link(link_type, &dest_url, true)),
             Event::Start(Tag::CodeBlock(_)) => reader.in_code = true,
             Event::End(TagEnd::CodeBlock) => reader.in_code = false,
             Event::Text(text) => {
@@ -106,7 +116,11 @@ impl Note {
     /// A section ends where the next one of the same or a higher level begins.
     fn end_sections(&mut self, length: usize) {
         let mut open: Vec<(u8, usize)> = Vec::new();
-        let starts: Vec<(u8, usize)> = self.sections.iter().map(|s| (s.level, s.range.start)).collect();
+        let starts: Vec<(u8, usize)> = self
+            .sections
+            .iter()
+            .map(|s| (s.level, s.range.start))
+            .collect();
         for (at, (level, start)) in starts.into_iter().enumerate() {
             while let Some((_, above)) = open.pop_if(|(above, _)| *above >= level) {
                 self.sections[above].range.end = start;
@@ -139,7 +153,12 @@ impl Reader {
         let (level, start, title) = self.heading.take()?;
         let title = title.trim().to_owned();
         let slug = self.unique(slug(&title));
-        Some(Section { level: level as u8, title, slug, range: start..start })
+        Some(Section {
+            level: level as u8,
+            title,
+            slug,
+            range: start..start,
+        })
     }
 
     /// Adds a number to a slug that another section has already.
@@ -157,8 +176,12 @@ impl Reader {
 }
 
 fn slug(title: &str) -> String {
-    let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-    kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
+    let kept = title
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.flat_map(char::to_lowercase)
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
 }
 
 /// A link that can lead to a note: neither a URI with a scheme nor only a fragment.
@@ -166,9 +189,16 @@ fn link(link_type: LinkType, target: &CowStr<'_>, is_embed: bool) -> Option<Link
     let is_wiki = matches!(link_type, LinkType::WikiLink { .. });
     let is_other = matches!(link_type, LinkType::Autolink | LinkType::Email)
         || target.starts_with("//")
-        || target.split('/').next().is_some_and(|first| first.contains(':'))
+        || target
+            .split('/')
+            .next()
+            .is_some_and(|first| first.contains(':'))
         || target.split(['#', '?']).next().is_none_or(str::is_empty);
-    (!is_other).then(|| Link { target: target.to_string(), is_wiki, is_embed })
+    (!is_other).then(|| Link {
+        target: target.to_string(),
+        is_wiki,
+        is_embed,
+    })
 }
 
 /// The words in a text that begin with `#`, as tags.
@@ -199,7 +229,14 @@ mod tests {
         let found: Vec<_> = note
             .sections
             .iter()
-            .map(|s| (s.level, s.title.as_str(), s.slug.as_str(), &TEXT[s.range.clone()]))
+            .map(|s| {
+                (
+                    s.level,
+                    s.title.as_str(),
+                    s.slug.as_str(),
+                    &TEXT[s.range.clone()],
+                )
+            })
             .collect();
         let (one, two) = (TEXT.find("# One").unwrap(), TEXT.rfind("# One").unwrap());
         let inner = TEXT.find("## Two").unwrap();
@@ -218,15 +255,26 @@ mod tests {
     #[test]
     fn finds_links_and_tags() {
         let note = Note::parse(TEXT);
-        let links: Vec<_> = note.links.iter().map(|link| (link.target.as_str(), link.is_wiki)).collect();
-        assert_eq!(links, [("b.md", false), ("Wiki", true), ("../c.md#part", false)]);
+        let links: Vec<_> = note
+            .links
+            .iter()
+            .map(|link| (link.target.as_str(), link.is_wiki))
+            .collect();
+        assert_eq!(
+            links,
+            [("b.md", false), ("Wiki", true), ("../c.md#part", false)]
+        );
         assert_eq!(note.tags.iter().collect::<Vec<_>>(), ["a/b", "c", "start"]);
     }
 
     #[test]
     fn slugs_stay_unique() {
         let note = Note::parse("# a\n# a-1\n# a\n# \u{dc}ber, alles!\n");
-        let slugs: Vec<_> = note.sections.iter().map(|section| section.slug.as_str()).collect();
+        let slugs: Vec<_> = note
+            .sections
+            .iter()
+            .map(|section| section.slug.as_str())
+            .collect();
         assert_eq!(slugs, ["a", "a-1", "a-2", "\u{fc}ber-alles"]);
     }
 }

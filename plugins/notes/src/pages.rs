@@ -28,8 +28,13 @@ pub(crate) fn entry(vault: &Vault, path: &[String]) -> Result<Entry> {
     let (yaml, body) = front_matter::split(&head);
     let front = FrontMatter::parse(yaml);
     let name = path.last().map(String::as_str).unwrap_or_default();
-    let mut entry = Entry::new(address::page(path), name).mime("text/markdown").size(stat.size);
-    entry.title = front.text(&["title"]).map(str::to_owned).or_else(|| heading(body));
+    let mut entry = Entry::new(address::page(path), name)
+        .mime("text/markdown")
+        .size(stat.size);
+    entry.title = front
+        .text(&["title"])
+        .map(str::to_owned)
+        .or_else(|| heading(body));
     entry.description = front.text(&["description", "summary"]).map(str::to_owned);
     let mut details = Details::kind(front.text(&["kind", "type"]).unwrap_or("note"));
     details.priority = front.priority();
@@ -46,8 +51,12 @@ fn heading(body: &str) -> Option<String> {
 
 /// The entry of the list of tags.
 pub(crate) fn tags_entry() -> Entry {
-    let entry = Entry::new(address::TAGS, "tags").title("Tags").mime("text/markdown");
-    entry.description("all tags of the notes").details(Details::kind("tags"))
+    let entry = Entry::new(address::TAGS, "tags")
+        .title("Tags")
+        .mime("text/markdown");
+    entry
+        .description("all tags of the notes")
+        .details(Details::kind("tags"))
 }
 
 /// The fields of the front matter as JSON, and the problem if there is one.
@@ -63,7 +72,12 @@ fn metadata(front: &FrontMatter) -> Vec<(String, String)> {
 }
 
 /// The text of a note or of one of its sections.
-pub(crate) fn page(vault: &Vault, path: &[String], stat: &Stat, section: Option<&str>) -> Result<Content> {
+pub(crate) fn page(
+    vault: &Vault,
+    path: &[String],
+    stat: &Stat,
+    section: Option<&str>,
+) -> Result<Content> {
     let text = vault.text(path, stat)?;
     let (yaml, body) = front_matter::split(&text);
     let note = Note::parse(body);
@@ -71,8 +85,9 @@ pub(crate) fn page(vault: &Vault, path: &[String], stat: &Stat, section: Option<
         let mut content = Content::text(text.as_str()).mime("text/markdown");
         content.metadata = metadata(&FrontMatter::parse(yaml));
         let sections = note.sections.iter().take(MAX_SECTIONS);
-        let sections: Vec<_> =
-            sections.map(|s| json!({ "title": s.title, "section": s.slug, "level": s.level })).collect();
+        let sections: Vec<_> = sections
+            .map(|s| json!({ "title": s.title, "section": s.slug, "level": s.level }))
+            .collect();
         return Ok(content.metadata("sections", json!(sections).to_string()));
     };
     let section = note.section(section).ok_or(Error::NotFound)?;
@@ -82,7 +97,11 @@ pub(crate) fn page(vault: &Vault, path: &[String], stat: &Stat, section: Option<
 /// The slugs of the sections of a note.
 pub(crate) fn sections(vault: &Vault, path: &[String]) -> Result<Vec<String>> {
     let text = vault.text(path, &vault.stat(path)?)?;
-    Ok(Note::parse(front_matter::split(&text).1).sections.into_iter().map(|section| section.slug).collect())
+    Ok(Note::parse(front_matter::split(&text).1)
+        .sections
+        .into_iter()
+        .map(|section| section.slug)
+        .collect())
 }
 
 /// The page of an address that is made from several notes.
@@ -92,9 +111,13 @@ pub(crate) fn summary(vault: &Vault, address: &Address) -> Result<String> {
         Address::Backlinks(path) => backlinks(vault, path),
         Address::Tags => {
             let counts = all_tags(vault)?;
-            let line =
-                |(tag, count): &(String, usize)| format!("- [{tag}]({}) ({count})\n", address::tag(tag));
-            Ok(format!("# Tags\n\n{}", counts.iter().map(line).collect::<String>()))
+            let line = |(tag, count): &(String, usize)| {
+                format!("- [{tag}]({}) ({count})\n", address::tag(tag))
+            };
+            Ok(format!(
+                "# Tags\n\n{}",
+                counts.iter().map(line).collect::<String>()
+            ))
         }
         Address::Tag(tag) => tagged(vault, tag),
         Address::Page { .. } => Err(Error::NotFound),
@@ -106,7 +129,10 @@ fn links(vault: &Vault, path: &[String]) -> Result<String> {
     let paths = vault.paths();
     let resolver = Resolver::new(&paths);
     let note = Note::parse(front_matter::split(&text).1);
-    let links = note.links.iter().map(|link| (link, resolver.resolve(path, link)));
+    let links = note
+        .links
+        .iter()
+        .map(|link| (link, resolver.resolve(path, link)));
     // An embedded picture is no note that is missing.
     let notes = links.filter(|(link, found)| found.is_ok() || !link.is_attachment());
     let resolved: BTreeSet<_> = notes.map(|(_, found)| found).collect();
@@ -128,7 +154,11 @@ fn backlinks(vault: &Vault, path: &Path) -> Result<String> {
     vault.visit(&paths, |at, text| {
         let from = &paths[at];
         let links = Note::parse(front_matter::split(text).1).links;
-        if from != path && links.iter().any(|link| resolver.resolve(from, link) == Ok(path)) {
+        if from != path
+            && links
+                .iter()
+                .any(|link| resolver.resolve(from, link) == Ok(path))
+        {
             page.push_str(&item(from));
         }
     })?;
@@ -141,21 +171,29 @@ fn tagged(vault: &Vault, tag: &str) -> Result<String> {
     let mut found = false;
     vault.visit(&paths, |at, text| {
         let is_below = |other: &String| {
-            other.strip_prefix(tag).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            other
+                .strip_prefix(tag)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         if tags(text).iter().any(is_below) {
             found = true;
             page.push_str(&item(&paths[at]));
         }
     })?;
-    if found { Ok(page) } else { Err(Error::NotFound) }
+    if found {
+        Ok(page)
+    } else {
+        Err(Error::NotFound)
+    }
 }
 
 /// All tags with the number of their notes.
 pub(crate) fn all_tags(vault: &Vault) -> Result<Vec<(String, usize)>> {
     let mut all = BTreeMap::new();
     vault.visit(&vault.paths(), |_, text| {
-        tags(text).into_iter().for_each(|tag| *all.entry(tag).or_default() += 1);
+        tags(text)
+            .into_iter()
+            .for_each(|tag| *all.entry(tag).or_default() += 1);
     })?;
     Ok(all.into_iter().collect())
 }

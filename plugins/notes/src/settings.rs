@@ -6,8 +6,10 @@ use larder_provider::{Declaration, Result, Setting};
 
 const MAX_NOTES: Setting<usize> =
     Setting::number("max_notes", "The maximum number of notes.").default("10000");
-const MAX_BYTES: Setting<u64> = Setting::size("max_bytes", "The maximum size of a note.").default("1MiB");
-const DEPTH: Setting<usize> = Setting::number("depth", "The maximum depth of folders.").default("32");
+const MAX_BYTES: Setting<u64> =
+    Setting::size("max_bytes", "The maximum size of a note.").default("1MiB");
+const DEPTH: Setting<usize> =
+    Setting::number("depth", "The maximum depth of folders.").default("32");
 const TTL_MS: Setting<u64> =
     Setting::number("ttl_ms", "How many milliseconds a response may be cached.").default("1000");
 
@@ -26,7 +28,12 @@ pub(crate) struct Settings {
 impl Settings {
     /// All settings, for the host.
     pub(crate) fn declarations() -> Vec<Declaration> {
-        vec![MAX_NOTES.declaration(), MAX_BYTES.declaration(), DEPTH.declaration(), TTL_MS.declaration()]
+        vec![
+            MAX_NOTES.declaration(),
+            MAX_BYTES.declaration(),
+            DEPTH.declaration(),
+            TTL_MS.declaration(),
+        ]
     }
 
     pub(crate) fn read() -> Result<Self> {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use larder_provider::{
-    Body, CompletionRequest, Error, Provider, Query, Reading, Request, Result, SearchQuery, set_setting,
-    set_time_left,
+    Body, CompletionRequest, Error, Provider, Query, Reading, Request, Result, SearchQuery,
+    set_setting, set_time_left,
 };
 use provider_support::disk::Disk;
 
@@ -19,7 +19,10 @@ const NOTES: &[(&str, &str)] = &[
         "index.md",
         "---\ntitle: Start\ndescription: where to begin\npriority: 0.9\nkind: map\ntags: [home]\n---\n# Index\n[plan](garden/plan.md) [[Roses]] [lost](lost.md)\n",
     ),
-    ("garden/plan.md", "# Plan\nintro #idea\n## Spring\nplant roses\n## Autumn\nrest #idea/slow\n"),
+    (
+        "garden/plan.md",
+        "# Plan\nintro #idea\n## Spring\nplant roses\n## Autumn\nrest #idea/slow\n",
+    ),
     ("garden/roses.md", "no heading, back to [[index]]\n"),
     ("broken.md", "---\na: [\n---\nstill readable\n"),
     ("ü ?.md", "# Odd\n"),
@@ -83,28 +86,69 @@ fn lists_the_notes_with_their_front_matter() {
         assert_eq!(list(&notes, limit), expected, "{limit}");
     }
     let entries = notes.list(&Query::new(9)).unwrap().entries;
-    let texts = |at: usize| (entries[at].title.as_deref(), entries[at].description.as_deref());
+    let texts = |at: usize| {
+        (
+            entries[at].title.as_deref(),
+            entries[at].description.as_deref(),
+        )
+    };
     assert_eq!(texts(4), (Some("Start"), Some("where to begin")));
     assert_eq!((texts(2), texts(3)), ((Some("Plan"), None), (None, None)));
     let details = entries[4].details.clone().unwrap();
-    assert_eq!((details.kind.as_deref(), details.priority), (Some("map"), Some(0.9)));
-    assert!(details.metadata[0].1.contains(r#""tags":["home"]"#), "{:?}", details.metadata);
+    assert_eq!(
+        (details.kind.as_deref(), details.priority),
+        (Some("map"), Some(0.9))
+    );
+    assert!(
+        details.metadata[0].1.contains(r#""tags":["home"]"#),
+        "{:?}",
+        details.metadata
+    );
     let problem = &entries[1].details.as_ref().unwrap().metadata[0];
-    assert!(problem.0 == "frontMatterProblem" && problem.1.contains("not valid"), "{problem:?}");
+    assert!(
+        problem.0 == "frontMatterProblem" && problem.1.contains("not valid"),
+        "{problem:?}"
+    );
 }
 
 #[test]
 fn reads_notes_and_sections() {
     let (notes, root) = notes(NOTES);
-    for (path, text) in NOTES.iter().filter(|(path, _)| path.ends_with(".md") && !path.starts_with('.')) {
-        let names: Vec<String> = path.trim_end_matches(".md").split('/').map(str::to_owned).collect();
+    for (path, text) in NOTES
+        .iter()
+        .filter(|(path, _)| path.ends_with(".md") && !path.starts_with('.'))
+    {
+        let names: Vec<String> = path
+            .trim_end_matches(".md")
+            .split('/')
+            .map(str::to_owned)
+            .collect();
         check_read(&notes, &crate::address::page(&names), text);
     }
-    check_read(&notes, "notes:///garden/plan?section=spring", "## Spring\nplant roses\n");
-    check_read(&notes, "notes:///garden/plan?section=Autumn", "## Autumn\nrest #idea/slow\n");
-    let content = read(&notes, "notes:///garden/plan").unwrap().contents.remove(0);
-    let sections = &content.metadata.iter().find(|(key, _)| key == "sections").unwrap().1;
-    assert!(sections.contains(r#"{"level":2,"section":"spring","title":"Spring"}"#), "{sections}");
+    check_read(
+        &notes,
+        "notes:///garden/plan?section=spring",
+        "## Spring\nplant roses\n",
+    );
+    check_read(
+        &notes,
+        "notes:///garden/plan?section=Autumn",
+        "## Autumn\nrest #idea/slow\n",
+    );
+    let content = read(&notes, "notes:///garden/plan")
+        .unwrap()
+        .contents
+        .remove(0);
+    let sections = &content
+        .metadata
+        .iter()
+        .find(|(key, _)| key == "sections")
+        .unwrap()
+        .1;
+    assert!(
+        sections.contains(r#"{"level":2,"section":"spring","title":"Spring"}"#),
+        "{sections}"
+    );
     write(root.path(), "latin1.md", b"\xff");
     check_read(&notes, "notes:///latin1", "invalid: the note is not UTF-8");
 }
@@ -130,7 +174,11 @@ fn refuses_what_is_not_a_note() {
     ] {
         check_read(&notes, uri, "not found");
     }
-    check_read(&notes, "notes:///garden/../index", "invalid: `..` is not allowed in a path");
+    check_read(
+        &notes,
+        "notes:///garden/../index",
+        "invalid: `..` is not allowed in a path",
+    );
     set_setting("max_bytes", "4");
     let (small, _root) = self::notes(NOTES);
     let limit = "invalid: the file is larger than the limit of 4 bytes (setting `max_bytes`)";
@@ -156,13 +204,23 @@ fn a_title_is_a_heading_and_not_a_line_of_code() {
             "tilde.md",
             "~~~~\n# one\n~~~\n# two\n~~~~\n\n    # three\n\n<!--\n# four\n-->\n\nThe `title`\n===\n",
         ),
-        ("list.md", "- item\n\n  ```yaml\n  # a comment\n  ```\n\n# Odd `code` *title* #\n"),
-        ("none.md", "---\ndescription: x\n---\n```\n# only code\n```\n## Two\n"),
+        (
+            "list.md",
+            "- item\n\n  ```yaml\n  # a comment\n  ```\n\n# Odd `code` *title* #\n",
+        ),
+        (
+            "none.md",
+            "---\ndescription: x\n---\n```\n# only code\n```\n## Two\n",
+        ),
         ("open.md", "```\n# the fence never ends\n"),
     ]);
     let title = |name: &str| {
         let entries = notes.list(&Query::new(9)).unwrap().entries;
-        entries.into_iter().find(|entry| entry.name == name).unwrap().title
+        entries
+            .into_iter()
+            .find(|entry| entry.name == name)
+            .unwrap()
+            .title
     };
     assert_eq!(title("fence").as_deref(), Some("The title"));
     assert_eq!(title("tilde").as_deref(), Some("The title"));
@@ -185,8 +243,16 @@ fn embeds_are_links() {
                  - lost note (there is no such note)\n";
     check_read(&notes, "notes://links/day", links);
     check_read(&notes, "notes://links/in/roses", "# Links in in/roses\n\n");
-    check_read(&notes, "notes://backlinks/plan", "# Links to plan\n\n- [day](notes:///day)\n");
-    check_read(&notes, "notes://backlinks/in/roses", "# Links to in/roses\n\n- [day](notes:///day)\n");
+    check_read(
+        &notes,
+        "notes://backlinks/plan",
+        "# Links to plan\n\n- [day](notes:///day)\n",
+    );
+    check_read(
+        &notes,
+        "notes://backlinks/in/roses",
+        "# Links to in/roses\n\n- [day](notes:///day)\n",
+    );
     check_read(&notes, "notes://backlinks/code", "# Links to code\n\n");
 }
 
@@ -198,7 +264,11 @@ fn lists_tags() {
     check_read(&notes, "notes://tags", tags);
     let idea = "# Notes with the tag idea\n\n- [garden/plan](notes:///garden/plan)\n";
     check_read(&notes, "notes://tags/idea", idea);
-    check_read(&notes, "notes://tags/home", "# Notes with the tag home\n\n- [index](notes:///index)\n");
+    check_read(
+        &notes,
+        "notes://tags/home",
+        "# Notes with the tag home\n\n- [index](notes:///index)\n",
+    );
     check_read(&notes, "notes://tags/ide", "not found");
 }
 
@@ -206,13 +276,35 @@ fn lists_tags() {
 fn searches_by_rank() {
     let (notes, _root) = notes(NOTES);
     let hits = notes.search(&SearchQuery::new("roses", 10)).unwrap().hits;
-    let found: Vec<_> = hits.iter().map(|hit| (hit.entry.uri.as_str(), hit.excerpt.as_deref())).collect();
+    let found: Vec<_> = hits
+        .iter()
+        .map(|hit| (hit.entry.uri.as_str(), hit.excerpt.as_deref()))
+        .collect();
     assert_eq!(found[0].0, "notes:///garden/roses");
-    assert!(found.contains(&("notes:///garden/plan", Some("plant roses"))), "{found:?}");
-    assert_eq!(notes.search(&SearchQuery::new("roses", 1)).unwrap().hits.len(), 1);
-    let map = SearchQuery { kind: Some("map".into()), ..SearchQuery::new("roses", 10) };
+    assert!(
+        found.contains(&("notes:///garden/plan", Some("plant roses"))),
+        "{found:?}"
+    );
+    assert_eq!(
+        notes
+            .search(&SearchQuery::new("roses", 1))
+            .unwrap()
+            .hits
+            .len(),
+        1
+    );
+    let map = SearchQuery {
+        kind: Some("map".into()),
+        ..SearchQuery::new("roses", 10)
+    };
     assert_eq!(notes.search(&map).unwrap().hits.len(), 1);
-    assert!(notes.search(&SearchQuery::new("hidden", 10)).unwrap().hits.is_empty());
+    assert!(
+        notes
+            .search(&SearchQuery::new("hidden", 10))
+            .unwrap()
+            .hits
+            .is_empty()
+    );
 }
 
 #[test]
@@ -220,11 +312,21 @@ fn a_search_without_time_finds_names_and_says_that_it_is_not_complete() {
     let (notes, _root) = notes(NOTES);
     set_time_left(Duration::ZERO);
     let hits = notes.search(&SearchQuery::new("roses", 10)).unwrap().hits;
-    let [hit] = hits.as_slice() else { panic!("{hits:?}") };
+    let [hit] = hits.as_slice() else {
+        panic!("{hits:?}")
+    };
     assert_eq!(hit.entry.uri, "notes:///garden/roses");
     let metadata = &hit.entry.details.as_ref().unwrap().metadata;
-    assert!(metadata.iter().any(|(key, _)| key == "dev.larder.search/incomplete"), "{metadata:?}");
-    assert!(matches!(notes.search(&SearchQuery::new("flowers", 10)), Err(Error::Unavailable(_))));
+    assert!(
+        metadata
+            .iter()
+            .any(|(key, _)| key == "dev.larder.search/incomplete"),
+        "{metadata:?}"
+    );
+    assert!(matches!(
+        notes.search(&SearchQuery::new("flowers", 10)),
+        Err(Error::Unavailable(_))
+    ));
 }
 
 #[test]
@@ -237,7 +339,11 @@ fn completes_paths_sections_and_tags() {
             prefix: prefix.into(),
             filled: vec![("page".into(), page.into())],
         };
-        assert_eq!(notes.complete(&request).unwrap().values, expected, "{variable} {prefix}");
+        assert_eq!(
+            notes.complete(&request).unwrap().values,
+            expected,
+            "{variable} {prefix}"
+        );
     };
     check("page", "", "", &["broken", "garden/", "index", "ü ?"]);
     check("page", "garden/p", "", &["garden/plan"]);
@@ -264,13 +370,24 @@ fn versions_change_only_with_the_content() {
     let before = notes.versions(&uris).unwrap();
     for (uri, version) in uris.iter().zip(&before).take(5) {
         assert_eq!(read(&notes, uri).unwrap().version, *version, "{uri}");
-        let known = Request { known_version: version.clone(), ..Request::new(uri) };
+        let known = Request {
+            known_version: version.clone(),
+            ..Request::new(uri)
+        };
         assert_eq!(notes.read(&known).err(), Some(Error::NotModified), "{uri}");
     }
     assert_eq!(before[5], None);
-    write(root.path(), "garden/plan.md", NOTES[1].1.replace("roses", "many tulips"));
+    write(
+        root.path(),
+        "garden/plan.md",
+        NOTES[1].1.replace("roses", "many tulips"),
+    );
     let after = notes.versions(&uris).unwrap();
-    let changed: Vec<bool> = before.iter().zip(&after).map(|(before, after)| before != after).collect();
+    let changed: Vec<bool> = before
+        .iter()
+        .zip(&after)
+        .map(|(before, after)| before != after)
+        .collect();
     assert_eq!(changed, [true, true, false, false, false, false]);
 }
 
@@ -286,5 +403,9 @@ fn without_a_folder_nothing_is_offered() {
     let notes = Notes { vault: None };
     assert!(notes.describe().summary.unwrap().contains("add `dirs`"));
     assert!(list(&notes, 9).is_empty() && notes.templates(None).unwrap().templates.is_empty());
-    check_read(&notes, "notes:///x", &format!("denied: {}", crate::NO_FOLDER));
+    check_read(
+        &notes,
+        "notes:///x",
+        &format!("denied: {}", crate::NO_FOLDER),
+    );
 }

@@ -63,14 +63,22 @@ impl Vault {
             Ok(entries) => entries,
             Err(error) => return warn!("the folder `{}` is not listed: {error}", folder.join("/")),
         };
-        let room = self.settings.max_notes.saturating_add(1).saturating_sub(found.len());
+        let room = self
+            .settings
+            .max_notes
+            .saturating_add(1)
+            .saturating_sub(found.len());
         let visible = entries.flatten().filter(|entry| is_visible(&entry.name));
         let mut notes = 0;
         for entry in visible {
             let path = |name: &str| folder.iter().cloned().chain([name.to_owned()]).collect();
             if entry.is_folder && folder.len() < self.settings.depth {
                 folders.push(path(&entry.name));
-            } else if let Some(name) = entry.name.strip_suffix(EXTENSION).filter(|_| !entry.is_folder) {
+            } else if let Some(name) = entry
+                .name
+                .strip_suffix(EXTENSION)
+                .filter(|_| !entry.is_folder)
+            {
                 let path: Path = path(name);
                 // A symbolic link can lead to anything.
                 if !entry.is_file && self.stat(&path).is_err() {
@@ -90,7 +98,9 @@ impl Vault {
         if !folder.iter().all(|name| is_visible(name)) {
             return Vec::new();
         }
-        let Ok(entries) = self.disk.entries(folder) else { return Vec::new() };
+        let Ok(entries) = self.disk.entries(folder) else {
+            return Vec::new();
+        };
         let visible = entries.flatten().filter(|entry| is_visible(&entry.name));
         let names = visible.filter_map(|entry| match entry.is_folder {
             true => Some(entry.name + "/"),
@@ -106,7 +116,11 @@ impl Vault {
             return Err(Error::NotFound);
         }
         let stat = self.disk.stat(&file(path))?;
-        if stat.is_file { Ok(stat) } else { Err(Error::NotFound) }
+        if stat.is_file {
+            Ok(stat)
+        } else {
+            Err(Error::NotFound)
+        }
     }
 
     /// The text of a note.
@@ -139,7 +153,11 @@ impl Vault {
             if end.is_some_and(|end| Instant::now() >= end) {
                 return Ok(at);
             }
-            match self.disk.read_at_most(&file(path), self.settings.max_bytes).and_then(text) {
+            match self
+                .disk
+                .read_at_most(&file(path), self.settings.max_bytes)
+                .and_then(text)
+            {
                 Ok(note) => visit(at, &note),
                 Err(Error::NotFound) => {}
                 Err(error) => warn!("the note `{}` is skipped: {error}", path.join("/")),

@@ -24,17 +24,25 @@ pub(crate) fn call(
 ) -> Result<ToolResult<Value>> {
     let url = url(client, operation, inputs, arguments)?;
     let headers = headers(inputs, arguments)?;
-    let prepare =
-        |request| headers.iter().fold(request, |request: Request, (name, value)| request.header(name, value));
+    let prepare = |request| {
+        headers
+            .iter()
+            .fold(request, |request: Request, (name, value)| {
+                request.header(name, value)
+            })
+    };
     let response = match operation.method.as_str() {
         "GET" => client.follow(&url, prepare)?,
         method => {
             let request = prepare(client.request(method, &url));
-            let body = inputs.body.as_ref().and_then(|body| Some((body, arguments.get(body.argument)?)));
+            let body = inputs
+                .body
+                .as_ref()
+                .and_then(|body| Some((body, arguments.get(body.argument)?)));
             client.send(&match body {
-                Some((body, value)) => {
-                    request.header("content-type", &body.media_type).body(encode_body(body, value)?)
-                }
+                Some((body, value)) => request
+                    .header("content-type", &body.media_type)
+                    .body(encode_body(body, value)?),
                 None => request,
             })?
         }
@@ -50,23 +58,38 @@ fn url(
     arguments: &Map<String, Value>,
 ) -> Result<String> {
     let value = |name: &str| {
-        let parameter = inputs.parameters.iter().find(|it| it.place == Place::Path && it.name == name);
+        let parameter = inputs
+            .parameters
+            .iter()
+            .find(|it| it.place == Place::Path && it.name == name);
         let value = parameter.and_then(|it| arguments.get(&it.argument));
-        Ok(Cow::Owned(value.map(join).ok_or_else(|| Error::Invalid(format!("`{name}` is missing")))?))
+        Ok(Cow::Owned(value.map(join).ok_or_else(|| {
+            Error::Invalid(format!("`{name}` is missing"))
+        })?))
     };
     let path = PathTemplate::parse(&operation.path)?.expand(value)?;
     let mut query = String::new();
-    for parameter in inputs.parameters.iter().filter(|it| it.place == Place::Query) {
+    for parameter in inputs
+        .parameters
+        .iter()
+        .filter(|it| it.place == Place::Query)
+    {
         for (name, value) in pairs(parameter, arguments.get(&parameter.argument)) {
             query.push(if query.is_empty() { '?' } else { '&' });
             query.push_str(&format!("{}={value}", encode_value(&name)));
         }
     }
-    client.base.join(&path, &query).ok_or_else(|| Error::invalid("the arguments make the URL too long"))
+    client
+        .base
+        .join(&path, &query)
+        .ok_or_else(|| Error::invalid("the arguments make the URL too long"))
 }
 
 fn headers(inputs: &Inputs, arguments: &Map<String, Value>) -> Result<Vec<(String, String)>> {
-    let parameters = inputs.parameters.iter().filter(|it| it.place == Place::Header);
+    let parameters = inputs
+        .parameters
+        .iter()
+        .filter(|it| it.place == Place::Header);
     let header = |it: &Parameter| Some((it.name.clone(), join(arguments.get(&it.argument)?)));
     let headers: Vec<_> = parameters.filter_map(header).collect();
     Client::check_headers(&headers).map_err(Error::invalid)?;
@@ -77,14 +100,18 @@ fn headers(inputs: &Inputs, arguments: &Map<String, Value>) -> Result<Vec<(Strin
 fn pairs(parameter: &Parameter, value: Option<&Value>) -> Vec<(String, String)> {
     let name = || parameter.name.clone();
     let encode_all = |items: &mut dyn Iterator<Item = String>, separator: &str| {
-        items.map(|item| encode_value(&item)).collect::<Vec<_>>().join(separator)
+        items
+            .map(|item| encode_value(&item))
+            .collect::<Vec<_>>()
+            .join(separator)
     };
     match value {
         None | Some(Value::Null) => Vec::new(),
         Some(value) if parameter.is_json => vec![(name(), encode_value(&value.to_string()))],
-        Some(Value::Array(items)) if parameter.is_exploded => {
-            items.iter().map(|item| (name(), encode_value(&text(item)))).collect()
-        }
+        Some(Value::Array(items)) if parameter.is_exploded => items
+            .iter()
+            .map(|item| (name(), encode_value(&text(item))))
+            .collect(),
         Some(Value::Array(items)) => {
             let separator = match parameter.style.as_str() {
                 "spaceDelimited" => "%20",
@@ -95,13 +122,21 @@ fn pairs(parameter: &Parameter, value: Option<&Value>) -> Vec<(String, String)> 
         }
         Some(Value::Object(map)) if parameter.style == "deepObject" => map
             .iter()
-            .map(|(key, value)| (format!("{}[{key}]", parameter.name), encode_value(&text(value))))
+            .map(|(key, value)| {
+                (
+                    format!("{}[{key}]", parameter.name),
+                    encode_value(&text(value)),
+                )
+            })
             .collect(),
-        Some(Value::Object(map)) if parameter.is_exploded => {
-            map.iter().map(|(key, value)| (key.clone(), encode_value(&text(value)))).collect()
-        }
+        Some(Value::Object(map)) if parameter.is_exploded => map
+            .iter()
+            .map(|(key, value)| (key.clone(), encode_value(&text(value))))
+            .collect(),
         Some(Value::Object(map)) => {
-            let mut items = map.iter().flat_map(|(key, value)| [key.clone(), text(value)]);
+            let mut items = map
+                .iter()
+                .flat_map(|(key, value)| [key.clone(), text(value)]);
             vec![(name(), encode_all(&mut items, ","))]
         }
         Some(value) => vec![(name(), encode_value(&text(value)))],
@@ -112,9 +147,11 @@ fn pairs(parameter: &Parameter, value: Option<&Value>) -> Vec<(String, String)> 
 fn join(value: &Value) -> String {
     match value {
         Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(","),
-        Value::Object(map) => {
-            map.iter().map(|(key, value)| format!("{key},{}", text(value))).collect::<Vec<_>>().join(",")
-        }
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| format!("{key},{}", text(value)))
+            .collect::<Vec<_>>()
+            .join(","),
         value => text(value),
     }
 }
@@ -129,7 +166,10 @@ fn text(value: &Value) -> String {
 fn encode_body(body: &Body, value: &Value) -> Result<Vec<u8>> {
     let encoded = match (body.media_type.as_str(), value) {
         ("application/x-www-form-urlencoded", Value::Object(map)) => {
-            let pairs: Vec<_> = map.iter().map(|(key, value)| (key.as_str(), text(value))).collect();
+            let pairs: Vec<_> = map
+                .iter()
+                .map(|(key, value)| (key.as_str(), text(value)))
+                .collect();
             let query = larder_web::query(pairs.iter().map(|(key, value)| (*key, value.as_str())));
             query.trim_start_matches('?').to_owned()
         }
@@ -145,10 +185,17 @@ fn encode_body(body: &Body, value: &Value) -> Result<Vec<u8>> {
 fn result(response: Response, url: &str, is_structured: bool) -> ToolResult<Value> {
     let (status, is_json) = (response.status, is_json(&response));
     if !(200..300).contains(&status) {
-        let body: String = String::from_utf8_lossy(&response.body).chars().take(MAX_ERROR).collect();
-        return ToolResult::error(format!("The API responds with status {status}.\n\n{body}").trim_end());
+        let body: String = String::from_utf8_lossy(&response.body)
+            .chars()
+            .take(MAX_ERROR)
+            .collect();
+        return ToolResult::error(
+            format!("The API responds with status {status}.\n\n{body}").trim_end(),
+        );
     }
-    let body: Option<Value> = is_json.then(|| serde_json::from_slice(&response.body).ok()).flatten();
+    let body: Option<Value> = is_json
+        .then(|| serde_json::from_slice(&response.body).ok())
+        .flatten();
     let body = body.filter(|_| response.body.len() <= MAX_STRUCTURED);
     let structured = is_structured.then(|| match body {
         Some(body) => json!({ "status": status, "body": body }),
@@ -158,7 +205,12 @@ fn result(response: Response, url: &str, is_structured: bool) -> ToolResult<Valu
         true => Block::text(format!("The API responds with status {status}.")),
         false => block(response, url),
     };
-    ToolResult { content: vec![content], structured, is_error: false, metadata: Vec::new() }
+    ToolResult {
+        content: vec![content],
+        structured,
+        is_error: false,
+        metadata: Vec::new(),
+    }
 }
 
 fn is_json(response: &Response) -> bool {
@@ -198,7 +250,10 @@ mod tests {
     fn values_follow_the_style() {
         let check = |style: &str, is_exploded: bool, value: Value, expected: &str| {
             let pairs = pairs(&parameter(style, is_exploded), Some(&value));
-            let text: Vec<_> = pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let text: Vec<_> = pairs
+                .into_iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
             assert_eq!(text.join("&"), expected, "{style} {is_exploded} {value}");
         };
         check("form", true, json!("x&y=z"), "a=x%26y%3Dz");
@@ -220,11 +275,17 @@ mod tests {
             body: body.into(),
         };
         let failed = result(response(422, "text/plain", "no `name`"), "https://x", true);
-        assert_eq!(failed, ToolResult::error("The API responds with status 422.\n\nno `name`"));
+        assert_eq!(
+            failed,
+            ToolResult::error("The API responds with status 422.\n\nno `name`")
+        );
         let done = result(response(200, "application/json", "[1]"), "https://x", true);
         assert_eq!(
             (done.structured, done.content),
-            (Some(json!({ "status": 200, "body": [1] })), vec![Block::text("[1]")])
+            (
+                Some(json!({ "status": 200, "body": [1] })),
+                vec![Block::text("[1]")]
+            )
         );
         let empty = result(response(204, "", ""), "https://x", false);
         assert_eq!(

@@ -34,9 +34,10 @@ impl Document {
         let version = root["openapi"].as_str().unwrap_or_default();
         match (version.starts_with("3."), root["swagger"].as_str()) {
             (true, _) if root.is_object() => Ok(Self { root, unread }),
-            (_, Some(old)) => {
-                Err(format!("the document has version {old} of Swagger: convert it to OpenAPI 3").into())
-            }
+            (_, Some(old)) => Err(format!(
+                "the document has version {old} of Swagger: convert it to OpenAPI 3"
+            )
+            .into()),
             _ => Err("the document is not one of OpenAPI 3: it has no `openapi: 3.…`".into()),
         }
     }
@@ -53,16 +54,24 @@ impl Document {
 
     /// The objects of a map of the document, such as `/components/schemas`.
     pub(crate) fn map(&self, pointer: &str) -> impl Iterator<Item = (&String, &Value)> {
-        self.root.pointer(pointer).and_then(Value::as_object).into_iter().flat_map(Map::iter)
+        self.root
+            .pointer(pointer)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::iter)
     }
 
     /// Follows references to the value itself.
     pub(crate) fn resolve<'a>(&'a self, mut value: &'a Value) -> Result<&'a Value> {
         for _ in 0..MAX_REFERENCES {
-            let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return Ok(value) };
+            let Some(reference) = value.get("$ref").and_then(Value::as_str) else {
+                return Ok(value);
+            };
             value = self.target(reference)?;
         }
-        Err(Error::Failed("a reference of the document leads to itself".to_owned()))
+        Err(Error::Failed(
+            "a reference of the document leads to itself".to_owned(),
+        ))
     }
 
     /// Why a reference to another document has no value.
@@ -80,7 +89,10 @@ impl Document {
     fn target(&self, reference: &str) -> Result<&Value> {
         let pointer = local_pointer(reference).ok_or_else(|| self.not_followed(reference))?;
         let missing = || {
-            Error::Failed(format!("the document refers to {}, which it does not contain", quote(reference)))
+            Error::Failed(format!(
+                "the document refers to {}, which it does not contain",
+                quote(reference)
+            ))
         };
         self.root.pointer(&pointer).ok_or_else(missing)
     }
@@ -124,7 +136,12 @@ fn yaml(text: &str) -> Result<Value> {
         with_snippet: false,
     };
     let parsed: Result<Value, _> = serde_saphyr::from_str_with_options(text, options);
-    parsed.map_err(|error| Error::Failed(format!("the document is not valid: {}", quote(&error.to_string()))))
+    parsed.map_err(|error| {
+        Error::Failed(format!(
+            "the document is not valid: {}",
+            quote(&error.to_string())
+        ))
+    })
 }
 
 /// The texts of a list.
@@ -146,12 +163,19 @@ pub(crate) fn components<'a>(
             Value::Object(map) => next.extend(map.values()),
             _ => continue,
         }
-        let pointer = value.get("$ref").and_then(Value::as_str).and_then(local_pointer);
-        let Some(pointer) = pointer.filter(|pointer| !found.contains_key(pointer) && found.len() < max)
+        let pointer = value
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(local_pointer);
+        let Some(pointer) =
+            pointer.filter(|pointer| !found.contains_key(pointer) && found.len() < max)
         else {
             continue;
         };
-        if let Some(target) = document.pointer(&pointer).filter(|_| is_component(&pointer)) {
+        if let Some(target) = document
+            .pointer(&pointer)
+            .filter(|_| is_component(&pointer))
+        {
             found.insert(pointer, target);
             next.push(target);
         }
@@ -167,8 +191,14 @@ fn is_component(pointer: &str) -> bool {
 pub(crate) fn name_of(pointer: &str) -> String {
     let last = pointer.rsplit('/').next().unwrap_or_default();
     let last = last.replace("~1", "/").replace("~0", "~");
-    let is_file = pointer.strip_prefix(FILES_POINTER).is_some_and(|rest| !rest.contains('/'));
-    let name = last.rsplit('/').next().filter(|_| is_file).and_then(|file| file.rsplit_once('.'));
+    let is_file = pointer
+        .strip_prefix(FILES_POINTER)
+        .is_some_and(|rest| !rest.contains('/'));
+    let name = last
+        .rsplit('/')
+        .next()
+        .filter(|_| is_file)
+        .and_then(|file| file.rsplit_once('.'));
     name.map_or(last.clone(), |(stem, _)| stem.to_owned())
 }
 
@@ -177,7 +207,9 @@ mod tests {
     use super::*;
 
     fn error(text: &str) -> String {
-        Document::parse(text.as_bytes()).map(|_| String::new()).unwrap_or_else(|error| error.to_string())
+        Document::parse(text.as_bytes())
+            .map(|_| String::new())
+            .unwrap_or_else(|error| error.to_string())
     }
 
     #[test]
@@ -193,8 +225,9 @@ mod tests {
 
     #[test]
     fn says_what_is_not_supported() {
-        let check =
-            |text: &str, expected: &str| assert!(error(text).contains(expected), "{text}: {}", error(text));
+        let check = |text: &str, expected: &str| {
+            assert!(error(text).contains(expected), "{text}: {}", error(text))
+        };
         check("swagger: '2.0'", "version 2.0 of Swagger");
         check("hello", "not one of OpenAPI 3");
         check("[]", "not one of OpenAPI 3");
@@ -205,14 +238,25 @@ mod tests {
 
     #[test]
     fn hostile_documents_are_refused() {
-        let deep = format!("openapi: 3.0.0\nx: {}{}", "[".repeat(5000), "]".repeat(5000));
+        let deep = format!(
+            "openapi: 3.0.0\nx: {}{}",
+            "[".repeat(5000),
+            "]".repeat(5000)
+        );
         assert!(error(&deep).contains("not valid"), "{}", error(&deep));
         let deep = format!("{{\"openapi\":\"3.0.0\",\"x\":{}", "[".repeat(100_000));
         assert!(error(&deep).contains("not valid"));
         // Each line is ten times as large as the line before it.
-        let lines =
-            (1..12).map(|n| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 10].join(", ")));
-        let bomb = format!("openapi: 3.0.0\na0: &a0 [x, x]\n{}", lines.collect::<String>());
+        let lines = (1..12).map(|n| {
+            format!(
+                "a{n}: &a{n} [{}]\n",
+                vec![format!("*a{}", n - 1); 10].join(", ")
+            )
+        });
+        let bomb = format!(
+            "openapi: 3.0.0\na0: &a0 [x, x]\n{}",
+            lines.collect::<String>()
+        );
         assert!(error(&bomb).contains("not valid"), "{}", error(&bomb));
     }
 
@@ -223,13 +267,21 @@ mod tests {
             "e": { "$ref": "https://evil.example/x.json" }, "m": { "$ref": "#/gone" }, "p": { "$ref": "#/b~1c%2F0" },
         });
         let document = Document::new(root, BTreeMap::new()).expect("a document");
-        let resolve = |name: &str| document.resolve(&document.root[name]).map_err(|error| error.to_string());
+        let resolve = |name: &str| {
+            document
+                .resolve(&document.root[name])
+                .map_err(|error| error.to_string())
+        };
         assert_eq!((resolve("a"), resolve("p")), (Ok(&1.into()), Ok(&1.into())));
-        assert_eq!(resolve("x"), Err("a reference of the document leads to itself".into()));
-        assert!(
-            resolve("e")
-                .is_err_and(|error| error.contains("`https://evil.example/x.json`, which is not supported"))
+        assert_eq!(
+            resolve("x"),
+            Err("a reference of the document leads to itself".into())
         );
-        assert!(resolve("m").is_err_and(|error| error.contains("`#/gone`, which it does not contain")));
+        assert!(resolve("e").is_err_and(|error| {
+            error.contains("`https://evil.example/x.json`, which is not supported")
+        }));
+        assert!(
+            resolve("m").is_err_and(|error| error.contains("`#/gone`, which it does not contain"))
+        );
     }
 }

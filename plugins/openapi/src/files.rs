@@ -55,7 +55,13 @@ pub(crate) fn are_in(bytes: &[u8]) -> bool {
 }
 
 /// Follows the references of a document, which is the file `main` of a folder and has this number of bytes.
-pub(crate) fn follow(mut root: Value, folder: &Path, main: &str, bytes: u64, max_bytes: u64) -> Followed {
+pub(crate) fn follow(
+    mut root: Value,
+    folder: &Path,
+    main: &str,
+    bytes: u64,
+    max_bytes: u64,
+) -> Followed {
     let mut reader = Reader {
         folder,
         main,
@@ -69,18 +75,27 @@ pub(crate) fn follow(mut root: Value, folder: &Path, main: &str, bytes: u64, max
     reader.rewrite(&mut root, main);
     reader.rewrite_files();
     let version = digest(&(&reader.digests, &reader.unread));
-    let files: Map<String, Value> =
-        reader.files.into_iter().filter_map(|(path, file)| Some((path, file.ok()?))).collect();
+    let files: Map<String, Value> = reader
+        .files
+        .into_iter()
+        .filter_map(|(path, file)| Some((path, file.ok()?)))
+        .collect();
     if let (Some(root), false) = (root.as_object_mut(), files.is_empty()) {
         root.insert(FILES.to_owned(), files.into());
     }
-    Followed { root, unread: reader.unread, version }
+    Followed {
+        root,
+        unread: reader.unread,
+        version,
+    }
 }
 
 impl Reader<'_> {
     fn rewrite_files(&mut self) {
         while let Some(path) = self.waiting.pop() {
-            let Some(Ok(file)) = self.files.get_mut(&path) else { continue };
+            let Some(Ok(file)) = self.files.get_mut(&path) else {
+                continue;
+            };
             let mut value = file.take();
             self.rewrite(&mut value, &path);
             self.files.insert(path, Ok(value));
@@ -108,7 +123,10 @@ impl Reader<'_> {
     /// The reference within the document that replaces one in a file; `None` if it does not name a file.
     fn target(&mut self, reference: &str, file: &str) -> Result<Option<String>, String> {
         let (name, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let is_url = name.split('/').next().is_some_and(|first| first.contains(':'));
+        let is_url = name
+            .split('/')
+            .next()
+            .is_some_and(|first| first.contains(':'));
         if is_url || name.starts_with('/') {
             return Ok(None);
         }
@@ -121,7 +139,10 @@ impl Reader<'_> {
         }
         self.load(&path)?;
         let escaped = path.replace('~', "~0").replace('/', "~1");
-        Ok(Some(format!("#{FILES_POINTER}{}{fragment}", encode_value(&escaped))))
+        Ok(Some(format!(
+            "#{FILES_POINTER}{}{fragment}",
+            encode_value(&escaped)
+        )))
     }
 
     /// Reads a file, unless this was done before.
@@ -135,12 +156,16 @@ impl Reader<'_> {
     }
 
     fn read(&mut self, path: &str) -> Result<Value, String> {
-        let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_lowercase());
+        let extension = path
+            .rsplit_once('.')
+            .map(|(_, extension)| extension.to_lowercase());
         if !extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str())) {
             return Err("it is neither JSON nor YAML".to_owned());
         }
         if self.files.len() >= MAX_FILES {
-            return Err(format!("the document consists of more than {MAX_FILES} files"));
+            return Err(format!(
+                "the document consists of more than {MAX_FILES} files"
+            ));
         }
         let bytes = self.bytes(path).map_err(reason)?;
         self.digests.insert((path.to_owned(), digest(&bytes)));
@@ -151,10 +176,16 @@ impl Reader<'_> {
     fn bytes(&mut self, path: &str) -> Result<Vec<u8>> {
         let left = self.max_bytes.saturating_sub(self.bytes);
         let mut bytes = Vec::new();
-        File::open(self.folder.join(path))?.take(left.saturating_add(1)).read_to_end(&mut bytes)?;
+        File::open(self.folder.join(path))?
+            .take(left.saturating_add(1))
+            .read_to_end(&mut bytes)?;
         if bytes.len() as u64 > left {
             let what = "the document with its files";
-            return Err(Error::too_large(what, self.max_bytes, "setting `max_document`"));
+            return Err(Error::too_large(
+                what,
+                self.max_bytes,
+                "setting `max_document`",
+            ));
         }
         self.bytes += bytes.len() as u64;
         Ok(bytes)

@@ -17,9 +17,9 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use larder_provider::{
-    Completion, CompletionRequest, Content, Declaration, Description, Details, Entry, EntryPage, Error,
-    Freshness, Hit, Hits, Provider, Query, Reading, Request, Result, SearchQuery, Template, TemplatePage,
-    Tools, paginate,
+    Completion, CompletionRequest, Content, Declaration, Description, Details, Entry, EntryPage,
+    Error, Freshness, Hit, Hits, Provider, Query, Reading, Request, Result, SearchQuery, Template,
+    TemplatePage, Tools, paginate,
 };
 use larder_web::Credentials;
 use serde_json::{Value, json};
@@ -50,16 +50,23 @@ larder_provider::export!(OpenApi: completions, versions, tools, search, settings
 
 impl Provider for OpenApi {
     fn settings() -> Vec<Declaration> {
-        Settings::declarations().into_iter().chain(Credentials::declarations()).collect()
+        Settings::declarations()
+            .into_iter()
+            .chain(Credentials::declarations())
+            .collect()
     }
 
     fn new() -> Result<Self> {
-        Ok(Self { settings: Settings::read()?, api: OnceCell::new() })
+        Ok(Self {
+            settings: Settings::read()?,
+            api: OnceCell::new(),
+        })
     }
 
     fn describe(&self) -> Description {
-        let about =
-            Description::new("OpenAPI").version(env!("CARGO_PKG_VERSION")).claim(&self.settings.prefix);
+        let about = Description::new("OpenAPI")
+            .version(env!("CARGO_PKG_VERSION"))
+            .claim(&self.settings.prefix);
         let prefix = &self.settings.prefix;
         about.summary("The operations and schemas of a web API.").instructions(format!(
             "Read {prefix} for an overview of the API, and the page of an operation before you use it."
@@ -71,7 +78,10 @@ impl Provider for OpenApi {
         let mut entries = self.entries(&api);
         entries.sort_unstable_by(|a, b| a.uri.cmp(&b.uri));
         let page = paginate(entries, query);
-        Ok(EntryPage { freshness: api.freshness, ..page })
+        Ok(EntryPage {
+            freshness: api.freshness,
+            ..page
+        })
     }
 
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
@@ -80,28 +90,49 @@ impl Provider for OpenApi {
         };
         Ok(vec![
             template("operations/{operation}", "an operation", "text/markdown"),
-            template("operations/{operation}/json", "an operation with its components", "application/json"),
+            template(
+                "operations/{operation}/json",
+                "an operation with its components",
+                "application/json",
+            ),
             template("schemas/{schema}", "a schema", "text/markdown"),
-            template("schemas/{schema}/json", "a schema with its components", "application/json"),
+            template(
+                "schemas/{schema}/json",
+                "a schema with its components",
+                "application/json",
+            ),
         ]
         .into())
     }
 
     fn read(&self, request: &Request) -> Result<Reading> {
         let path = request.template().unwrap_or(&request.uri);
-        let path = path.strip_prefix(&self.settings.prefix).ok_or(Error::NotFound)?;
+        let path = path
+            .strip_prefix(&self.settings.prefix)
+            .ok_or(Error::NotFound)?;
         let api = self.api()?;
         let content = self.content(&api, path, request)?;
         request.unless_known(&api.version)?;
         let freshness = api.freshness;
-        Ok(Reading { freshness, ..Reading::from(content).version(&api.version) })
+        Ok(Reading {
+            freshness,
+            ..Reading::from(content).version(&api.version)
+        })
     }
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
         let api = self.api()?;
         let mut names: Vec<&str> = match request.variable.as_str() {
-            "operation" => api.operations.iter().map(|operation| operation.name.as_str()).collect(),
-            "schema" => api.document.map("/components/schemas").map(|(name, _)| name.as_str()).collect(),
+            "operation" => api
+                .operations
+                .iter()
+                .map(|operation| operation.name.as_str())
+                .collect(),
+            "schema" => api
+                .document
+                .map("/components/schemas")
+                .map(|(name, _)| name.as_str())
+                .collect(),
             _ => return Err(Error::NotFound),
         };
         names.sort_unstable();
@@ -111,7 +142,10 @@ impl Provider for OpenApi {
     fn versions(&self, uris: &[String]) -> Result<Vec<Option<String>>> {
         let version = source::version(&self.settings);
         let is_ours = |uri: &String| uri.starts_with(&self.settings.prefix);
-        Ok(uris.iter().map(|uri| version.clone().filter(|_| is_ours(uri))).collect())
+        Ok(uris
+            .iter()
+            .map(|uri| version.clone().filter(|_| is_ours(uri)))
+            .collect())
     }
 
     fn tools(&self) -> Result<Tools<Self>> {
@@ -126,12 +160,22 @@ impl Provider for OpenApi {
 
     fn search(&self, query: &SearchQuery) -> Result<Hits> {
         let api = self.api()?;
-        let words: Vec<String> = query.text.split_whitespace().map(str::to_lowercase).collect();
+        let words: Vec<String> = query
+            .text
+            .split_whitespace()
+            .map(str::to_lowercase)
+            .collect();
         let mut found: Vec<(usize, Entry)> = Vec::new();
         for entry in self.entries(&api) {
-            let (name, title) =
-                (entry.name.to_lowercase(), entry.title.as_deref().unwrap_or_default().to_lowercase());
-            let text = entry.description.as_deref().unwrap_or_default().to_lowercase();
+            let (name, title) = (
+                entry.name.to_lowercase(),
+                entry.title.as_deref().unwrap_or_default().to_lowercase(),
+            );
+            let text = entry
+                .description
+                .as_deref()
+                .unwrap_or_default()
+                .to_lowercase();
             let rank = |word: &String| {
                 // A name says more than a title, and a title more than a description.
                 4 * usize::from(name.contains(word))
@@ -146,10 +190,16 @@ impl Provider for OpenApi {
         found.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
         let hits = found.into_iter().map(|(_, entry)| {
             let excerpt = entry.description.clone();
-            Hit { excerpt, ..Hit::new(entry) }
+            Hit {
+                excerpt,
+                ..Hit::new(entry)
+            }
         });
         let hits = query.take(hits);
-        Ok(Hits { freshness: api.freshness, ..hits })
+        Ok(Hits {
+            freshness: api.freshness,
+            ..hits
+        })
     }
 }
 
@@ -159,19 +209,33 @@ impl OpenApi {
         let load = || {
             let source = source::load(&self.settings)?;
             let operations = Operation::all(&source.document);
-            let Source { document, version, freshness } = source;
-            Ok(Rc::new(Api { document, operations, version, freshness }))
+            let Source {
+                document,
+                version,
+                freshness,
+            } = source;
+            Ok(Rc::new(Api {
+                document,
+                operations,
+                version,
+                freshness,
+            }))
         };
         self.api.get_or_init(load).clone()
     }
 
     fn pages<'a>(&'a self, api: &'a Api) -> Pages<'a> {
-        Pages { document: &api.document, prefix: &self.settings.prefix }
+        Pages {
+            document: &api.document,
+            prefix: &self.settings.prefix,
+        }
     }
 
     fn entries(&self, api: &Api) -> Vec<Entry> {
         let pages = self.pages(api);
-        let title = api.document.root()["info"]["title"].as_str().map_or("API".to_owned(), line);
+        let title = api.document.root()["info"]["title"]
+            .as_str()
+            .map_or("API".to_owned(), line);
         let prefix = &self.settings.prefix;
         let mut entries = vec![
             Entry::new(prefix, "overview")
@@ -186,25 +250,42 @@ impl OpenApi {
             let title = format!("{} {}", operation.method, line(&operation.path));
             let text = format!("{} {}", operation.summary, operation.description);
             let entry = Entry::new(pages.operation_uri(operation), &operation.name).title(title);
-            entry.description(line(&text)).mime("text/markdown").details(Details::kind("openapi-operation"))
+            entry
+                .description(line(&text))
+                .mime("text/markdown")
+                .details(Details::kind("openapi-operation"))
         }));
-        entries.extend(api.document.map("/components/schemas").map(|(name, schema)| {
-            let entry = Entry::new(pages.schema_uri(name), line(name)).mime("text/markdown");
-            let entry = entry.description(line(schema["description"].as_str().unwrap_or_default()));
-            entry.details(Details::kind("openapi-schema"))
-        }));
-        entries.into_iter().map(|entry| entry.version(&api.version)).collect()
+        entries.extend(
+            api.document
+                .map("/components/schemas")
+                .map(|(name, schema)| {
+                    let entry =
+                        Entry::new(pages.schema_uri(name), line(name)).mime("text/markdown");
+                    let entry =
+                        entry.description(line(schema["description"].as_str().unwrap_or_default()));
+                    entry.details(Details::kind("openapi-schema"))
+                }),
+        );
+        entries
+            .into_iter()
+            .map(|entry| entry.version(&api.version))
+            .collect()
     }
 
     fn content(&self, api: &Api, path: &str, request: &Request) -> Result<Content> {
         let operation = || {
             let name = request.var("operation")?;
-            api.operations.iter().find(|operation| operation.name == name).ok_or(Error::NotFound)
+            api.operations
+                .iter()
+                .find(|operation| operation.name == name)
+                .ok_or(Error::NotFound)
         };
         let schema = || {
             let name = request.var("schema")?.into_owned();
             let mut schemas = api.document.map("/components/schemas");
-            schemas.find(|(other, _)| **other == name).ok_or(Error::NotFound)
+            schemas
+                .find(|(other, _)| **other == name)
+                .ok_or(Error::NotFound)
         };
         let pages = self.pages(api);
         let markdown = |text: String| Content::text(text).mime("text/markdown");
@@ -213,7 +294,9 @@ impl OpenApi {
             "document.json" => json_content(api.document.root()),
             "operations/{operation}" => markdown(pages.operation(operation()?)),
             "operations/{operation}/json" => json_content(&self_contained(api, operation()?)?),
-            "schemas/{schema}" => schema().map(|(name, schema)| markdown(pages.schema(name, schema)))?,
+            "schemas/{schema}" => {
+                schema().map(|(name, schema)| markdown(pages.schema(name, schema)))?
+            }
             "schemas/{schema}/json" => {
                 let (name, schema) = schema()?;
                 let used = components(&api.document, schema, MAX_COMPONENTS);

@@ -33,7 +33,10 @@ impl Pages<'_> {
         if let Some(description) = info["description"].as_str() {
             _ = writeln!(page, "\n{}", description.trim());
         }
-        let servers = self.document.root()["servers"].as_array().into_iter().flatten();
+        let servers = self.document.root()["servers"]
+            .as_array()
+            .into_iter()
+            .flatten();
         for server in servers.filter_map(|server| server["url"].as_str()).take(20) {
             _ = write!(page, "\nServer: {}\n", quote(server));
         }
@@ -48,13 +51,24 @@ impl Pages<'_> {
         for (tag, operations) in by_tag {
             _ = writeln!(page, "\n## {}\n", line(tag));
             for operation in operations {
-                let (uri, method, path) =
-                    (self.operation_uri(operation), &operation.method, line(&operation.path));
-                _ = writeln!(page, "- [{method} {path}]({uri}): {}", line(&operation.summary));
+                let (uri, method, path) = (
+                    self.operation_uri(operation),
+                    &operation.method,
+                    line(&operation.path),
+                );
+                _ = writeln!(
+                    page,
+                    "- [{method} {path}]({uri}): {}",
+                    line(&operation.summary)
+                );
             }
         }
         if operations.len() > MAX_LISTED {
-            _ = writeln!(page, "\n… and {} more operations", operations.len() - MAX_LISTED);
+            _ = writeln!(
+                page,
+                "\n… and {} more operations",
+                operations.len() - MAX_LISTED
+            );
         }
         page
     }
@@ -62,12 +76,17 @@ impl Pages<'_> {
     /// What an operation does, needs and returns.
     pub(crate) fn operation(&self, operation: &Operation) -> String {
         // An operation in a file that cannot be read has a page too, which says so.
-        let value = operation.values(self.document).map_or(&Value::Null, |(_, value)| value);
+        let value = operation
+            .values(self.document)
+            .map_or(&Value::Null, |(_, value)| value);
         let mut page = format!("# {} {}\n", operation.method, line(&operation.path));
         if operation.is_deprecated {
             page.push_str("\nThis operation is deprecated.\n");
         }
-        for text in [&operation.summary, &operation.description].into_iter().filter(|text| !text.is_empty()) {
+        for text in [&operation.summary, &operation.description]
+            .into_iter()
+            .filter(|text| !text.is_empty())
+        {
             _ = writeln!(page, "\n{text}");
         }
         match operation.inputs(self.document) {
@@ -111,9 +130,16 @@ impl Pages<'_> {
                 Place::Query => "query",
                 Place::Header => "header",
             };
-            let (name, kind, text) = (cell(&one.name), self.type_name(&one.schema), cell(&one.description));
+            let (name, kind, text) = (
+                cell(&one.name),
+                self.type_name(&one.schema),
+                cell(&one.description),
+            );
             let required = if one.is_required { "yes" } else { "" };
-            _ = writeln!(page, "| `{name}` | {place} | {required} | {kind} | {text} |");
+            _ = writeln!(
+                page,
+                "| `{name}` | {place} | {required} | {kind} | {text} |"
+            );
         }
         if let Some(body) = &inputs.body {
             let required = if body.is_required { ", required" } else { "" };
@@ -131,11 +157,23 @@ impl Pages<'_> {
     }
 
     fn response(&self, page: &mut String, status: &str, response: &Value) {
-        let Ok(response) = self.document.resolve(response) else { return };
+        let Ok(response) = self.document.resolve(response) else {
+            return;
+        };
         let description = line(response["description"].as_str().unwrap_or_default());
         _ = writeln!(page, "\n### {}\n\n{description}", line(status));
-        for (media_type, media) in response["content"].as_object().into_iter().flatten().take(10) {
-            _ = writeln!(page, "\n{} ({})", self.type_name(&media["schema"]), line(media_type));
+        for (media_type, media) in response["content"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .take(10)
+        {
+            _ = writeln!(
+                page,
+                "\n{} ({})",
+                self.type_name(&media["schema"]),
+                line(media_type)
+            );
             self.outline_into(page, &media["schema"]);
         }
     }
@@ -150,15 +188,25 @@ impl Pages<'_> {
 
     /// The properties of a schema as a nested list. References are links, so that the outline ends.
     fn outline(&self, schema: &Value, depth: usize, lines: &mut Vec<String>) {
-        let inner = if schema["items"].is_object() { &schema["items"] } else { schema };
+        let inner = if schema["items"].is_object() {
+            &schema["items"]
+        } else {
+            schema
+        };
         let empty = Map::new();
         let required = texts(&inner["required"]);
         for (name, property) in inner["properties"].as_object().unwrap_or(&empty) {
             if lines.len() >= MAX_LINES || depth >= MAX_DEPTH {
                 return;
             }
-            let needed = if required.contains(name) { ", required" } else { "" };
-            let description = property["description"].as_str().map(|text| format!(": {}", line(text)));
+            let needed = if required.contains(name) {
+                ", required"
+            } else {
+                ""
+            };
+            let description = property["description"]
+                .as_str()
+                .map(|text| format!(": {}", line(text)));
             let kind = self.type_name(property);
             let indent = "  ".repeat(depth);
             lines.push(format!(
@@ -168,7 +216,11 @@ impl Pages<'_> {
             ));
             self.outline(property, depth + 1, lines);
         }
-        for part in ["allOf", "oneOf", "anyOf"].iter().filter_map(|key| inner[key].as_array()).flatten() {
+        for part in ["allOf", "oneOf", "anyOf"]
+            .iter()
+            .filter_map(|key| inner[key].as_array())
+            .flatten()
+        {
             if depth < MAX_DEPTH {
                 self.outline(part, depth + 1, lines);
             }
@@ -184,15 +236,25 @@ impl Pages<'_> {
                 return format!("[{}]({})", line(name), self.schema_uri(name));
             }
             let is_in_file = pointer.starts_with(FILES_POINTER);
-            return if is_in_file { quote(&name_of(pointer)) } else { quote(reference) };
+            return if is_in_file {
+                quote(&name_of(pointer))
+            } else {
+                quote(reference)
+            };
         }
         if schema["items"].is_object() && schema["items"].get("items").is_none() {
             return format!("list of {}", self.type_name(&schema["items"]));
         }
-        let several = ["allOf", "oneOf", "anyOf"].iter().find_map(|key| Some((key, schema[key].as_array()?)));
+        let several = ["allOf", "oneOf", "anyOf"]
+            .iter()
+            .find_map(|key| Some((key, schema[key].as_array()?)));
         if let Some((key, parts)) = several {
             let word = if *key == "allOf" { " and " } else { " or " };
-            let names: Vec<_> = parts.iter().take(8).map(|part| self.plain_type(part)).collect();
+            let names: Vec<_> = parts
+                .iter()
+                .take(8)
+                .map(|part| self.plain_type(part))
+                .collect();
             return names.join(word);
         }
         self.plain_type(schema)
@@ -208,10 +270,17 @@ impl Pages<'_> {
             Value::Array(_) => line(&texts(&schema["type"]).join(" or ")),
             _ => "any".to_owned(),
         };
-        let format =
-            schema["format"].as_str().map(|format| format!(" ({})", line(format))).unwrap_or_default();
-        let values: Vec<String> =
-            schema["enum"].as_array().into_iter().flatten().take(20).map(Value::to_string).collect();
+        let format = schema["format"]
+            .as_str()
+            .map(|format| format!(" ({})", line(format)))
+            .unwrap_or_default();
+        let values: Vec<String> = schema["enum"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .take(20)
+            .map(Value::to_string)
+            .collect();
         match values.is_empty() {
             true => kind + &format,
             false => cell(&values.join(", ")),

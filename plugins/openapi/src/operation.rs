@@ -84,7 +84,9 @@ impl Operation {
                 }
             };
             for method in METHODS {
-                let Some(operation) = item.get(method).filter(|it| it.is_object()) else { continue };
+                let Some(operation) = item.get(method).filter(|it| it.is_object()) else {
+                    continue;
+                };
                 // One that cannot be followed has a page that says so.
                 let operation = document.resolve(operation).unwrap_or(operation);
                 if found.len() < MAX_OPERATIONS {
@@ -112,7 +114,9 @@ impl Operation {
 
     /// The item of its path, and its own value.
     pub(crate) fn values<'a>(&self, document: &'a Document) -> Result<(&'a Value, &'a Value)> {
-        let item = document.root()["paths"].get(&self.path).ok_or(Error::NotFound)?;
+        let item = document.root()["paths"]
+            .get(&self.path)
+            .ok_or(Error::NotFound)?;
         let item = document.resolve(item)?;
         Ok((item, document.resolve(&item[self.method.to_lowercase()])?))
     }
@@ -125,8 +129,13 @@ impl Operation {
         // A parameter of the operation replaces the one of its path.
         for list in [&operation["parameters"], &item["parameters"]] {
             for value in list.as_array().into_iter().flatten().take(MAX_PARAMETERS) {
-                let Some(new) = parameter(document, value)? else { continue };
-                if !parameters.iter().any(|old| (old.place, &old.name) == (new.place, &new.name)) {
+                let Some(new) = parameter(document, value)? else {
+                    continue;
+                };
+                if !parameters
+                    .iter()
+                    .any(|old| (old.place, &old.name) == (new.place, &new.name))
+                {
                     parameters.push(new);
                 }
             }
@@ -139,10 +148,14 @@ impl Operation {
     /// Variables of the path that are not declared are texts, and declared ones that the path does not have are removed.
     fn add_undeclared(&self, parameters: &mut Vec<Parameter>) -> Result<()> {
         let template = PathTemplate::parse(&self.path)?;
-        parameters
-            .retain(|one| one.place != Place::Path || template.variables().any(|name| name == one.name));
+        parameters.retain(|one| {
+            one.place != Place::Path || template.variables().any(|name| name == one.name)
+        });
         for name in template.variables() {
-            if !parameters.iter().any(|one| one.place == Place::Path && one.name == name) {
+            if !parameters
+                .iter()
+                .any(|one| one.place == Place::Path && one.name == name)
+            {
                 let schema = json!({ "type": "string" });
                 parameters.push(Parameter::new(name, Place::Path, schema));
             }
@@ -175,19 +188,32 @@ fn parameter(document: &Document, value: &Value) -> Result<Option<Parameter>> {
     let place = match value["in"].as_str() {
         Some("path") => Place::Path,
         Some("query") => Place::Query,
-        Some("header") if RESERVED_HEADERS.contains(&name.to_lowercase().as_str()) => return Ok(None),
+        Some("header") if RESERVED_HEADERS.contains(&name.to_lowercase().as_str()) => {
+            return Ok(None);
+        }
         Some("header") => Place::Header,
         _ if is_required => {
-            return Err(format!("the parameter `{name}` is in a cookie, which is not supported").into());
+            return Err(
+                format!("the parameter `{name}` is in a cookie, which is not supported").into(),
+            );
         }
         _ => return Ok(None),
     };
-    let content = value["content"].as_object().and_then(|content| content.values().next());
+    let content = value["content"]
+        .as_object()
+        .and_then(|content| content.values().next());
     let schema = content.map_or(&value["schema"], |content| &content["schema"]);
-    let default_style = if place == Place::Query { "form" } else { "simple" };
+    let default_style = if place == Place::Query {
+        "form"
+    } else {
+        "simple"
+    };
     let style = value["style"].as_str().unwrap_or(default_style);
     if place == Place::Path && style != "simple" {
-        return Err(format!("the parameter `{name}` has the style `{style}`, which is not supported").into());
+        return Err(format!(
+            "the parameter `{name}` has the style `{style}`, which is not supported"
+        )
+        .into());
     }
     // What its value is must be known.
     document.resolve(schema)?;
@@ -203,12 +229,20 @@ fn parameter(document: &Document, value: &Value) -> Result<Option<Parameter>> {
 /// The body with the media type that is the easiest one for models.
 fn body(document: &Document, value: &Value) -> Result<Option<Body>> {
     let value = document.resolve(value)?;
-    let Some(content) = value["content"].as_object().filter(|content| !content.is_empty()) else {
+    let Some(content) = value["content"]
+        .as_object()
+        .filter(|content| !content.is_empty())
+    else {
         return Ok(None);
     };
     let is_required = value["required"] == true;
     let supported = |name: &&String| {
-        let essence = name.split(';').next().unwrap_or_default().trim().to_lowercase();
+        let essence = name
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_lowercase();
         let rank = match essence.as_str() {
             "application/json" => 0,
             name if name.ends_with("+json") => 1,
@@ -218,7 +252,9 @@ fn body(document: &Document, value: &Value) -> Result<Option<Body>> {
         };
         Some((rank, essence))
     };
-    let best = content.iter().filter_map(|(name, media)| Some((supported(&name)?, media)));
+    let best = content
+        .iter()
+        .filter_map(|(name, media)| Some((supported(&name)?, media)));
     match best.min_by(|(a, _), (b, _)| a.cmp(b)) {
         Some(((_, media_type), media)) => {
             let schema = &media["schema"];
@@ -254,7 +290,10 @@ fn name_arguments(parameters: &mut [Parameter], body: Option<&Body>) {
 
 /// The operation id, or the method and the path, with the characters that a tool may have.
 fn tool_name(operation: &Value, method: &str, path: &str) -> String {
-    let id = operation["operationId"].as_str().map(valid_name).filter(|name| !name.is_empty());
+    let id = operation["operationId"]
+        .as_str()
+        .map(valid_name)
+        .filter(|name| !name.is_empty());
     id.unwrap_or_else(|| valid_name(&format!("{method}_{path}")))
 }
 
@@ -272,7 +311,9 @@ fn unique(name: String, names: &BTreeSet<String>) -> String {
         format!("{}{end}", &name[..name.len().min(MAX_NAME - end.len())])
     };
     let mut candidates = std::iter::once(name.clone()).chain((2..).map(numbered));
-    candidates.find(|candidate| !names.contains(candidate)).unwrap_or_default()
+    candidates
+        .find(|candidate| !names.contains(candidate))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -293,9 +334,19 @@ mod tests {
             "/b/{id}": { "get": operation("x".repeat(90).as_str()), "put": operation("x".repeat(90).as_str()), "delete": operation("…") },
             "/c": 3, "/d": { "get": 3, "trace": {} }, "/e": { "$ref": "#/gone" },
         }));
-        let names: Vec<_> = Operation::all(&document).into_iter().map(|it| it.name).collect();
+        let names: Vec<_> = Operation::all(&document)
+            .into_iter()
+            .map(|it| it.name)
+            .collect();
         let (long, second) = ("x".repeat(64), format!("{}_2", "x".repeat(62)));
-        let expected = ["put_a", "list_things", "list_things_2", &long, &second, "delete_b_id"];
+        let expected = [
+            "put_a",
+            "list_things",
+            "list_things_2",
+            &long,
+            &second,
+            "delete_b_id",
+        ];
         let (mut names, mut expected) = (names, expected.map(str::to_owned).to_vec());
         names.sort();
         expected.sort();
@@ -305,21 +356,31 @@ mod tests {
     fn inputs(path: &str, item: Value) -> Result<Inputs, String> {
         let document = document(&json!({ path: item }));
         let [operation] = Operation::all(&document).try_into().expect("one operation");
-        operation.inputs(&document).map_err(|error| error.to_string())
+        operation
+            .inputs(&document)
+            .map_err(|error| error.to_string())
     }
 
     #[test]
     fn parameters_are_merged_and_named() {
         let own = json!([{ "name": "id", "in": "query" }, { "$ref": "#/components/parameters/Limit" },
             { "name": "Accept", "in": "header" }, { "name": "c", "in": "cookie" }, { "name": "gone", "in": "path" }]);
-        let shared =
-            json!([{ "name": "limit", "in": "query", "required": true }, { "name": "body", "in": "query" }]);
+        let shared = json!([{ "name": "limit", "in": "query", "required": true }, { "name": "body", "in": "query" }]);
         let body = json!({ "content": { "text/plain": {}, "application/json": { "schema": { "type": "object" } } } });
-        let item = json!({ "parameters": shared, "post": { "parameters": own, "requestBody": body } });
+        let item =
+            json!({ "parameters": shared, "post": { "parameters": own, "requestBody": body } });
         let found = inputs("/a/{id}", item).unwrap();
-        let names: Vec<_> =
-            found.parameters.iter().map(|it| (it.argument.as_str(), it.is_required)).collect();
-        let expected = [("query_id", false), ("limit", false), ("query_body", false), ("path_id", true)];
+        let names: Vec<_> = found
+            .parameters
+            .iter()
+            .map(|it| (it.argument.as_str(), it.is_required))
+            .collect();
+        let expected = [
+            ("query_id", false),
+            ("limit", false),
+            ("query_body", false),
+            ("path_id", true),
+        ];
         assert_eq!(names, expected);
         assert_eq!(
             found.body.map(|body| (body.media_type, body.is_required)),
@@ -333,12 +394,18 @@ mod tests {
             let actual = inputs("/a", json!({ "post": operation })).unwrap_err();
             assert!(actual.contains(expected), "{actual}");
         };
-        check(json!({ "parameters": [{ "name": "c", "in": "cookie", "required": true }] }), "in a cookie");
+        check(
+            json!({ "parameters": [{ "name": "c", "in": "cookie", "required": true }] }),
+            "in a cookie",
+        );
         check(
             json!({ "parameters": [{ "$ref": "other.json#/x" }] }),
             "`other.json#/x`, which is not supported",
         );
-        check(json!({ "requestBody": { "required": true, "content": { "image/png": {} } } }), "media type");
+        check(
+            json!({ "requestBody": { "required": true, "content": { "image/png": {} } } }),
+            "media type",
+        );
         let matrix = json!([{ "name": "id", "in": "path", "style": "matrix" }]);
         assert!(inputs("/a/{id}", json!({ "get": { "parameters": matrix } })).is_err());
         assert!(inputs("/a/../b", json!({ "get": {} })).is_err());

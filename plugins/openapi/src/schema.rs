@@ -40,8 +40,18 @@ pub(crate) fn arguments(document: &Document, inputs: &Inputs) -> Value {
     bounded(document, Direction::Request, |converter| {
         let (mut properties, mut required) = (Map::new(), Vec::new());
         let parameters = inputs.parameters.iter();
-        let parameters = parameters.map(|it| (&it.argument[..], &it.schema, &it.description, it.is_required));
-        let body = inputs.body.iter().map(|it| (it.argument, &it.schema, &it.description, it.is_required));
+        let parameters = parameters.map(|it| {
+            (
+                &it.argument[..],
+                &it.schema,
+                &it.description,
+                it.is_required,
+            )
+        });
+        let body = inputs
+            .body
+            .iter()
+            .map(|it| (it.argument, &it.schema, &it.description, it.is_required));
         for (argument, schema, description, is_required) in parameters.chain(body) {
             let mut schema = converter.object(schema);
             if !description.is_empty() {
@@ -66,7 +76,11 @@ pub(crate) fn result(document: &Document, body: Option<&Value>) -> Value {
 }
 
 /// Builds a schema with definitions. If it is too large, references become schemas that accept any value.
-fn bounded(document: &Document, direction: Direction, build: impl Fn(&mut Converter<'_>) -> Value) -> Value {
+fn bounded(
+    document: &Document,
+    direction: Direction,
+    build: impl Fn(&mut Converter<'_>) -> Value,
+) -> Value {
     for max_definitions in [MAX_DEFINITIONS, 10, 0] {
         let mut converter = Converter {
             document,
@@ -112,7 +126,10 @@ impl Converter<'_> {
         if schema.is_boolean() {
             return schema.clone();
         }
-        let Some(from) = schema.as_object().filter(|_| depth < MAX_DEPTH && self.parts < MAX_PARTS) else {
+        let Some(from) = schema
+            .as_object()
+            .filter(|_| depth < MAX_DEPTH && self.parts < MAX_PARTS)
+        else {
             return json!({});
         };
         if let Some(reference) = from.get("$ref").and_then(Value::as_str) {
@@ -130,7 +147,9 @@ impl Converter<'_> {
     }
 
     fn reference(&mut self, reference: &str) -> Value {
-        let Some(pointer) = local_pointer(reference).filter(|it| self.document.pointer(it).is_some()) else {
+        let Some(pointer) =
+            local_pointer(reference).filter(|it| self.document.pointer(it).is_some())
+        else {
             return json!({ "description": "It is defined in another document." });
         };
         if let Some(name) = self.names.get(&pointer) {
@@ -140,7 +159,11 @@ impl Converter<'_> {
             return json!({});
         }
         let is_valid = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
-        let mut name: String = name_of(&pointer).chars().filter(is_valid).take(40).collect();
+        let mut name: String = name_of(&pointer)
+            .chars()
+            .filter(is_valid)
+            .take(40)
+            .collect();
         if name.is_empty() || self.names.values().any(|other| *other == name) {
             name += &format!("_{}", self.names.len());
         }
@@ -153,24 +176,33 @@ impl Converter<'_> {
     fn keyword(&mut self, key: &str, value: &Value, depth: usize) -> Option<Value> {
         match key {
             "type" if is_type(value) => Some(value.clone()),
-            "enum" if value.as_array().is_some_and(|items| !items.is_empty()) => Some(value.clone()),
+            "enum" if value.as_array().is_some_and(|items| !items.is_empty()) => {
+                Some(value.clone())
+            }
             "const" | "default" => Some(value.clone()),
             "required" if is_names(value) => Some(value.clone()),
             "title" | "description" | "format" => value.as_str().map(|text| shorten(text).into()),
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
                 value.is_number().then(|| value.clone())
             }
-            "multipleOf" => value.as_f64().filter(|number| *number > 0.0).map(|_| value.clone()),
-            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
-                value.is_u64().then(|| value.clone())
-            }
+            "multipleOf" => value
+                .as_f64()
+                .filter(|number| *number > 0.0)
+                .map(|_| value.clone()),
+            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties"
+            | "maxProperties" => value.is_u64().then(|| value.clone()),
             "uniqueItems" => value.is_boolean().then(|| value.clone()),
             "items" | "additionalProperties" | "not" if value.is_object() || value.is_boolean() => {
                 Some(self.schema(value, depth + 1))
             }
             "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
                 let items = value.as_array().filter(|items| !items.is_empty())?;
-                Some(items.iter().map(|item| self.schema(item, depth + 1)).collect())
+                Some(
+                    items
+                        .iter()
+                        .map(|item| self.schema(item, depth + 1))
+                        .collect(),
+                )
             }
             "properties" => {
                 let map = value.as_object()?.iter();
@@ -183,10 +215,20 @@ impl Converter<'_> {
 
     /// Removes properties that only responses, or only requests, have.
     fn remove_other_direction(&self, from: &Map<String, Value>, to: &mut Map<String, Value>) {
-        let keyword = if self.direction == Direction::Request { "readOnly" } else { "writeOnly" };
-        let properties = from.get("properties").and_then(Value::as_object).into_iter().flatten();
-        let removed: Vec<&String> =
-            properties.filter(|(_, schema)| schema[keyword] == true).map(|(name, _)| name).collect();
+        let keyword = if self.direction == Direction::Request {
+            "readOnly"
+        } else {
+            "writeOnly"
+        };
+        let properties = from
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
+        let removed: Vec<&String> = properties
+            .filter(|(_, schema)| schema[keyword] == true)
+            .map(|(name, _)| name)
+            .collect();
         if let Some(properties) = to.get_mut("properties").and_then(Value::as_object_mut) {
             properties.retain(|name, _| !removed.contains(&name));
         }
@@ -207,7 +249,10 @@ fn convert_from_3_0(from: &Map<String, Value>, to: &mut Map<String, Value>) {
             values.push(Value::Null);
         }
     }
-    for (limit, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
+    for (limit, exclusive) in [
+        ("minimum", "exclusiveMinimum"),
+        ("maximum", "exclusiveMaximum"),
+    ] {
         if from.get(exclusive) == Some(&Value::Bool(true))
             && let Some(value) = to.remove(limit)
         {
@@ -217,15 +262,20 @@ fn convert_from_3_0(from: &Map<String, Value>, to: &mut Map<String, Value>) {
 }
 
 fn is_type(value: &Value) -> bool {
-    let types = ["string", "number", "integer", "boolean", "array", "object", "null"];
+    let types = [
+        "string", "number", "integer", "boolean", "array", "object", "null",
+    ];
     let is_one = |value: &Value| value.as_str().is_some_and(|name| types.contains(&name));
-    let is_list =
-        |items: &Vec<Value>| !items.is_empty() && items.len() <= types.len() && items.iter().all(is_one);
+    let is_list = |items: &Vec<Value>| {
+        !items.is_empty() && items.len() <= types.len() && items.iter().all(is_one)
+    };
     is_one(value) || value.as_array().is_some_and(is_list)
 }
 
 fn is_names(value: &Value) -> bool {
-    value.as_array().is_some_and(|names| names.iter().all(Value::is_string))
+    value
+        .as_array()
+        .is_some_and(|names| names.iter().all(Value::is_string))
 }
 
 pub(crate) fn shorten(text: &str) -> String {
@@ -242,7 +292,9 @@ mod tests {
     fn convert(schemas: &Value, schema: &Value) -> Value {
         let text = json!({ "openapi": "3.0.0", "components": { "schemas": schemas } }).to_string();
         let document = Document::parse(text.as_bytes()).expect("a document");
-        bounded(&document, Direction::Request, |converter| converter.object(schema).into())
+        bounded(&document, Direction::Request, |converter| {
+            converter.object(schema).into()
+        })
     }
 
     fn check(schema: Value, expected: Value) {
@@ -271,13 +323,25 @@ mod tests {
 
     #[test]
     fn references_become_definitions() {
-        let schemas =
-            json!({ "Node": { "properties": { "next": { "$ref": "#/components/schemas/Node" } } } });
+        let schemas = json!({ "Node": { "properties": { "next": { "$ref": "#/components/schemas/Node" } } } });
         let node = json!({ "$ref": "#/$defs/Node" });
-        let expected = json!({ "items": node, "$defs": { "Node": { "properties": { "next": node } } } });
-        assert_eq!(convert(&schemas, &json!({ "items": { "$ref": "#/components/schemas/Node" } })), expected);
-        let external = convert(&schemas, &json!({ "items": { "$ref": "https://evil.example/x" } }));
-        assert_eq!(external["items"], json!({ "description": "It is defined in another document." }));
+        let expected =
+            json!({ "items": node, "$defs": { "Node": { "properties": { "next": node } } } });
+        assert_eq!(
+            convert(
+                &schemas,
+                &json!({ "items": { "$ref": "#/components/schemas/Node" } })
+            ),
+            expected
+        );
+        let external = convert(
+            &schemas,
+            &json!({ "items": { "$ref": "https://evil.example/x" } }),
+        );
+        assert_eq!(
+            external["items"],
+            json!({ "description": "It is defined in another document." })
+        );
     }
 
     #[test]
@@ -291,12 +355,21 @@ mod tests {
                     )
                 })
                 .collect();
-            (format!("S{n}"), json!({ "description": "x".repeat(900), "properties": properties }))
+            (
+                format!("S{n}"),
+                json!({ "description": "x".repeat(900), "properties": properties }),
+            )
         };
         let schemas: Map<String, Value> = (0..400).map(large).collect();
-        let converted = convert(&schemas.into(), &json!({ "items": { "$ref": "#/components/schemas/S0" } }));
+        let converted = convert(
+            &schemas.into(),
+            &json!({ "items": { "$ref": "#/components/schemas/S0" } }),
+        );
         assert!(converted.to_string().len() <= MAX_BYTES && converted["items"].is_object());
-        let deep = (0..100).fold(json!({ "type": "string" }), |inner, _| json!({ "items": inner }));
+        let deep = (0..100).fold(
+            json!({ "type": "string" }),
+            |inner, _| json!({ "items": inner }),
+        );
         assert!(convert(&json!({}), &deep).to_string().len() < 1000);
     }
 }

@@ -31,7 +31,9 @@ pub(crate) fn load(settings: &Settings) -> Result<Source> {
 pub(crate) fn version(settings: &Settings) -> Option<String> {
     match is_url(&settings.document) {
         true => {
-            let responses = client(settings).ok()?.heads(std::slice::from_ref(&settings.document));
+            let responses = client(settings)
+                .ok()?
+                .heads(std::slice::from_ref(&settings.document));
             caching::version(responses.first()?.as_ref()?)
         }
         false => {
@@ -55,20 +57,40 @@ fn from_folder(settings: &Settings) -> Result<Source> {
     let freshness = Some(Freshness::everyone(settings.ttl));
     let version = digest(&bytes);
     if !files::are_in(&bytes) {
-        return Ok(Source { document: Document::parse(&bytes)?, version, freshness });
+        return Ok(Source {
+            document: Document::parse(&bytes)?,
+            version,
+            freshness,
+        });
     }
     let path = Path::new(&settings.document);
     let folder = folder_of(path);
-    let main = path.strip_prefix(&folder).unwrap_or(path).to_string_lossy().into_owned();
+    let main = path
+        .strip_prefix(&folder)
+        .unwrap_or(path)
+        .to_string_lossy()
+        .into_owned();
     let root = document::parse(&bytes)?;
-    let followed = files::follow(root, &folder, &main, bytes.len() as u64, settings.max_document);
+    let followed = files::follow(
+        root,
+        &folder,
+        &main,
+        bytes.len() as u64,
+        settings.max_document,
+    );
     let version = digest(&(version, followed.version));
-    Ok(Source { document: Document::new(followed.root, followed.unread)?, version, freshness })
+    Ok(Source {
+        document: Document::new(followed.root, followed.unread)?,
+        version,
+        freshness,
+    })
 }
 
 /// The granted folder that contains the document.
 fn folder_of(document: &Path) -> PathBuf {
-    let granted = provider_support::disk::granted().into_iter().map(|(path, _)| PathBuf::from(path));
+    let granted = provider_support::disk::granted()
+        .into_iter()
+        .map(|(path, _)| PathBuf::from(path));
     let containing = granted.filter(|folder| document.starts_with(folder));
     let nearest = containing.max_by_key(|folder| folder.as_os_str().len());
     nearest.unwrap_or_else(|| document.parent().map(Path::to_owned).unwrap_or_default())
@@ -86,7 +108,9 @@ fn read(settings: &Settings) -> Result<Vec<u8>> {
     };
     let file = File::open(&settings.document).map_err(hint)?;
     let mut bytes = Vec::new();
-    file.take(settings.max_document.saturating_add(1)).read_to_end(&mut bytes).map_err(hint)?;
+    file.take(settings.max_document.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(hint)?;
     if bytes.len() as u64 > settings.max_document {
         return Err(too_large(settings));
     }
@@ -94,23 +118,40 @@ fn read(settings: &Settings) -> Result<Vec<u8>> {
 }
 
 fn fetch(settings: &Settings) -> Result<Source> {
-    let response = client(settings)?.get_kept(&settings.document, None).map_err(|error| match error {
-        // The document itself is missing, and not a resource that a client asked for.
-        Error::NotFound => Error::Unavailable("there is no document at its URL".to_owned()),
-        other => other,
-    })?;
+    let response = client(settings)?
+        .get_kept(&settings.document, None)
+        .map_err(|error| match error {
+            // The document itself is missing, and not a resource that a client asked for.
+            Error::NotFound => Error::Unavailable("there is no document at its URL".to_owned()),
+            other => other,
+        })?;
     let version = caching::version(&response).unwrap_or_else(|| digest(&response.body));
     let freshness = caching::freshness(&response, settings.ttl);
-    Ok(Source { document: Document::parse(&response.body)?, version, freshness })
+    Ok(Source {
+        document: Document::parse(&response.body)?,
+        version,
+        freshness,
+    })
 }
 
 /// A client without credentials: those of the API are not for the server of the document.
 fn client(settings: &Settings) -> Result<Client> {
-    let base = BaseUrl::origin_of(&settings.document).ok_or("the setting `document` is not a valid URL")?;
+    let base = BaseUrl::origin_of(&settings.document)
+        .ok_or("the setting `document` is not a valid URL")?;
     let (timeout, max_bytes) = (settings.timeout, settings.max_document);
-    Ok(Client { base, credentials: Credentials::default(), headers: Vec::new(), timeout, max_bytes })
+    Ok(Client {
+        base,
+        credentials: Credentials::default(),
+        headers: Vec::new(),
+        timeout,
+        max_bytes,
+    })
 }
 
 fn too_large(settings: &Settings) -> Error {
-    Error::too_large("the document", settings.max_document, "setting `max_document`")
+    Error::too_large(
+        "the document",
+        settings.max_document,
+        "setting `max_document`",
+    )
 }

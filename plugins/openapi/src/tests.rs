@@ -68,10 +68,16 @@ fn provider(document: &str) -> (OpenApi, tempfile::TempDir) {
 fn read(provider: &OpenApi, path: &str, variables: &[(&str, &str)]) -> Result<String, Error> {
     let uri = format!("openapi://shop/{path}");
     let request = Request::new(&uri);
-    let request = if variables.is_empty() { request } else { request.matched(&uri, variables) };
+    let request = if variables.is_empty() {
+        request
+    } else {
+        request.matched(&uri, variables)
+    };
     let reading = provider.read(&request)?;
     assert!(reading.version.is_some() && reading.freshness.is_some());
-    let Body::Text(text) = reading.contents[0].body.clone() else { panic!("bytes") };
+    let Body::Text(text) = reading.contents[0].body.clone() else {
+        panic!("bytes")
+    };
     Ok(text)
 }
 
@@ -79,7 +85,11 @@ fn read(provider: &OpenApi, path: &str, variables: &[(&str, &str)]) -> Result<St
 fn lists_operations_and_schemas() {
     let (provider, _folder) = provider(DOCUMENT);
     let page = provider.list(&Query::new(100)).unwrap();
-    let paths: Vec<_> = page.entries.iter().map(|entry| &entry.uri["openapi://shop/".len()..]).collect();
+    let paths: Vec<_> = page
+        .entries
+        .iter()
+        .map(|entry| &entry.uri["openapi://shop/".len()..])
+        .collect();
     let expected = [
         "",
         "document.json",
@@ -91,7 +101,9 @@ fn lists_operations_and_schemas() {
         "schemas/a%2Fb",
     ];
     assert_eq!(paths, expected);
-    let versions = provider.versions(&["openapi://shop/".into(), "other:x".into()]).unwrap();
+    let versions = provider
+        .versions(&["openapi://shop/".into(), "other:x".into()])
+        .unwrap();
     assert_eq!(versions, [page.entries[0].version.clone(), None]);
 }
 
@@ -130,11 +142,21 @@ fn pages_are_linked() {
         "{pet}"
     );
     assert!(
-        read(&provider, "schemas/{schema}", &[("schema", "a/b")]).unwrap().contains("Type: \"x\", \"y\"")
+        read(&provider, "schemas/{schema}", &[("schema", "a/b")])
+            .unwrap()
+            .contains("Type: \"x\", \"y\"")
     );
-    let json = read(&provider, "operations/{operation}/json", &[("operation", "addPet")]).unwrap();
+    let json = read(
+        &provider,
+        "operations/{operation}/json",
+        &[("operation", "addPet")],
+    )
+    .unwrap();
     let json: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["components"]["/components/schemas/Pet"]["type"], "object");
+    assert_eq!(
+        json["components"]["/components/schemas/Pet"]["type"],
+        "object"
+    );
     assert_eq!(read(&provider, "nothing", &[]), Err(Error::NotFound));
 }
 
@@ -145,16 +167,32 @@ fn completes_and_searches() {
         let uri_template = "openapi://shop/operations/{operation}".to_owned();
         let (variable, prefix) = (variable.to_owned(), prefix.to_owned());
         provider
-            .complete(&CompletionRequest { uri_template, variable, prefix, filled: vec![] })
+            .complete(&CompletionRequest {
+                uri_template,
+                variable,
+                prefix,
+                filled: vec![],
+            })
             .map(|it| it.values)
     };
-    assert_eq!(complete("operation", "p"), Ok(vec!["photo".into(), "put_pets_id_photo".into()]));
+    assert_eq!(
+        complete("operation", "p"),
+        Ok(vec!["photo".into(), "put_pets_id_photo".into()])
+    );
     assert_eq!(complete("schema", ""), Ok(vec!["Pet".into(), "a/b".into()]));
     assert_eq!(complete("other", ""), Err(Error::NotFound));
-    let hits = provider.search(&SearchQuery::new("PHOTO returns", 5)).unwrap().hits;
+    let hits = provider
+        .search(&SearchQuery::new("PHOTO returns", 5))
+        .unwrap()
+        .hits;
     let uris: Vec<_> = hits.iter().map(|hit| hit.entry.uri.as_str()).collect();
     assert_eq!(uris, ["openapi://shop/operations/photo"]);
-    assert_eq!(provider.search(&SearchQuery::new("pet", 5)).unwrap().hits[0].entry.name, "listPets");
+    assert_eq!(
+        provider.search(&SearchQuery::new("pet", 5)).unwrap().hits[0]
+            .entry
+            .name,
+        "listPets"
+    );
 }
 
 #[test]
@@ -162,7 +200,11 @@ fn arguments_have_schemas() {
     let (provider, _folder) = provider(DOCUMENT);
     let api = provider.api().unwrap();
     let arguments = |name: &str| {
-        let operation = api.operations.iter().find(|operation| operation.name == name).unwrap();
+        let operation = api
+            .operations
+            .iter()
+            .find(|operation| operation.name == name)
+            .unwrap();
         schema::arguments(&api.document, &operation.inputs(&api.document).unwrap())
     };
     let pet = json!({ "type": "object", "description": "A pet.", "required": ["name"], "properties": {
@@ -170,19 +212,34 @@ fn arguments_have_schemas() {
     let expected = json!({ "type": "object", "additionalProperties": false, "required": ["body"],
         "properties": { "body": { "$ref": "#/$defs/Pet" } }, "$defs": { "Pet": pet } });
     assert_eq!(arguments("addPet"), expected);
-    assert_eq!(arguments("listPets")["properties"]["limit"], json!({ "type": "integer", "maximum": 100 }));
+    assert_eq!(
+        arguments("listPets")["properties"]["limit"],
+        json!({ "type": "integer", "maximum": 100 })
+    );
     assert_eq!(tools::all(&api, &provider.settings).len(), 3);
 }
 
-fn call(provider: &OpenApi, name: &str, arguments: Value) -> Result<(bool, Vec<HttpRequest>), Error> {
+fn call(
+    provider: &OpenApi,
+    name: &str,
+    arguments: Value,
+) -> Result<(bool, Vec<HttpRequest>), Error> {
     let log = Rc::new(RefCell::new(Vec::new()));
     let seen = log.clone();
     http::set_responder(move |request| {
         seen.borrow_mut().push(request.clone());
-        Ok(Response { status: 200, headers: vec![], body: b"done".to_vec() })
+        Ok(Response {
+            status: 200,
+            headers: vec![],
+            body: b"done".to_vec(),
+        })
     });
     let api = provider.api()?;
-    let operation = api.operations.iter().find(|operation| operation.name == name).unwrap();
+    let operation = api
+        .operations
+        .iter()
+        .find(|operation| operation.name == name)
+        .unwrap();
     let result = provider.call(&api, operation, &arguments)?;
     Ok((result.is_error, log.take()))
 }
@@ -195,10 +252,16 @@ fn tools_call_the_api() {
     let (_, requests) = call(&provider, "addPet", json!({ "body": { "name": "Rex" } })).unwrap();
     let request = &requests[0];
     let content_type = ("content-type".to_owned(), "application/json".to_owned());
-    assert_eq!((request.method.as_str(), request.body.as_slice()), ("POST", br#"{"name":"Rex"}"#.as_slice()));
+    assert_eq!(
+        (request.method.as_str(), request.body.as_slice()),
+        ("POST", br#"{"name":"Rex"}"#.as_slice())
+    );
     assert!(request.headers.contains(&content_type), "{request:?}");
     let (_, requests) = call(&provider, "photo", json!({ "id": "a/b?c" })).unwrap();
-    assert_eq!(requests[0].url, "https://api.example/v1/pets/a%2Fb%3Fc/photo");
+    assert_eq!(
+        requests[0].url,
+        "https://api.example/v1/pets/a%2Fb%3Fc/photo"
+    );
     let (is_error, requests) = call(&provider, "photo", json!({ "id": ".." })).unwrap();
     assert_eq!((is_error, requests.len()), (true, 0));
 }
@@ -207,23 +270,39 @@ fn tools_call_the_api() {
 fn secrets_need_a_configured_server() {
     set_setting("token", "hush-hush");
     let (provider, _folder) = self::provider(DOCUMENT);
-    assert!(matches!(call(&provider, "listPets", json!({})), Err(Error::Denied(_))));
+    assert!(matches!(
+        call(&provider, "listPets", json!({})),
+        Err(Error::Denied(_))
+    ));
     set_setting("server", "https://own.example/api");
     let (provider, _folder) = self::provider(DOCUMENT);
     let (_, requests) = call(&provider, "listPets", json!({})).unwrap();
     assert_eq!(requests[0].url, "https://own.example/api/pets");
-    assert!(requests[0].headers.contains(&("authorization".into(), "Bearer hush-hush".into())));
+    assert!(
+        requests[0]
+            .headers
+            .contains(&("authorization".into(), "Bearer hush-hush".into()))
+    );
 }
 
 #[test]
 fn a_missing_document_says_what_to_do() {
     let (_, folder) = provider(DOCUMENT);
-    set_setting("document", folder.path().join("gone.yaml").to_str().unwrap());
+    set_setting(
+        "document",
+        folder.path().join("gone.yaml").to_str().unwrap(),
+    );
     let provider = OpenApi::new().unwrap();
     let message = provider.list(&Query::new(1)).unwrap_err().to_string();
-    assert!(message.contains("grant its folder with `dirs`"), "{message}");
+    assert!(
+        message.contains("grant its folder with `dirs`"),
+        "{message}"
+    );
     set_setting("max_document", "100B");
     let (provider, _folder) = self::provider(DOCUMENT);
     let message = provider.list(&Query::new(1)).unwrap_err().to_string();
-    assert!(message.contains("larger than the limit of 100 bytes (setting `max_document`)"), "{message}");
+    assert!(
+        message.contains("larger than the limit of 100 bytes (setting `max_document`)"),
+        "{message}"
+    );
 }

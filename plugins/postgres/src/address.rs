@@ -24,7 +24,12 @@ impl Addresses {
     pub(crate) fn table(&self, schema: &str, name: &str) -> String {
         match (segment(schema), segment(name)) {
             (Some(schema), Some(name)) => format!("{}/schemas/{schema}/tables/{name}", self.0),
-            _ => format!("{}/table?schema={}&table={}", self.0, encoded(schema), encoded(name)),
+            _ => format!(
+                "{}/table?schema={}&table={}",
+                self.0,
+                encoded(schema),
+                encoded(name)
+            ),
         }
     }
 
@@ -62,11 +67,17 @@ impl Addresses {
     }
 
     pub(crate) fn tables_template(&self) -> String {
-        format!("{}/schemas/{{schema}}/tables/{{table}}{{?format,limit,offset}}", self.0)
+        format!(
+            "{}/schemas/{{schema}}/tables/{{table}}{{?format,limit,offset}}",
+            self.0
+        )
     }
 
     pub(crate) fn rows_template(&self) -> String {
-        format!("{}/schemas/{{schema}}/tables/{{table}}/rows/{{key}}", self.0)
+        format!(
+            "{}/schemas/{{schema}}/tables/{{table}}/rows/{{key}}",
+            self.0
+        )
     }
 
     /// The template of a schema of any name.
@@ -86,13 +97,21 @@ impl Addresses {
 
     /// Whether the variables of a template are in its path.
     pub(crate) fn is_in_path(&self, template: &str) -> bool {
-        let any = [self.any_schema_template(), self.any_table_template(), self.any_row_template()];
+        let any = [
+            self.any_schema_template(),
+            self.any_table_template(),
+            self.any_row_template(),
+        ];
         !any.iter().any(|other| other == template)
     }
 
     /// The template of a saved query with these parameters.
     pub(crate) fn query_template(&self, name: &str, parameters: &[String]) -> String {
-        let variables: Vec<&str> = parameters.iter().map(String::as_str).chain(["format"]).collect();
+        let variables: Vec<&str> = parameters
+            .iter()
+            .map(String::as_str)
+            .chain(["format"])
+            .collect();
         format!("{}{{?{}}}", self.query(name), variables.join(","))
     }
 }

@@ -38,7 +38,12 @@ struct Answer {
 
 impl Connection {
     pub(crate) fn new(stream: Box<dyn Stream>) -> Self {
-        Self { stream, received: BytesMut::new(), budget: MAX_BYTES, is_usable: true }
+        Self {
+            stream,
+            received: BytesMut::new(),
+            budget: MAX_BYTES,
+            is_usable: true,
+        }
     }
 
     /// Runs statements without parameters. The result is that of the last one, which has at most a few rows.
@@ -85,7 +90,11 @@ impl Connection {
     }
 
     /// Sends messages and receives everything until the server is ready again.
-    fn exchange(&mut self, message: &[u8], limit: usize) -> Result<(Answer, Option<Refusal>), Failure> {
+    fn exchange(
+        &mut self,
+        message: &[u8],
+        limit: usize,
+    ) -> Result<(Answer, Option<Refusal>), Failure> {
         self.send(message)?;
         let (mut answer, mut refused) = (Answer::default(), None);
         loop {
@@ -93,12 +102,18 @@ impl Connection {
                 Message::RowDescription(body) => {
                     answer.describe(&body).map_err(|error| self.broken(error))?
                 }
-                Message::DataRow(body) => answer.add(&body, limit).map_err(|why| self.broken(why))?,
+                Message::DataRow(body) => {
+                    answer.add(&body, limit).map_err(|why| self.broken(why))?
+                }
                 Message::ParameterDescription(body) => {
-                    answer.parameters = body.parameters().collect().map_err(|error| self.broken(error))?;
+                    answer.parameters = body
+                        .parameters()
+                        .collect()
+                        .map_err(|error| self.broken(error))?;
                 }
                 Message::ErrorResponse(body) => {
-                    let refusal = Refusal::read(body.fields()).map_err(|error| self.broken(error))?;
+                    let refusal =
+                        Refusal::read(body.fields()).map_err(|error| self.broken(error))?;
                     if refusal.is_fatal {
                         self.is_usable = false;
                         return Err(Failure::Refused(refusal));
@@ -120,7 +135,10 @@ impl Connection {
     /// Sends messages, and allows an answer of [`MAX_BYTES`].
     pub(crate) fn send(&mut self, message: &[u8]) -> Result<(), Failure> {
         self.budget = MAX_BYTES;
-        self.stream.write_all(message).and_then(|()| self.stream.flush()).map_err(|error| self.broken(error))
+        self.stream
+            .write_all(message)
+            .and_then(|()| self.stream.flush())
+            .map_err(|error| self.broken(error))
     }
 
     /// Receives the next message.
@@ -128,20 +146,28 @@ impl Connection {
         loop {
             let header = Header::parse(&self.received).map_err(|error| self.broken(error))?;
             // The parser reserves memory for the whole message.
-            if header
-                .is_some_and(|header| usize::try_from(header.len()).is_ok_and(|length| length > MAX_BYTES))
-            {
+            if header.is_some_and(|header| {
+                usize::try_from(header.len()).is_ok_and(|length| length > MAX_BYTES)
+            }) {
                 return Err(self.too_large());
             }
-            if let Some(message) = Message::parse(&mut self.received).map_err(|error| self.broken(error))? {
+            if let Some(message) =
+                Message::parse(&mut self.received).map_err(|error| self.broken(error))?
+            {
                 return Ok(message);
             }
             let mut chunk = [0; CHUNK];
-            let count = self.stream.read(&mut chunk).map_err(|error| self.broken(error))?;
+            let count = self
+                .stream
+                .read(&mut chunk)
+                .map_err(|error| self.broken(error))?;
             if count == 0 {
                 return Err(self.broken("the server closed it"));
             }
-            self.budget = self.budget.checked_sub(count).ok_or_else(|| self.too_large())?;
+            self.budget = self
+                .budget
+                .checked_sub(count)
+                .ok_or_else(|| self.too_large())?;
             self.received.extend_from_slice(&chunk[..count]);
         }
     }
@@ -176,7 +202,9 @@ impl Answer {
         let value = |(range, kind): (Option<std::ops::Range<usize>>, &Oid)| {
             to_json(*kind, range.and_then(|range| body.buffer().get(range)))
         };
-        self.rows.rows.push(ranges.into_iter().zip(&self.kinds).map(value).collect());
+        self.rows
+            .rows
+            .push(ranges.into_iter().zip(&self.kinds).map(value).collect());
         Ok(())
     }
 }
@@ -192,11 +220,23 @@ fn statement(sql: &str, parameters: &[Option<&str>], limit: usize) -> Result<Byt
         }
         None => Ok(IsNull::Yes),
     };
-    frontend::bind("", "", [TEXT], parameters.iter().copied(), write, [TEXT], &mut message)
-        .map_err(not_bound)?;
+    frontend::bind(
+        "",
+        "",
+        [TEXT],
+        parameters.iter().copied(),
+        write,
+        [TEXT],
+        &mut message,
+    )
+    .map_err(not_bound)?;
     frontend::describe(b'P', "", &mut message)?;
     // One more row shows that there are more.
-    frontend::execute("", i32::try_from(limit + 1).unwrap_or(i32::MAX), &mut message)?;
+    frontend::execute(
+        "",
+        i32::try_from(limit + 1).unwrap_or(i32::MAX),
+        &mut message,
+    )?;
     frontend::sync(&mut message);
     Ok(message)
 }

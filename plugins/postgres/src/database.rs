@@ -34,13 +34,19 @@ pub(crate) struct Snapshot {
 
 impl Database {
     pub(crate) fn new(server: Server) -> Self {
-        Self { server, kept: RefCell::default() }
+        Self {
+            server,
+            kept: RefCell::default(),
+        }
     }
 
     /// A database with an open connection, for tests.
     #[cfg(test)]
     pub(crate) fn with_connection(server: Server, connection: Connection) -> Self {
-        Self { server, kept: RefCell::new(Some(connection)) }
+        Self {
+            server,
+            kept: RefCell::new(Some(connection)),
+        }
     }
 
     /// The longest time of a statement.
@@ -79,7 +85,11 @@ impl Database {
     }
 
     fn transaction(&self) -> String {
-        let milliseconds = self.server.statement_timeout.as_millis().clamp(1, i32::MAX as u128);
+        let milliseconds = self
+            .server
+            .statement_timeout
+            .as_millis()
+            .clamp(1, i32::MAX as u128);
         format!(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {milliseconds}; \
              SET LOCAL bytea_output = hex; SET LOCAL DateStyle = ISO; {VERSION}"
@@ -90,10 +100,17 @@ impl Database {
 impl Snapshot {
     fn new(mut connection: Connection, sql: &str) -> Result<Self, Failure> {
         let rows = connection.run(sql)?;
-        let version = rows.rows.first().and_then(|row| row.first()).and_then(Value::as_str);
-        let version =
-            version.ok_or_else(|| Failure::Broken("the server has no `pg_current_snapshot`".into()))?;
-        Ok(Self { version: short(version), connection })
+        let version = rows
+            .rows
+            .first()
+            .and_then(|row| row.first())
+            .and_then(Value::as_str);
+        let version = version
+            .ok_or_else(|| Failure::Broken("the server has no `pg_current_snapshot`".into()))?;
+        Ok(Self {
+            version: short(version),
+            connection,
+        })
     }
 
     /// Runs one statement with these parameters, up to a number of rows.
@@ -116,7 +133,9 @@ impl Snapshot {
         time: Duration,
     ) -> Result<(Rows, Option<Refusal>), Failure> {
         let milliseconds = time.as_millis().clamp(1, i32::MAX as u128);
-        self.connection.run(&format!("SAVEPOINT attempt; SET LOCAL statement_timeout = {milliseconds}"))?;
+        self.connection.run(&format!(
+            "SAVEPOINT attempt; SET LOCAL statement_timeout = {milliseconds}"
+        ))?;
         let found = self.connection.query_partially(sql, parameters, limit)?;
         self.connection.run(END_ATTEMPT)?;
         Ok(found)
@@ -138,7 +157,12 @@ impl Snapshot {
 
     /// The names of the types of a statement's parameters.
     fn parameter_types(&mut self, sql: &str) -> Result<Vec<String>, Failure> {
-        let ids: Vec<_> = self.connection.parameters(sql)?.iter().map(u32::to_string).collect();
+        let ids: Vec<_> = self
+            .connection
+            .parameters(sql)?
+            .iter()
+            .map(u32::to_string)
+            .collect();
         let sql = "SELECT pg_catalog.format_type(id::oid, NULL) FROM unnest(string_to_array($1, ',')) \
                    WITH ORDINALITY AS types(id, number) ORDER BY number";
         let found = self.query(sql, &[Some(&ids.join(","))], ids.len())?;
@@ -149,5 +173,9 @@ impl Snapshot {
 /// A snapshot lists the transactions that are running. A long list is replaced by its digest.
 fn short(version: &str) -> String {
     const MAX_LENGTH: usize = 100;
-    if version.len() <= MAX_LENGTH { version.to_owned() } else { provider_support::digest(&version) }
+    if version.len() <= MAX_LENGTH {
+        version.to_owned()
+    } else {
+        provider_support::digest(&version)
+    }
 }

@@ -42,7 +42,13 @@ impl Refusal {
             match field.type_() {
                 b'V' | b'S' => refusal.is_fatal |= matches!(&*value, "FATAL" | "PANIC"),
                 b'C' => refusal.code = value.chars().take(5).collect(),
-                b'M' => refusal.message = value.chars().take(MAX_MESSAGE).map(without_control).collect(),
+                b'M' => {
+                    refusal.message = value
+                        .chars()
+                        .take(MAX_MESSAGE)
+                        .map(without_control)
+                        .collect()
+                }
                 _ => {}
             }
         }
@@ -68,15 +74,22 @@ impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         let Refusal { code, message, .. } = &refusal;
         match code.as_str() {
-            "57014" => {
-                Self::Unavailable("the database took longer than the setting `statement_timeout`".into())
+            "57014" => Self::Unavailable(
+                "the database took longer than the setting `statement_timeout`".into(),
+            ),
+            "28000" | "28P01" => {
+                Self::Denied(format!("the database refuses the connection: {message}"))
             }
-            "28000" | "28P01" => Self::Denied(format!("the database refuses the connection: {message}")),
-            "42501" => Self::Denied(format!("the user of the database may not do this: {message}")),
+            "42501" => Self::Denied(format!(
+                "the user of the database may not do this: {message}"
+            )),
             "25006" => Self::failed("the query would change the database"),
             _ if refusal.is_about_value() => Self::Invalid(message.clone()),
             // Too many connections, a restart, a failed connection, a conflict with another transaction.
-            _ if ["53", "57P", "08", "40"].iter().any(|class| code.starts_with(class)) => {
+            _ if ["53", "57P", "08", "40"]
+                .iter()
+                .any(|class| code.starts_with(class)) =>
+            {
                 Self::Unavailable(format!("the database: {message}"))
             }
             _ => Self::Failed(format!("PostgreSQL: {message} ({code})")),
@@ -88,7 +101,9 @@ impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Refused(refusal) => refusal.into(),
-            Failure::TooLarge => Self::too_large("the result", MAX_BYTES as u64, "use a smaller `limit`"),
+            Failure::TooLarge => {
+                Self::too_large("the result", MAX_BYTES as u64, "use a smaller `limit`")
+            }
             Failure::Broken(why) => {
                 Self::Unavailable(format!("the connection to the database failed: {why}"))
             }

@@ -21,15 +21,22 @@ pub(crate) fn connect(server: &Server) -> Result<Connection, Failure> {
 pub(crate) fn log_in(stream: Box<dyn Stream>, server: &Server) -> Result<Connection, Failure> {
     let mut connection = Connection::new(stream);
     let mut message = BytesMut::new();
-    let names = [("user", server.user.as_str()), ("database", &server.database)];
-    let names = names.into_iter().chain([("client_encoding", "UTF8"), ("application_name", "larder")]);
+    let names = [
+        ("user", server.user.as_str()),
+        ("database", &server.database),
+    ];
+    let names = names
+        .into_iter()
+        .chain([("client_encoding", "UTF8"), ("application_name", "larder")]);
     frontend::startup_message(names, &mut message)?;
     connection.send(&message)?;
     authenticate(&mut connection, server)?;
     loop {
         match connection.receive()? {
             Message::ReadyForQuery(_) => return Ok(connection),
-            Message::ErrorResponse(body) => return Err(refused(Refusal::read(body.fields())?, server)),
+            Message::ErrorResponse(body) => {
+                return Err(refused(Refusal::read(body.fields())?, server));
+            }
             // The server's parameters, and the key to cancel a statement.
             _ => {}
         }
@@ -44,18 +51,23 @@ fn authenticate(connection: &mut Connection, server: &Server) -> Result<(), Fail
                 "the server did not ask for the password, so it may be another one: remove the setting `password`, or \
                  set `scram-sha-256` in pg_hba.conf",
             )),
-            (Message::AuthenticationSasl(body), Some(password)) => scram(connection, &body, password),
-            (Message::ErrorResponse(body), _) => Err(refused(Refusal::read(body.fields())?, server)),
+            (Message::AuthenticationSasl(body), Some(password)) => {
+                scram(connection, &body, password)
+            }
+            (Message::ErrorResponse(body), _) => {
+                Err(refused(Refusal::read(body.fields())?, server))
+            }
             (Message::NoticeResponse(_), _) => continue,
             (Message::AuthenticationSasl(_), None) => {
                 Err(login("the server asks for a password: set `password`"))
             }
-            (Message::AuthenticationCleartextPassword | Message::AuthenticationMd5Password(_), _) => {
-                Err(login(
-                    "the server asks for the password in a way that is not safe: set `scram-sha-256` in pg_hba.conf and \
+            (
+                Message::AuthenticationCleartextPassword | Message::AuthenticationMd5Password(_),
+                _,
+            ) => Err(login(
+                "the server asks for the password in a way that is not safe: set `scram-sha-256` in pg_hba.conf and \
                  `password_encryption`, then set the password of the user again",
-                ))
-            }
+            )),
             _ => Err(login(
                 "the server asks for authentication that this provider does not have: use scram-sha-256",
             )),
@@ -68,7 +80,10 @@ fn scram(
     offered: &AuthenticationSaslBody,
     password: &str,
 ) -> Result<(), Failure> {
-    if !offered.mechanisms().any(|mechanism| Ok(mechanism == SCRAM_SHA_256))? {
+    if !offered
+        .mechanisms()
+        .any(|mechanism| Ok(mechanism == SCRAM_SHA_256))?
+    {
         return Err(login("the server does not offer SCRAM-SHA-256"));
     }
     let failed = |error: std::io::Error| login(&format!("authentication failed: {error}"));
@@ -88,7 +103,9 @@ fn scram(
                 scram.finish(body.data()).map_err(failed)?;
                 break;
             }
-            Message::ErrorResponse(body) => return Err(Failure::Refused(Refusal::read(body.fields())?)),
+            Message::ErrorResponse(body) => {
+                return Err(Failure::Refused(Refusal::read(body.fields())?));
+            }
             Message::NoticeResponse(_) => {}
             _ => return Err(login("the server did not prove that it knows the password")),
         }
@@ -109,9 +126,9 @@ fn refused(refusal: Refusal, server: &Server) -> Failure {
         return Failure::Refused(refusal);
     }
     match Error::from(refusal) {
-        Error::Denied(message) => {
-            Failure::Login(Error::Denied(format!("{message}; try `tls = true` in the settings")))
-        }
+        Error::Denied(message) => Failure::Login(Error::Denied(format!(
+            "{message}; try `tls = true` in the settings"
+        ))),
         error => Failure::Login(error),
     }
 }

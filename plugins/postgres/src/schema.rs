@@ -38,7 +38,8 @@ const SIZE: &str = "SELECT CASE c.relkind WHEN 'p' THEN
     ELSE pg_relation_size(c.oid) END";
 
 /// The definition of a view, and the constraints of a table as a list.
-const DEFINITION: &str = "SELECT CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid, true) END,
+const DEFINITION: &str =
+    "SELECT CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid, true) END,
     (SELECT coalesce(json_agg(format('CONSTRAINT %I %s', o.conname, pg_get_constraintdef(o.oid))
         ORDER BY o.contype DESC, o.conname), '[]') FROM pg_catalog.pg_constraint AS o
      WHERE o.conrelid = c.oid AND o.contype IN ('p', 'f', 'u', 'c'))";
@@ -78,35 +79,55 @@ pub(crate) struct Selection<'a> {
 /// The selected tables and views, by schema and name.
 pub(crate) fn tables(snapshot: &mut Snapshot, selection: Selection<'_>) -> Result<Vec<Table>> {
     let rows = selected(snapshot, TABLE, selection)?;
-    let table = |row: Vec<Value>| serde_json::from_value(row.into_iter().next().unwrap_or_default());
-    rows.into_iter().map(table).collect::<Result<_, _>>().map_err(Error::failed)
+    let table =
+        |row: Vec<Value>| serde_json::from_value(row.into_iter().next().unwrap_or_default());
+    rows.into_iter()
+        .map(table)
+        .collect::<Result<_, _>>()
+        .map_err(Error::failed)
 }
 
 /// The sizes of the same tables, in bytes.
 pub(crate) fn sizes(snapshot: &mut Snapshot, selection: Selection<'_>) -> Result<Vec<u64>> {
     let rows = selected(snapshot, SIZE, selection)?;
-    Ok(rows.iter().map(|row| row.first().and_then(Value::as_u64).unwrap_or_default()).collect())
+    Ok(rows
+        .iter()
+        .map(|row| row.first().and_then(Value::as_u64).unwrap_or_default())
+        .collect())
 }
 
 /// The SQL that describes the selected tables and views. It is close to what created them, and not complete.
 pub(crate) fn sql(snapshot: &mut Snapshot, selection: Selection<'_>) -> Result<String> {
     let tables = tables(snapshot, selection)?;
     let definitions = selected(snapshot, DEFINITION, selection)?;
-    let described = tables.iter().zip(&definitions).map(|(table, row)| match row.as_slice() {
-        [Value::String(view), ..] => table.view_sql(view),
-        [_, Value::Array(constraints)] => table.table_sql(constraints.iter().filter_map(Value::as_str)),
-        _ => String::new(),
-    });
+    let described = tables
+        .iter()
+        .zip(&definitions)
+        .map(|(table, row)| match row.as_slice() {
+            [Value::String(view), ..] => table.view_sql(view),
+            [_, Value::Array(constraints)] => {
+                table.table_sql(constraints.iter().filter_map(Value::as_str))
+            }
+            _ => String::new(),
+        });
     Ok(described.collect())
 }
 
-fn selected(snapshot: &mut Snapshot, what: &str, selection: Selection<'_>) -> Result<Vec<Vec<Value>>> {
-    let offered = selection.offered.map(|names| Value::from(names).to_string());
+fn selected(
+    snapshot: &mut Snapshot,
+    what: &str,
+    selection: Selection<'_>,
+) -> Result<Vec<Vec<Value>>> {
+    let offered = selection
+        .offered
+        .map(|names| Value::from(names).to_string());
     let parameters = [offered.as_deref(), selection.schema, selection.table];
     let found = snapshot.query(&format!("{what} {CONDITION}"), &parameters, MAX_TABLES)?;
     match found.has_more {
         false => Ok(found.rows),
-        true => Err(Error::Failed(format!("there are more than {MAX_TABLES} tables: set `schemas`"))),
+        true => Err(Error::Failed(format!(
+            "there are more than {MAX_TABLES} tables: set `schemas`"
+        ))),
     }
 }
 
@@ -131,7 +152,12 @@ impl Table {
 
     /// The order of rows, which makes pages complete. A view without keys has none.
     pub(crate) fn order(&self) -> String {
-        let keys: Vec<_> = self.columns.iter().filter(|it| it.is_key).map(|it| quoted(&it.name)).collect();
+        let keys: Vec<_> = self
+            .columns
+            .iter()
+            .filter(|it| it.is_key)
+            .map(|it| quoted(&it.name))
+            .collect();
         match (keys.is_empty(), self.kind) {
             (false, _) => format!("ORDER BY {}", keys.join(", ")),
             (true, 'r' | 'm') => "ORDER BY ctid".to_owned(),
@@ -141,7 +167,10 @@ impl Table {
     }
 
     /// The columns of text with an index, and the key if it can have this value: a text can be compared with them at once.
-    pub(crate) fn columns_to_compare<'a>(&'a self, text: &str) -> impl Iterator<Item = (String, &'a str)> {
+    pub(crate) fn columns_to_compare<'a>(
+        &'a self,
+        text: &str,
+    ) -> impl Iterator<Item = (String, &'a str)> {
         let is_comparable = move |column: &&'a Column| match column.kind.as_str() {
             "smallint" => column.is_key && text.parse::<i16>().is_ok(),
             "integer" => column.is_key && text.parse::<i32>().is_ok(),
@@ -151,7 +180,13 @@ impl Table {
             kind => column.is_indexed && kind.starts_with("character varying"),
         };
         let found = self.columns.iter().filter(is_comparable);
-        let kind = |column: &'a Column| if column.is_text { "text" } else { column.kind.as_str() };
+        let kind = |column: &'a Column| {
+            if column.is_text {
+                "text"
+            } else {
+                column.kind.as_str()
+            }
+        };
         found.map(move |column| (quoted(&column.name), kind(column)))
     }
 
@@ -161,8 +196,16 @@ impl Table {
     }
 
     fn view_sql(&self, definition: &str) -> String {
-        let kind = if self.kind == 'm' { "MATERIALIZED VIEW" } else { "VIEW" };
-        format!("{}CREATE {kind} {} AS\n{definition}\n\n", self.comment_sql(), self.quoted())
+        let kind = if self.kind == 'm' {
+            "MATERIALIZED VIEW"
+        } else {
+            "VIEW"
+        };
+        format!(
+            "{}CREATE {kind} {} AS\n{definition}\n\n",
+            self.comment_sql(),
+            self.quoted()
+        )
     }
 
     fn table_sql<'a>(&self, constraints: impl Iterator<Item = &'a str>) -> String {
@@ -170,9 +213,20 @@ impl Table {
             let required = if column.is_required { " NOT NULL" } else { "" };
             format!("    {} {}{required}", quoted(&column.name), column.kind)
         });
-        let lines: Vec<_> = columns.chain(constraints.map(|it| format!("    {it}"))).collect();
-        let kind = if self.kind == 'f' { "FOREIGN TABLE" } else { "TABLE" };
-        format!("{}CREATE {kind} {} (\n{}\n);\n\n", self.comment_sql(), self.quoted(), lines.join(",\n"))
+        let lines: Vec<_> = columns
+            .chain(constraints.map(|it| format!("    {it}")))
+            .collect();
+        let kind = if self.kind == 'f' {
+            "FOREIGN TABLE"
+        } else {
+            "TABLE"
+        };
+        format!(
+            "{}CREATE {kind} {} (\n{}\n);\n\n",
+            self.comment_sql(),
+            self.quoted(),
+            lines.join(",\n")
+        )
     }
 
     fn comment_sql(&self) -> String {
@@ -182,7 +236,10 @@ impl Table {
 }
 
 fn is_uuid(text: &str) -> bool {
-    text.len() == 36 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+    text.len() == 36
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
 /// A name as an identifier of SQL.

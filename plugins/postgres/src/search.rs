@@ -52,14 +52,23 @@ impl Postgres {
         let found = Found::new(words, self.entries(snapshot, &all));
         let tables = by_size(snapshot, self.selection(), all)?;
         let limit = query.limit.clamp(1, MAX_HITS);
-        let mut search = Search { provider: self, limit, end, found };
+        let mut search = Search {
+            provider: self,
+            limit,
+            end,
+            found,
+        };
         search.run(snapshot, query.text.trim(), tables)?;
         search.found.hits(query)
     }
 }
 
 /// The tables that can be searched, the smallest first, with their sizes.
-fn by_size(snapshot: &mut Snapshot, selection: Selection<'_>, all: Vec<Table>) -> Result<Vec<(u64, Table)>> {
+fn by_size(
+    snapshot: &mut Snapshot,
+    selection: Selection<'_>,
+    all: Vec<Table>,
+) -> Result<Vec<(u64, Table)>> {
     let sizes = schema::sizes(snapshot, selection)?;
     let mut tables: Vec<_> = sizes.into_iter().zip(all).collect();
     tables.retain(|(_, table)| {
@@ -70,9 +79,16 @@ fn by_size(snapshot: &mut Snapshot, selection: Selection<'_>, all: Vec<Table>) -
 }
 
 impl Search<'_> {
-    fn run(&mut self, snapshot: &mut Snapshot, text: &str, mut tables: Vec<(u64, Table)>) -> Result<()> {
+    fn run(
+        &mut self,
+        snapshot: &mut Snapshot,
+        text: &str,
+        mut tables: Vec<(u64, Table)>,
+    ) -> Result<()> {
         if tables.len() > MAX_TABLES {
-            self.found.miss(format!("only the {MAX_TABLES} smallest tables are searched"));
+            self.found.miss(format!(
+                "only the {MAX_TABLES} smallest tables are searched"
+            ));
             tables.truncate(MAX_TABLES);
         }
         let batches = batches(tables);
@@ -91,28 +107,66 @@ impl Search<'_> {
     }
 
     /// The rows with a value that an index finds: the key, or an indexed column, is the text of the search.
-    fn with_value(&mut self, snapshot: &mut Snapshot, text: &str, tables: &[Table]) -> Result<Vec<Vec<Hit>>> {
+    fn with_value(
+        &mut self,
+        snapshot: &mut Snapshot,
+        text: &str,
+        tables: &[Table],
+    ) -> Result<Vec<Vec<Hit>>> {
         let select = |(number, table): (usize, &Table)| {
             let compared = table.columns_to_compare(text);
-            let conditions: Vec<_> =
-                compared.map(|(name, kind)| format!("{name} = $1::text::{kind}")).collect();
-            (!conditions.is_empty()).then(|| self.select(number, table, &conditions.join(" OR ")))?
+            let conditions: Vec<_> = compared
+                .map(|(name, kind)| format!("{name} = $1::text::{kind}"))
+                .collect();
+            (!conditions.is_empty())
+                .then(|| self.select(number, table, &conditions.join(" OR ")))?
         };
         let selects = tables.iter().enumerate().filter_map(select).collect();
-        self.look_up(snapshot, &Lookup { tables, selects, parameters: vec![Some(text)] }, 2)
+        self.look_up(
+            snapshot,
+            &Lookup {
+                tables,
+                selects,
+                parameters: vec![Some(text)],
+            },
+            2,
+        )
     }
 
     /// The rows whose text columns contain all words. A regular expression takes half of the time of `ILIKE`.
-    fn with_words(&mut self, snapshot: &mut Snapshot, tables: &[Table], parts: u32) -> Result<Vec<Vec<Hit>>> {
-        let patterns: Vec<String> = self.found.words().iter().map(|word| pattern(word)).collect();
-        let parameters: Vec<_> = patterns.iter().map(|pattern| Some(pattern.as_str())).collect();
+    fn with_words(
+        &mut self,
+        snapshot: &mut Snapshot,
+        tables: &[Table],
+        parts: u32,
+    ) -> Result<Vec<Vec<Hit>>> {
+        let patterns: Vec<String> = self
+            .found
+            .words()
+            .iter()
+            .map(|word| pattern(word))
+            .collect();
+        let parameters: Vec<_> = patterns
+            .iter()
+            .map(|pattern| Some(pattern.as_str()))
+            .collect();
         let select = |(number, table): (usize, &Table)| {
             let text = text(table);
-            let conditions: Vec<_> = (1..=patterns.len()).map(|word| format!("{text} ~* ${word}")).collect();
+            let conditions: Vec<_> = (1..=patterns.len())
+                .map(|word| format!("{text} ~* ${word}"))
+                .collect();
             self.select(number, table, &conditions.join(" AND "))
         };
         let selects = tables.iter().enumerate().filter_map(select).collect();
-        self.look_up(snapshot, &Lookup { tables, selects, parameters }, parts)
+        self.look_up(
+            snapshot,
+            &Lookup {
+                tables,
+                selects,
+                parameters,
+            },
+            parts,
+        )
     }
 
     /// The SQL for rows of one table, with the number of the table.
@@ -127,14 +181,25 @@ impl Search<'_> {
 
     /// The hits in each table, in a part of the time that is left. If the database refuses the statement, its tables are
     /// searched one by one, so that one that fails takes away only itself.
-    fn look_up(&mut self, snapshot: &mut Snapshot, lookup: &Lookup<'_>, parts: u32) -> Result<Vec<Vec<Hit>>> {
+    fn look_up(
+        &mut self,
+        snapshot: &mut Snapshot,
+        lookup: &Lookup<'_>,
+        parts: u32,
+    ) -> Result<Vec<Vec<Hit>>> {
         let mut found = vec![Vec::new(); lookup.tables.len()];
         if lookup.selects.is_empty() {
             return Ok(found);
         }
-        let selects: Vec<_> = lookup.selects.iter().map(|(_, select)| select.as_str()).collect();
+        let selects: Vec<_> = lookup
+            .selects
+            .iter()
+            .map(|(_, select)| select.as_str())
+            .collect();
         let all = selects.join(" UNION ALL ");
-        let Some(why) = self.ask(snapshot, lookup, &all, parts, &mut found)? else { return Ok(found) };
+        let Some(why) = self.ask(snapshot, lookup, &all, parts, &mut found)? else {
+            return Ok(found);
+        };
         if let [(number, _)] = lookup.selects.as_slice() {
             self.found.miss_table(&lookup.tables[*number].name, &why);
             return Ok(found);
@@ -191,11 +256,18 @@ impl Search<'_> {
 
     fn collect(&self, tables: &[Table], rows: &Rows, found: &mut [Vec<Hit>]) {
         for row in &rows.rows {
-            let [Value::Number(number), Value::String(key), Value::String(text)] = row.as_slice() else {
+            let [
+                Value::Number(number),
+                Value::String(key),
+                Value::String(text),
+            ] = row.as_slice()
+            else {
                 continue;
             };
-            let number =
-                number.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(usize::MAX);
+            let number = number
+                .as_u64()
+                .and_then(|number| usize::try_from(number).ok())
+                .unwrap_or(usize::MAX);
             if let (Some(table), Some(hits)) = (tables.get(number), found.get_mut(number)) {
                 let uri = || self.provider.addresses.row(&table.schema, &table.name, key);
                 hits.extend(self.found.row(&table.name, key, text, uri));
@@ -222,14 +294,24 @@ fn batches(tables: Vec<(u64, Table)>) -> Vec<Vec<Table>> {
 
 /// The text columns of a row as one text, as SQL.
 fn text(table: &Table) -> String {
-    let columns = table.text_columns().map(|column| format!("coalesce({}::text, '')", quoted(&column.name)));
+    let columns = table
+        .text_columns()
+        .map(|column| format!("coalesce({}::text, '')", quoted(&column.name)));
     format!("({})", columns.collect::<Vec<_>>().join(" || ' ' || "))
 }
 
 /// The regular expression for texts that contain a word.
 fn pattern(word: &str) -> String {
     let is_plain = |c: &char| c.is_alphanumeric() || !c.is_ascii();
-    word.chars().map(|c| if is_plain(&c) { c.to_string() } else { format!("\\{c}") }).collect()
+    word.chars()
+        .map(|c| {
+            if is_plain(&c) {
+                c.to_string()
+            } else {
+                format!("\\{c}")
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]

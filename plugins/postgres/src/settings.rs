@@ -8,15 +8,24 @@ use serde::Deserialize;
 
 use crate::statement::Statement;
 
-const HOST: Setting<String> =
-    Setting::text("host", "The name or the address of the server. It needs a grant in `tcp`.").required();
+const HOST: Setting<String> = Setting::text(
+    "host",
+    "The name or the address of the server. It needs a grant in `tcp`.",
+)
+.required();
 const PORT: Setting<u16> = Setting::number("port", "The port of the server.").default("5432");
-const DATABASE: Setting<String> = Setting::text("database", "The database on the server.").required();
-const USER: Setting<String> =
-    Setting::text("user", "The user. It should be a role that can only read what is offered.").required();
-const PASSWORD: Setting<String> =
-    Setting::text("password", "The password of the user. Without one, the server must not ask for it.")
-        .secret();
+const DATABASE: Setting<String> =
+    Setting::text("database", "The database on the server.").required();
+const USER: Setting<String> = Setting::text(
+    "user",
+    "The user. It should be a role that can only read what is offered.",
+)
+.required();
+const PASSWORD: Setting<String> = Setting::text(
+    "password",
+    "The password of the user. Without one, the server must not ask for it.",
+)
+.secret();
 const TLS: Setting<bool> = Setting::boolean(
     "tls",
     "Whether the connection is encrypted and the server's certificate is checked. `false` sends data in clear text.",
@@ -26,20 +35,30 @@ const CERTIFICATES: Setting<String> = Setting::text(
     "ca_certificate",
     "The certificates that sign the server's certificate, as PEM. Without them, public ones are used.",
 );
-const NAME: Setting<String> =
-    Setting::text("name", "The name of the database in URIs. Without one, it is its name on the server.");
-const TITLE: Setting<String> = Setting::text("title", "The title of this provider.").default("PostgreSQL");
+const NAME: Setting<String> = Setting::text(
+    "name",
+    "The name of the database in URIs. Without one, it is its name on the server.",
+);
+const TITLE: Setting<String> =
+    Setting::text("title", "The title of this provider.").default("PostgreSQL");
 const SCHEMAS: Setting<String> = Setting::text(
     "schemas",
     "The schemas that are offered, as a list. Without it, all that the user can read.",
 );
-const QUERIES: Setting<String> =
-    Setting::text("queries", "Saved queries: a table with a table for each of them.").default("{}");
+const QUERIES: Setting<String> = Setting::text(
+    "queries",
+    "Saved queries: a table with a table for each of them.",
+)
+.default("{}");
 const MAX_ROWS: Setting<u32> =
     Setting::number("max_rows", "The maximum number of rows in one response.").default("1000");
-const STATEMENT_TIMEOUT: Setting<Duration> =
-    Setting::duration("statement_timeout", "The time limit of one statement in the database.").default("5s");
-const TTL: Setting<Duration> = Setting::duration("ttl", "How long a response may be cached.").default("1s");
+const STATEMENT_TIMEOUT: Setting<Duration> = Setting::duration(
+    "statement_timeout",
+    "The time limit of one statement in the database.",
+)
+.default("5s");
+const TTL: Setting<Duration> =
+    Setting::duration("ttl", "How long a response may be cached.").default("1s");
 
 /// Settings of the operator.
 #[derive(Debug)]
@@ -71,7 +90,10 @@ pub(crate) struct Server {
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The password is not shown.
-        f.debug_struct("Server").field("host", &self.host).field("port", &self.port).finish_non_exhaustive()
+        f.debug_struct("Server")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
     }
 }
 
@@ -95,9 +117,23 @@ struct WrittenQuery {
 impl Settings {
     /// All settings, for the host.
     pub(crate) fn declarations() -> Vec<Declaration> {
-        let texts = [HOST, DATABASE, USER, PASSWORD, CERTIFICATES, NAME, TITLE, SCHEMAS, QUERIES];
+        let texts = [
+            HOST,
+            DATABASE,
+            USER,
+            PASSWORD,
+            CERTIFICATES,
+            NAME,
+            TITLE,
+            SCHEMAS,
+            QUERIES,
+        ];
         let mut all: Vec<_> = texts.iter().map(Setting::declaration).collect();
-        all.extend([PORT.declaration(), TLS.declaration(), MAX_ROWS.declaration()]);
+        all.extend([
+            PORT.declaration(),
+            TLS.declaration(),
+            MAX_ROWS.declaration(),
+        ]);
         all.extend([STATEMENT_TIMEOUT.declaration(), TTL.declaration()]);
         all
     }
@@ -107,7 +143,10 @@ impl Settings {
         if let Some(wrong) = name.iter().find(|name| !is_name(name)) {
             return Err(not_a_name(wrong));
         }
-        let list = SCHEMAS.find()?.map(|text| serde_json::from_str(&text)).transpose();
+        let list = SCHEMAS
+            .find()?
+            .map(|text| serde_json::from_str(&text))
+            .transpose();
         let schemas =
             list.map_err(|error| format!("the setting `schemas` is not a list of names: {error}"))?;
         Ok(Self {
@@ -148,24 +187,40 @@ impl Server {
 }
 
 fn queries() -> Result<BTreeMap<String, SavedQuery>> {
-    let written: BTreeMap<String, WrittenQuery> = serde_json::from_str(&QUERIES.get()?).map_err(|error| {
-        Error::Failed(format!("the setting `queries` is not a table of queries: {error}"))
-    })?;
+    let written: BTreeMap<String, WrittenQuery> =
+        serde_json::from_str(&QUERIES.get()?).map_err(|error| {
+            Error::Failed(format!(
+                "the setting `queries` is not a table of queries: {error}"
+            ))
+        })?;
     let saved = |(name, query): (String, WrittenQuery)| {
         if !is_name(&name) {
             return Err(not_a_name(&name));
         }
         let statement = Statement::parse(&query.sql)
             .map_err(|why| Error::Failed(format!("the saved query `{name}`: {why}")))?;
-        Ok((name, SavedQuery { statement, title: query.title, description: query.description }))
+        Ok((
+            name,
+            SavedQuery {
+                statement,
+                title: query.title,
+                description: query.description,
+            },
+        ))
     };
     written.into_iter().map(saved).collect()
 }
 
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
 fn not_a_name(wrong: &str) -> Error {
-    Error::Failed(format!("`{}` is not a name: use letters, digits, - and _", wrong.escape_debug()))
+    Error::Failed(format!(
+        "`{}` is not a name: use letters, digits, - and _",
+        wrong.escape_debug()
+    ))
 }

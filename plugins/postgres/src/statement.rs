@@ -11,7 +11,10 @@ pub(crate) struct Statement {
 impl Statement {
     /// Numbers the parameters. Strings, quoted names, comments and casts (`::`) stay as they are.
     pub(crate) fn parse(sql: &str) -> Result<Self, String> {
-        let mut statement = Self { sql: String::with_capacity(sql.len()), names: Vec::new() };
+        let mut statement = Self {
+            sql: String::with_capacity(sql.len()),
+            names: Vec::new(),
+        };
         let mut rest = sql;
         while let Some(first) = rest.chars().next() {
             let length = match quoted_length(rest, &statement.sql) {
@@ -35,7 +38,8 @@ impl Statement {
     fn add(&mut self, name: &str) -> Result<(), String> {
         if name == "format" {
             return Err(
-                "a parameter must not be called `format`, which is the format of the response".to_owned()
+                "a parameter must not be called `format`, which is the format of the response"
+                    .to_owned(),
             );
         }
         let known = self.names.iter().position(|known| known == name);
@@ -51,7 +55,9 @@ impl Statement {
 /// The name of a parameter at the beginning of a text.
 fn parameter(rest: &str) -> Option<&str> {
     let name = rest.strip_prefix(':')?;
-    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+    let end = name
+        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .unwrap_or(name.len());
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     is_name.then_some(&name[..end])
 }
@@ -59,8 +65,11 @@ fn parameter(rest: &str) -> Option<&str> {
 /// The length of a string, a quoted name or a comment at the beginning of a text. Without an end, it is the whole text,
 /// which the server refuses.
 fn quoted_length(rest: &str, before: &str) -> Option<usize> {
-    let until =
-        |start: usize, end: &str| rest[start..].find(end).map_or(rest.len(), |at| start + at + end.len());
+    let until = |start: usize, end: &str| {
+        rest[start..]
+            .find(end)
+            .map_or(rest.len(), |at| start + at + end.len())
+    };
     match rest.as_bytes() {
         [b'-', b'-', ..] => Some(until(2, "\n")),
         [b'/', b'*', ..] => Some(comment_length(rest)),
@@ -68,7 +77,9 @@ fn quoted_length(rest: &str, before: &str) -> Option<usize> {
         [b'\'', ..] => Some(until(1, "'")),
         [b'"', ..] => Some(until(1, "\"")),
         [b'$', ..] if !before.ends_with(is_part_of_name) => {
-            let tag = rest[1..].find(|c| !is_part_of_name(c)).filter(|at| rest[1 + at..].starts_with('$'))?;
+            let tag = rest[1..]
+                .find(|c| !is_part_of_name(c))
+                .filter(|at| rest[1 + at..].starts_with('$'))?;
             let is_tag = !rest[1..].starts_with(|c: char| c.is_ascii_digit());
             let delimiter = &rest[..tag + 2];
             is_tag.then(|| until(delimiter.len(), delimiter))
@@ -100,7 +111,9 @@ fn comment_length(rest: &str) -> usize {
 
 /// Whether a string after this text has escapes with backslashes: `E'…'`.
 fn has_escapes(before: &str) -> bool {
-    before.strip_suffix(['e', 'E']).is_some_and(|before| !before.ends_with(is_part_of_name))
+    before
+        .strip_suffix(['e', 'E'])
+        .is_some_and(|before| !before.ends_with(is_part_of_name))
 }
 
 fn escaped_length(rest: &str) -> usize {

@@ -23,7 +23,11 @@ impl<T: Read + Write> Stream for T {}
 pub(crate) fn open(server: &Server) -> Result<Box<dyn Stream>> {
     let address = (server.host.as_str(), server.port);
     let tcp = TcpStream::connect(address).map_err(|error| not_connected(server, &error))?;
-    if server.tls { Ok(Box::new(encrypted(tcp, server)?)) } else { Ok(Box::new(tcp)) }
+    if server.tls {
+        Ok(Box::new(encrypted(tcp, server)?))
+    } else {
+        Ok(Box::new(tcp))
+    }
 }
 
 fn not_connected(server: &Server, error: &std::io::Error) -> Error {
@@ -40,9 +44,13 @@ fn not_connected(server: &Server, error: &std::io::Error) -> Error {
 pub(crate) fn encrypted<S: Stream>(mut stream: S, server: &Server) -> Result<impl Stream + use<S>> {
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);
-    let (mut answer, failed) =
-        ([0], |error| Error::Unavailable(format!("the database closed the connection: {error}")));
-    stream.write_all(&request).and_then(|()| stream.read_exact(&mut answer)).map_err(failed)?;
+    let (mut answer, failed) = ([0], |error| {
+        Error::Unavailable(format!("the database closed the connection: {error}"))
+    });
+    stream
+        .write_all(&request)
+        .and_then(|()| stream.read_exact(&mut answer))
+        .map_err(failed)?;
     match answer {
         [b'S'] => {}
         [b'N'] => {
@@ -56,7 +64,8 @@ pub(crate) fn encrypted<S: Stream>(mut stream: S, server: &Server) -> Result<imp
     }
     let name = ServerName::try_from(server.host.clone())
         .map_err(|_| "the setting `host` is not a name or an address")?;
-    let client = ClientConnection::new(Arc::new(configuration(server)?), name).map_err(Error::failed)?;
+    let client =
+        ClientConnection::new(Arc::new(configuration(server)?), name).map_err(Error::failed)?;
     let mut stream = StreamOwned::new(client, stream);
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock).map_err(|error| {
@@ -74,9 +83,11 @@ fn configuration(server: &Server) -> Result<ClientConfig> {
         None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
         Some(pem) => {
             for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-                let certificate =
-                    certificate.map_err(|error| format!("the setting `ca_certificate`: {error}"))?;
-                roots.add(certificate).map_err(|error| format!("the setting `ca_certificate`: {error}"))?;
+                let certificate = certificate
+                    .map_err(|error| format!("the setting `ca_certificate`: {error}"))?;
+                roots
+                    .add(certificate)
+                    .map_err(|error| format!("the setting `ca_certificate`: {error}"))?;
             }
         }
     }
@@ -84,6 +95,8 @@ fn configuration(server: &Server) -> Result<ClientConfig> {
         return Err("the setting `ca_certificate` has no certificate in the format PEM".into());
     }
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let builder = builder.with_safe_default_protocol_versions().map_err(Error::failed)?;
+    let builder = builder
+        .with_safe_default_protocol_versions()
+        .map_err(Error::failed)?;
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }

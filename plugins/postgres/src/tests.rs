@@ -16,7 +16,11 @@ use provider_table::{Format, Rows};
 #[test]
 fn values_become_json() {
     let check = |kind, text: &str, expected: serde_json::Value| {
-        assert_eq!(to_json(kind, Some(text.as_bytes())), expected, "{kind} {text}");
+        assert_eq!(
+            to_json(kind, Some(text.as_bytes())),
+            expected,
+            "{kind} {text}"
+        );
     };
     assert_eq!(to_json(23, None), json!(null));
     check(16, "t", json!(true));
@@ -37,7 +41,10 @@ fn values_become_json() {
 fn rows_are_json_and_csv() {
     let rows = Rows {
         columns: vec!["a".into(), "b".into()],
-        rows: vec![vec![json!(1), json!("x,y")], vec![json!(null), json!({ "base64": "/wA=" })]],
+        rows: vec![
+            vec![json!(1), json!("x,y")],
+            vec![json!(null), json!({ "base64": "/wA=" })],
+        ],
         has_more: false,
     };
     let text = |format| match rows.content(format, None).unwrap().body {
@@ -47,25 +54,41 @@ fn rows_are_json_and_csv() {
     assert_eq!(text(Format::Csv), "a,b\n1,\"x,y\"\n,/wA=\n");
     let json: serde_json::Value = serde_json::from_str(&text(Format::Json)).unwrap();
     assert_eq!(json["rows"][0], json!({ "a": 1, "b": "x,y" }));
-    assert_eq!(Format::parse(Some("xml")).unwrap_err(), Error::invalid("the format is not `json` or `csv`"));
+    assert_eq!(
+        Format::parse(Some("xml")).unwrap_err(),
+        Error::invalid("the format is not `json` or `csv`")
+    );
 }
 
 #[test]
 fn names_are_quoted() {
-    assert_eq!(quoted("a\"; DROP TABLE b; --"), "\"a\"\"; DROP TABLE b; --\"");
+    assert_eq!(
+        quoted("a\"; DROP TABLE b; --"),
+        "\"a\"\"; DROP TABLE b; --\""
+    );
     let addresses = Addresses::new("garden");
-    assert_eq!(addresses.row("a b", "c", "ü"), "postgres://garden/schemas/a%20b/tables/c/rows/%C3%BC");
+    assert_eq!(
+        addresses.row("a b", "c", "ü"),
+        "postgres://garden/schemas/a%20b/tables/c/rows/%C3%BC"
+    );
 }
 
 #[test]
 fn names_that_the_host_refuses_in_a_path_are_in_the_query() {
     let addresses = Addresses::new("garden");
-    let check = |uri: String, expected: &str| assert_eq!(uri, format!("postgres://garden/{expected}"));
-    check(addresses.row("a b", "c/d", "ü"), "row?schema=a%20b&table=c%2Fd&key=%C3%BC");
+    let check =
+        |uri: String, expected: &str| assert_eq!(uri, format!("postgres://garden/{expected}"));
+    check(
+        addresses.row("a b", "c/d", "ü"),
+        "row?schema=a%20b&table=c%2Fd&key=%C3%BC",
+    );
     check(addresses.row("a", "b", ".."), "row?schema=a&table=b&key=..");
     check(addresses.table("a/b", "c"), "table?schema=a%2Fb&table=c");
     check(addresses.schema("a/b"), "schema?schema=a%2Fb");
-    check(addresses.rows(("a", "b"), "csv", 1, 2), "schemas/a/tables/b?format=csv&limit=1&offset=2");
+    check(
+        addresses.rows(("a", "b"), "csv", 1, 2),
+        "schemas/a/tables/b?format=csv&limit=1&offset=2",
+    );
     check(
         addresses.rows(("a", "b/c"), "csv", 1, 2),
         "table?schema=a&table=b%2Fc&format=csv&limit=1&offset=2",
@@ -77,9 +100,13 @@ fn names_that_the_host_refuses_in_a_path_are_in_the_query() {
 #[test]
 fn settings_are_checked() {
     let error = |name: &str, value: &str| {
-        for (name, value) in
-            [("host", "db"), ("database", "garden"), ("user", "u"), ("queries", "{}"), ("name", "n")]
-        {
+        for (name, value) in [
+            ("host", "db"),
+            ("database", "garden"),
+            ("user", "u"),
+            ("queries", "{}"),
+            ("name", "n"),
+        ] {
             set_setting(name, value);
         }
         set_setting(name, value);

@@ -12,8 +12,8 @@ mod settings;
 mod tests;
 
 use larder_provider::{
-    Completion, CompletionRequest, Declaration, Description, EntryPage, Error, Hits, Prompts, Provider,
-    Query, Reading, Request, Result, SearchQuery, TemplatePage, Tools, warn,
+    Completion, CompletionRequest, Declaration, Description, EntryPage, Error, Hits, Prompts,
+    Provider, Query, Reading, Request, Result, SearchQuery, TemplatePage, Tools, warn,
 };
 use serde_json::{Map, Value, json};
 
@@ -35,11 +35,18 @@ impl Provider for Remote {
     }
 
     fn new() -> Result<Self> {
-        Ok(Self { session: Session::new(Settings::read()?) })
+        Ok(Self {
+            session: Session::new(Settings::read()?),
+        })
     }
 
     fn describe(&self) -> Description {
-        let title = self.session.settings.title.as_deref().unwrap_or("Remote MCP server");
+        let title = self
+            .session
+            .settings
+            .title
+            .as_deref()
+            .unwrap_or("Remote MCP server");
         Description::new(title)
             .version(env!("CARGO_PKG_VERSION"))
             .summary("the resources of another MCP server")
@@ -54,28 +61,53 @@ impl Provider for Remote {
         let taken = &rest[..rest.len().min(limit)];
         let found: Vec<_> = taken.iter().filter_map(resources::entry).collect();
         if found.len() < taken.len() {
-            warn!("{} resources of the list are not valid and were omitted", taken.len() - found.len());
+            warn!(
+                "{} resources of the list are not valid and were omitted",
+                taken.len() - found.len()
+            );
         }
-        let entries = found.into_iter().filter(|entry| query.wants(entry)).collect();
+        let entries = found
+            .into_iter()
+            .filter(|entry| query.wants(entry))
+            .collect();
         let next = match (taken.len() < rest.len(), next_cursor(&result)) {
-            (true, _) => Some(Position { offset: position.offset + limit, ..position }),
-            (false, Some(cursor)) => Some(Position { cursor: Some(cursor), offset: 0 }),
+            (true, _) => Some(Position {
+                offset: position.offset + limit,
+                ..position
+            }),
+            (false, Some(cursor)) => Some(Position {
+                cursor: Some(cursor),
+                offset: 0,
+            }),
             (false, None) => None,
         };
         let freshness = Some(resources::freshness(&result, self.session.settings.ttl));
-        Ok(EntryPage { entries, next_cursor: next.map(|next| next.text()), freshness })
+        Ok(EntryPage {
+            entries,
+            next_cursor: next.map(|next| next.text()),
+            freshness,
+        })
     }
 
     fn templates(&self, cursor: Option<&str>) -> Result<TemplatePage> {
         let result = self.page("resources/templates/list", cursor)?;
-        let templates = items(&result, "resourceTemplates").iter().filter_map(resources::template).collect();
+        let templates = items(&result, "resourceTemplates")
+            .iter()
+            .filter_map(resources::template)
+            .collect();
         let freshness = Some(resources::freshness(&result, self.session.settings.ttl));
-        Ok(TemplatePage { templates, next_cursor: next_cursor(&result), freshness })
+        Ok(TemplatePage {
+            templates,
+            next_cursor: next_cursor(&result),
+            freshness,
+        })
     }
 
     fn read(&self, request: &Request) -> Result<Reading> {
         let uri = request.uri.as_str();
-        let result = self.session.request("resources/read", &json!({ "uri": uri }), Some(uri))?;
+        let result = self
+            .session
+            .request("resources/read", &json!({ "uri": uri }), Some(uri))?;
         let contents = items(&result, "contents");
         if contents.is_empty() {
             return Err(Error::NotFound);
@@ -83,15 +115,29 @@ impl Provider for Remote {
         // The protocol has no versions, so a change is found by comparison.
         let version = provider_support::digest(&result["contents"].to_string());
         request.unless_known(&version)?;
-        let contents: Vec<_> = contents.iter().map(resources::content).collect::<Result<_>>()?;
+        let contents: Vec<_> = contents
+            .iter()
+            .map(resources::content)
+            .collect::<Result<_>>()?;
         let freshness = resources::freshness(&result, self.session.settings.ttl);
-        Ok(Reading::from(contents).version(version).freshness(freshness))
+        Ok(Reading::from(contents)
+            .version(version)
+            .freshness(freshness))
     }
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
         let reference = json!({ "type": "ref/resource", "uri": request.uri_template });
-        let filled = request.filled.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-        completion(&self.session, &reference, (&request.variable, &request.prefix), filled)
+        let filled = request
+            .filled
+            .iter()
+            .map(|(name, value)| (name.clone(), json!(value)))
+            .collect();
+        completion(
+            &self.session,
+            &reference,
+            (&request.variable, &request.prefix),
+            filled,
+        )
     }
 
     fn search(&self, query: &SearchQuery) -> Result<Hits> {
@@ -100,12 +146,18 @@ impl Provider for Remote {
 
     fn tools(&self) -> Result<Tools<Self>> {
         let all = self.all_pages("tools/list", "tools")?;
-        Ok(all.iter().filter_map(interaction::tool).fold(Tools::new(), Tools::tool))
+        Ok(all
+            .iter()
+            .filter_map(interaction::tool)
+            .fold(Tools::new(), Tools::tool))
     }
 
     fn prompts(&self) -> Result<Prompts<Self>> {
         let all = self.all_pages("prompts/list", "prompts")?;
-        Ok(all.iter().filter_map(interaction::prompt).fold(Prompts::new(), Prompts::prompt))
+        Ok(all
+            .iter()
+            .filter_map(interaction::prompt)
+            .fold(Prompts::new(), Prompts::prompt))
     }
 }
 
@@ -113,7 +165,10 @@ impl Remote {
     fn page(&self, method: &str, cursor: Option<&str>) -> Result<Value> {
         let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
         // A server need not offer resources, tools or prompts.
-        Ok(self.session.request_if_supported(method, &params)?.unwrap_or_default())
+        Ok(self
+            .session
+            .request_if_supported(method, &params)?
+            .unwrap_or_default())
     }
 
     fn all_pages(&self, method: &str, key: &str) -> Result<Vec<Value>> {
@@ -126,7 +181,9 @@ impl Remote {
                 return Ok(all);
             }
         }
-        Err(Error::Failed(format!("the server has more than {MAX_PAGES} pages of {key}")))
+        Err(Error::Failed(format!(
+            "the server has more than {MAX_PAGES} pages of {key}"
+        )))
     }
 }
 
@@ -141,15 +198,26 @@ fn completion(
     if !filled.is_empty() {
         params["context"] = json!({ "arguments": filled });
     }
-    let result = session.request_if_supported("completion/complete", &params)?.unwrap_or_default();
+    let result = session
+        .request_if_supported("completion/complete", &params)?
+        .unwrap_or_default();
     let found = &result["completion"];
-    let values =
-        items(found, "values").iter().filter_map(|value| value.as_str().map(str::to_owned)).collect();
-    Ok(Completion { values, total: found["total"].as_u64(), more: found["hasMore"] == true })
+    let values = items(found, "values")
+        .iter()
+        .filter_map(|value| value.as_str().map(str::to_owned))
+        .collect();
+    Ok(Completion {
+        values,
+        total: found["total"].as_u64(),
+        more: found["hasMore"] == true,
+    })
 }
 
 fn items<'a>(result: &'a Value, key: &str) -> &'a [Value] {
-    result[key].as_array().map(Vec::as_slice).unwrap_or_default()
+    result[key]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
 }
 
 fn next_cursor(result: &Value) -> Option<String> {
@@ -165,10 +233,15 @@ struct Position {
 
 impl Position {
     fn parse(text: Option<&str>) -> Result<Self> {
-        let Some(text) = text else { return Ok(Self::default()) };
+        let Some(text) = text else {
+            return Ok(Self::default());
+        };
         let parsed = text.split_once(' ').and_then(|(offset, rest)| {
             let cursor = rest.strip_prefix('=').map(str::to_owned);
-            (cursor.is_some() || rest.is_empty()).then_some(Self { cursor, offset: offset.parse().ok()? })
+            (cursor.is_some() || rest.is_empty()).then_some(Self {
+                cursor,
+                offset: offset.parse().ok()?,
+            })
         });
         parsed.ok_or_else(|| Error::invalid("the cursor is not one of this list"))
     }

@@ -50,18 +50,48 @@ struct RemoteIcon {
 /// An entry of the list. `None` if it is not valid.
 pub(crate) fn entry(value: &Value) -> Option<Entry> {
     let (uri, size) = (value["uri"].as_str()?, value["size"].as_u64());
-    let Common { name, title, description, mime_type, annotations, icons, meta } = common(value)?;
+    let Common {
+        name,
+        title,
+        description,
+        mime_type,
+        annotations,
+        icons,
+        meta,
+    } = common(value)?;
     let version = meta.get(VERSION).and_then(Value::as_str).map(str::to_owned);
     let details = Some(details(annotations, icons, meta));
-    Some(Entry { title, description, mime_type, size, version, details, ..Entry::new(uri, name) })
+    Some(Entry {
+        title,
+        description,
+        mime_type,
+        size,
+        version,
+        details,
+        ..Entry::new(uri, name)
+    })
 }
 
 /// A template of the list. `None` if it is not valid.
 pub(crate) fn template(value: &Value) -> Option<Template> {
     let uri_template = value["uriTemplate"].as_str()?;
-    let Common { name, title, description, mime_type, annotations, icons, meta } = common(value)?;
+    let Common {
+        name,
+        title,
+        description,
+        mime_type,
+        annotations,
+        icons,
+        meta,
+    } = common(value)?;
     let details = Some(details(annotations, icons, meta));
-    Some(Template { title, description, mime_type, details, ..Template::new(uri_template, name) })
+    Some(Template {
+        title,
+        description,
+        mime_type,
+        details,
+        ..Template::new(uri_template, name)
+    })
 }
 
 fn common(value: &Value) -> Option<Common> {
@@ -71,7 +101,11 @@ fn common(value: &Value) -> Option<Common> {
 fn details(annotations: Annotations, icons: Vec<RemoteIcon>, meta: Map<String, Value>) -> Details {
     Details {
         kind: meta.get(KIND).and_then(Value::as_str).map(str::to_owned),
-        audience: annotations.audience.iter().filter_map(|role| self::role(role)).collect(),
+        audience: annotations
+            .audience
+            .iter()
+            .filter_map(|role| self::role(role))
+            .collect(),
         priority: annotations.priority,
         last_modified: annotations.last_modified,
         icons: icons.into_iter().map(icon).collect(),
@@ -79,13 +113,25 @@ fn details(annotations: Annotations, icons: Vec<RemoteIcon>, meta: Map<String, V
     }
 }
 
-fn icon(RemoteIcon { src, mime_type, sizes, theme }: RemoteIcon) -> Icon {
+fn icon(
+    RemoteIcon {
+        src,
+        mime_type,
+        sizes,
+        theme,
+    }: RemoteIcon,
+) -> Icon {
     let theme = match theme.as_deref() {
         Some("light") => Some(Theme::Light),
         Some("dark") => Some(Theme::Dark),
         _ => None,
     };
-    Icon { src, mime_type, sizes, theme }
+    Icon {
+        src,
+        mime_type,
+        sizes,
+        theme,
+    }
 }
 
 pub(crate) fn role(name: &str) -> Option<Role> {
@@ -98,7 +144,9 @@ pub(crate) fn role(name: &str) -> Option<Role> {
 
 /// `_meta` without the keys that Larder sets itself.
 pub(crate) fn metadata(meta: Map<String, Value>) -> Vec<(String, String)> {
-    let own = meta.into_iter().filter(|(key, _)| !key.starts_with("dev.larder/"));
+    let own = meta
+        .into_iter()
+        .filter(|(key, _)| !key.starts_with("dev.larder/"));
     own.filter(|(key, _)| !key.starts_with("io.modelcontextprotocol/"))
         .map(|(key, value)| (key, value.to_string()))
         .collect()
@@ -107,7 +155,9 @@ pub(crate) fn metadata(meta: Map<String, Value>) -> Vec<(String, String)> {
 /// A content of a reading.
 pub(crate) fn content(value: &Value) -> Result<Content> {
     let invalid = |what: &str| Error::Failed(format!("the server returned a content {what}"));
-    let uri = value["uri"].as_str().ok_or_else(|| invalid("without a URI"))?;
+    let uri = value["uri"]
+        .as_str()
+        .ok_or_else(|| invalid("without a URI"))?;
     let body = match (value["text"].as_str(), value["blob"].as_str()) {
         (Some(text), _) => Body::Text(text.to_owned()),
         (None, Some(blob)) => Body::Blob(bytes(blob).ok_or_else(|| invalid("that is not base64"))?),
@@ -115,7 +165,12 @@ pub(crate) fn content(value: &Value) -> Result<Content> {
     };
     let meta = value["_meta"].as_object().cloned().unwrap_or_default();
     let mime_type = value["mimeType"].as_str().map(str::to_owned);
-    Ok(Content { mime_type, body, metadata: metadata(meta), ..Content::text("").uri(uri) })
+    Ok(Content {
+        mime_type,
+        body,
+        metadata: metadata(meta),
+        ..Content::text("").uri(uri)
+    })
 }
 
 pub(crate) fn bytes(base64: &str) -> Option<Vec<u8>> {
@@ -124,7 +179,14 @@ pub(crate) fn bytes(base64: &str) -> Option<Vec<u8>> {
 
 /// How long a result may be cached.
 pub(crate) fn freshness(result: &Value, default: Duration) -> Freshness {
-    let scope = if result["cacheScope"] == "private" { Scope::Caller } else { Scope::Everyone };
+    let scope = if result["cacheScope"] == "private" {
+        Scope::Caller
+    } else {
+        Scope::Everyone
+    };
     let default = Freshness::everyone(default);
-    Freshness { ttl_ms: result["ttlMs"].as_u64().unwrap_or(default.ttl_ms), scope }
+    Freshness {
+        ttl_ms: result["ttlMs"].as_u64().unwrap_or(default.ttl_ms),
+        scope,
+    }
 }

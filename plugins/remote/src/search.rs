@@ -37,8 +37,12 @@ impl Remote {
                 params[key] = json!(value);
             }
         }
-        let Some(result) = self.session.request_if_known(METHOD, &params)? else { return Ok(None) };
-        let hits = items(&result, "results").iter().filter_map(|value| hit(value, resources::entry(value)?));
+        let Some(result) = self.session.request_if_known(METHOD, &params)? else {
+            return Ok(None);
+        };
+        let hits = items(&result, "results")
+            .iter()
+            .filter_map(|value| hit(value, resources::entry(value)?));
         let freshness = resources::freshness(&result, self.session.settings.ttl);
         marked(query.take(hits).freshness(freshness), missing(&result)).map(Some)
     }
@@ -51,14 +55,24 @@ impl Remote {
         let content = items(&result, "content");
         let texts = content.iter().filter_map(|block| block["text"].as_str());
         if result["isError"] == true {
-            let message: String = texts.collect::<Vec<_>>().join(" ").chars().take(500).collect();
+            let message: String = texts
+                .collect::<Vec<_>>()
+                .join(" ")
+                .chars()
+                .take(500)
+                .collect();
             return Err(format!("the tool `{tool}` fails: {message}").into());
         }
         // Older servers have the structured result only as text.
-        let structured = result.get("structuredContent").cloned().or_else(|| texts.clone().find_map(parse));
+        let structured = result
+            .get("structuredContent")
+            .cloned()
+            .or_else(|| texts.clone().find_map(parse));
         let results = structured.iter().flat_map(|value| items(value, "results"));
         let found = results.filter_map(|value| hit(value, found(value)?));
-        let links = content.iter().filter(|block| block["type"] == "resource_link");
+        let links = content
+            .iter()
+            .filter(|block| block["type"] == "resource_link");
         let links = links.filter_map(resources::entry).map(Hit::new);
         marked(query.take(found.chain(links)), missing(&result))
     }
@@ -79,7 +93,10 @@ impl Remote {
             if resources::freshness(&result, self.session.settings.ttl).scope == Scope::Caller {
                 scope = Scope::Caller;
             }
-            for entry in items(&result, "resources").iter().filter_map(resources::entry) {
+            for entry in items(&result, "resources")
+                .iter()
+                .filter_map(resources::entry)
+            {
                 seen += 1;
                 if query.wants(&entry) && rank(&mut ranking, found.len(), &entry) {
                     found.push(entry);
@@ -96,10 +113,19 @@ impl Remote {
         }
         let best = ranking.best().into_iter().filter_map(|number| {
             let entry = found.get(number)?.clone();
-            let excerpt = entry.description.as_deref().and_then(|text| ranking.excerpt(text));
-            Some(Hit { excerpt, ..Hit::new(entry) })
+            let excerpt = entry
+                .description
+                .as_deref()
+                .and_then(|text| ranking.excerpt(text));
+            Some(Hit {
+                excerpt,
+                ..Hit::new(entry)
+            })
         });
-        let freshness = Freshness { scope, ..Freshness::everyone(self.session.settings.ttl) };
+        let freshness = Freshness {
+            scope,
+            ..Freshness::everyone(self.session.settings.ttl)
+        };
         marked(query.take(best).freshness(freshness), why)
     }
 }
@@ -114,30 +140,49 @@ fn marked(hits: Hits, why: Option<String>) -> Result<Hits> {
 
 /// Why another Larder says that results are missing.
 fn missing(result: &Value) -> Option<String> {
-    let names: Vec<_> = items(&result["_meta"], INCOMPLETE).iter().filter_map(Value::as_str).collect();
-    let why = format!("the other server does not have all results of {}", names.join(", "));
+    let names: Vec<_> = items(&result["_meta"], INCOMPLETE)
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let why = format!(
+        "the other server does not have all results of {}",
+        names.join(", ")
+    );
     (!names.is_empty()).then(|| why.chars().take(MAX_REASON).collect())
 }
 
 fn rank(ranking: &mut Ranking, number: usize, entry: &Entry) -> bool {
     let title = entry.title.as_deref().unwrap_or_default();
     let heading = format!("{} {title} {}", entry.name, entry.uri);
-    ranking.add(number, &heading, entry.description.as_deref().unwrap_or_default())
+    ranking.add(
+        number,
+        &heading,
+        entry.description.as_deref().unwrap_or_default(),
+    )
 }
 
 fn parse(text: &str) -> Option<Value> {
-    serde_json::from_str::<Value>(text).ok().filter(Value::is_object)
+    serde_json::from_str::<Value>(text)
+        .ok()
+        .filter(Value::is_object)
 }
 
 fn hit(value: &Value, entry: Entry) -> Option<Hit> {
-    let excerpt = ["excerpt", "snippet", "text"].iter().find_map(|key| value[key].as_str());
-    Some(Hit { excerpt: excerpt.map(str::to_owned), ..Hit::new(entry) })
+    let excerpt = ["excerpt", "snippet", "text"]
+        .iter()
+        .find_map(|key| value[key].as_str());
+    Some(Hit {
+        excerpt: excerpt.map(str::to_owned),
+        ..Hit::new(entry)
+    })
 }
 
 /// The entry of a result of a tool: a resource, or what research connectors return.
 fn found(value: &Value) -> Option<Entry> {
     resources::entry(value).or_else(|| {
-        let mut uris = ["uri", "id", "url"].iter().filter_map(|key| value[key].as_str());
+        let mut uris = ["uri", "id", "url"]
+            .iter()
+            .filter_map(|key| value[key].as_str());
         let uri = uris.find(|uri| uri.contains(':'))?;
         let name = ["name", "title"].iter().find_map(|key| value[key].as_str());
         Some(Entry::new(uri, name.unwrap_or(uri)))

@@ -35,7 +35,10 @@ pub(crate) enum Era {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Connection {
     Modern,
-    Legacy { version: String, session: Option<String> },
+    Legacy {
+        version: String,
+        session: Option<String>,
+    },
 }
 
 /// A connection that is opened when it is needed.
@@ -47,18 +50,33 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(settings: Settings) -> Self {
         let connection = RefCell::new(load(&settings.url));
-        Self { settings, connection }
+        Self {
+            settings,
+            connection,
+        }
     }
 
     /// Makes a request, and returns its result. `name` is the URI or the name that the request is about.
-    pub(crate) fn request(&self, method: &str, params: &Value, name: Option<&str>) -> Result<Value> {
+    pub(crate) fn request(
+        &self,
+        method: &str,
+        params: &Value,
+        name: Option<&str>,
+    ) -> Result<Value> {
         result_of(self.answer(method, params, name)?, method)
     }
 
     /// Makes a request. Returns `None` if the server does not support the method.
-    pub(crate) fn request_if_supported(&self, method: &str, params: &Value) -> Result<Option<Value>> {
+    pub(crate) fn request_if_supported(
+        &self,
+        method: &str,
+        params: &Value,
+    ) -> Result<Option<Value>> {
         match self.answer(method, params, None)? {
-            Answer::Error { code: METHOD_NOT_FOUND, .. } => Ok(None),
+            Answer::Error {
+                code: METHOD_NOT_FOUND,
+                ..
+            } => Ok(None),
             answer => result_of(answer, method).map(Some),
         }
     }
@@ -67,9 +85,11 @@ impl Session {
     /// respond to such methods with different errors.
     pub(crate) fn request_if_known(&self, method: &str, params: &Value) -> Result<Option<Value>> {
         match self.answer(method, params, None)? {
-            Answer::Error { code: METHOD_NOT_FOUND | -32_602 | -32_600, .. } | Answer::Other(400..=499) => {
-                Ok(None)
+            Answer::Error {
+                code: METHOD_NOT_FOUND | -32_602 | -32_600,
+                ..
             }
+            | Answer::Other(400..=499) => Ok(None),
             answer => result_of(answer, method).map(Some),
         }
     }
@@ -98,7 +118,11 @@ impl Session {
             Some(era) => era == Era::Modern,
             None => self.discover()?,
         };
-        let connection = if is_modern { Connection::Modern } else { self.initialize()? };
+        let connection = if is_modern {
+            Connection::Modern
+        } else {
+            self.initialize()?
+        };
         self.connection.replace(Some(connection.clone()));
         Ok(connection)
     }
@@ -108,7 +132,8 @@ impl Session {
         match self.send(&Connection::Modern, "server/discover", &json!({}), None)? {
             Answer::Result(result) => {
                 let versions = result["supportedVersions"].as_array();
-                Ok(versions.is_some_and(|versions| versions.iter().any(|version| version == MODERN)))
+                Ok(versions
+                    .is_some_and(|versions| versions.iter().any(|version| version == MODERN)))
             }
             Answer::Error { .. } | Answer::Other(_) => Ok(false),
         }
@@ -116,8 +141,10 @@ impl Session {
 
     /// Makes the handshake.
     fn initialize(&self) -> Result<Connection> {
-        let params = json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client_info() });
-        let message = json!({ "jsonrpc": "2.0", "id": ID, "method": "initialize", "params": params });
+        let params =
+            json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client_info() });
+        let message =
+            json!({ "jsonrpc": "2.0", "id": ID, "method": "initialize", "params": params });
         let (answer, response) = self.settings.exchange(&message, &[])?;
         let result = result_of(answer, "initialize")?;
         let offered = result["protocolVersion"].as_str().unwrap_or_default();
@@ -126,8 +153,14 @@ impl Session {
                 "the server does not support a version of MCP that this provider knows",
             ));
         };
-        let session = response.header("mcp-session-id").filter(|id| is_session(id)).map(str::to_owned);
-        let connection = Connection::Legacy { version: version.to_owned(), session };
+        let session = response
+            .header("mcp-session-id")
+            .filter(|id| is_session(id))
+            .map(str::to_owned);
+        let connection = Connection::Legacy {
+            version: version.to_owned(),
+            session,
+        };
         let message = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         self.settings.exchange(&message, &connection.headers())?;
         Ok(connection)
@@ -152,7 +185,9 @@ impl Session {
             headers.extend(name.map(|name| ("mcp-name", name)));
         }
         let message = json!({ "jsonrpc": "2.0", "id": ID, "method": method, "params": params });
-        self.settings.exchange(&message, &headers).map(|(answer, _)| answer)
+        self.settings
+            .exchange(&message, &headers)
+            .map(|(answer, _)| answer)
     }
 
     /// Keeps the connection for other calls, or ends the session, which nobody would use again.
@@ -160,13 +195,20 @@ impl Session {
         let connection = self.connection.borrow().clone();
         let Some(connection) = connection else { return };
         let kept = json!({ "url": self.settings.url, "connection": connection }).to_string();
-        let is_kept = key_value::shared().get(KEY).ok().flatten().as_deref() == Some(kept.as_bytes());
+        let is_kept =
+            key_value::shared().get(KEY).ok().flatten().as_deref() == Some(kept.as_bytes());
         if is_kept || key_value::shared().set(KEY, kept).is_ok() {
             return;
         }
-        if let Connection::Legacy { session: Some(_), .. } = &connection {
+        if let Connection::Legacy {
+            session: Some(_), ..
+        } = &connection
+        {
             // A server that does not support this ends the session when it was idle for long enough.
-            let _ = self.settings.client.send(&self.settings.request("DELETE", &connection.headers()));
+            let _ = self
+                .settings
+                .client
+                .send(&self.settings.request("DELETE", &connection.headers()));
             self.connection.replace(None);
         }
     }
@@ -178,7 +220,9 @@ impl Connection {
             Self::Modern => vec![("mcp-protocol-version", MODERN)],
             Self::Legacy { version, session } => {
                 let session = session.as_deref().map(|id| ("mcp-session-id", id));
-                std::iter::once(("mcp-protocol-version", version.as_str())).chain(session).collect()
+                std::iter::once(("mcp-protocol-version", version.as_str()))
+                    .chain(session)
+                    .collect()
             }
         }
     }
@@ -210,14 +254,18 @@ fn is_outdated(answer: &Answer) -> bool {
 
 fn result_of(answer: Answer, method: &str) -> Result<Value> {
     match answer {
-        Answer::Result(result) if result["resultType"] == "input_required" => {
-            Err(Error::failed("the server asks its client for input, which this provider cannot pass on"))
-        }
+        Answer::Result(result) if result["resultType"] == "input_required" => Err(Error::failed(
+            "the server asks its client for input, which this provider cannot pass on",
+        )),
         Answer::Result(result) => Ok(result),
-        Answer::Error { code, message, data } => Err(error(code, message, &data, method)),
-        Answer::Other(status) => {
-            Err(Error::Failed(format!("the address is not that of an MCP server: status {status}")))
-        }
+        Answer::Error {
+            code,
+            message,
+            data,
+        } => Err(error(code, message, &data, method)),
+        Answer::Other(status) => Err(Error::Failed(format!(
+            "the address is not that of an MCP server: status {status}"
+        ))),
     }
 }
 
@@ -226,7 +274,9 @@ fn error(code: i64, message: String, data: &Value, method: &str) -> Error {
     match code {
         _ if is_missing(code, &message, data, method) => Error::NotFound,
         -32_602 => Error::Invalid(message),
-        METHOD_NOT_FOUND => Error::Failed(format!("the server does not support {method}: {message}")),
+        METHOD_NOT_FOUND => {
+            Error::Failed(format!("the server does not support {method}: {message}"))
+        }
         _ => Error::Failed(format!("the MCP server fails: {message}")),
     }
 }
@@ -235,6 +285,9 @@ fn error(code: i64, message: String, data: &Value, method: &str) -> Error {
 /// in the data; many servers only say it in their text.
 fn is_missing(code: i64, message: &str, data: &Value, method: &str) -> bool {
     let text = message.to_lowercase();
-    let is_said = ["not found", "unknown resource"].iter().any(|said| text.contains(said));
-    code == -32_002 || (method == "resources/read" && (is_said || code == -32_602 && data["uri"].is_string()))
+    let is_said = ["not found", "unknown resource"]
+        .iter()
+        .any(|said| text.contains(said));
+    code == -32_002
+        || (method == "resources/read" && (is_said || code == -32_602 && data["uri"].is_string()))
 }

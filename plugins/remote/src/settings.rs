@@ -7,8 +7,11 @@ use larder_web::{BaseUrl, Client, Credentials};
 
 use crate::session::Era;
 
-const URL: Setting<String> =
-    Setting::text("url", "The address of the MCP server, such as `https://example.com/mcp`.").required();
+const URL: Setting<String> = Setting::text(
+    "url",
+    "The address of the MCP server, such as `https://example.com/mcp`.",
+)
+.required();
 const ERA: Setting<String> = Setting::text(
     "era",
     "The protocol of the server: `modern` (2026-07-28), `legacy` (with a handshake), or `auto`.",
@@ -19,12 +22,15 @@ const SEARCH_TOOL: Setting<String> = Setting::text(
     "search_tool",
     "A tool of the server that is called for searches, such as `search_resources`. A Larder needs none.",
 );
-const TTL: Setting<Duration> =
-    Setting::duration("ttl", "How long a response may be cached if the server does not say it.")
-        .default("5s");
+const TTL: Setting<Duration> = Setting::duration(
+    "ttl",
+    "How long a response may be cached if the server does not say it.",
+)
+.default("5s");
 const TIMEOUT: Setting<Duration> =
     Setting::duration("timeout", "The time limit of one request.").default("8s");
-const MAX_BYTES: Setting<u64> = Setting::size("max_bytes", "The maximum size of a response.").default("4MiB");
+const MAX_BYTES: Setting<u64> =
+    Setting::size("max_bytes", "The maximum size of a response.").default("4MiB");
 
 /// Settings of the operator.
 pub(crate) struct Settings {
@@ -42,8 +48,16 @@ impl Settings {
     /// All settings, for the host.
     pub(crate) fn declarations() -> Vec<Declaration> {
         let texts = [URL, ERA, TITLE, SEARCH_TOOL].map(|it| it.declaration());
-        let limits = [TTL.declaration(), TIMEOUT.declaration(), MAX_BYTES.declaration()];
-        texts.into_iter().chain(limits).chain(Credentials::declarations()).collect()
+        let limits = [
+            TTL.declaration(),
+            TIMEOUT.declaration(),
+            MAX_BYTES.declaration(),
+        ];
+        texts
+            .into_iter()
+            .chain(limits)
+            .chain(Credentials::declarations())
+            .collect()
     }
 
     pub(crate) fn read() -> Result<Self> {
@@ -54,12 +68,29 @@ impl Settings {
             "auto" => None,
             "modern" => Some(Era::Modern),
             "legacy" => Some(Era::Legacy),
-            _ => return Err(Error::failed("the setting `era` is not `auto`, `modern` or `legacy`")),
+            _ => {
+                return Err(Error::failed(
+                    "the setting `era` is not `auto`, `modern` or `legacy`",
+                ));
+            }
         };
         let (credentials, headers) = (Credentials::read("X-API-Key")?, Vec::new());
         let (timeout, max_bytes) = (TIMEOUT.get()?, MAX_BYTES.get()?);
-        let client = Client { base, credentials, headers, timeout, max_bytes };
+        let client = Client {
+            base,
+            credentials,
+            headers,
+            timeout,
+            max_bytes,
+        };
         let (title, search_tool) = (TITLE.find()?, SEARCH_TOOL.find()?);
-        Ok(Self { url, era, client, title, search_tool, ttl: TTL.get()? })
+        Ok(Self {
+            url,
+            era,
+            client,
+            title,
+            search_tool,
+            ttl: TTL.get()?,
+        })
     }
 }

@@ -3,7 +3,12 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// All characters except those that are unreserved in RFC 3986, and the slash.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
 /// The longest key of an object, in bytes.
 const MAX_KEY: usize = 1_024;
 
@@ -17,7 +22,10 @@ pub(crate) struct Addresses {
 impl Addresses {
     /// For the keys of a bucket that begin with a prefix.
     pub(crate) fn new(bucket: &str, prefix: &str) -> Self {
-        Self { bucket: bucket.to_owned(), prefix: prefix.to_owned() }
+        Self {
+            bucket: bucket.to_owned(),
+            prefix: prefix.to_owned(),
+        }
     }
 
     /// The template of all objects and folders.
@@ -31,7 +39,10 @@ impl Addresses {
 
     /// The key of a URI of this bucket. `None` if it is not offered.
     pub(crate) fn key(&self, uri: &str) -> Option<String> {
-        let key = uri.strip_prefix("s3://")?.strip_prefix(&self.bucket)?.strip_prefix('/')?;
+        let key = uri
+            .strip_prefix("s3://")?
+            .strip_prefix(&self.bucket)?
+            .strip_prefix('/')?;
         let key = larder_web::decode(key)?;
         let is_folder_above = self.prefix.starts_with(&key) && is_folder(&key);
         let is_offered = key.starts_with(&self.prefix) || is_folder_above;
@@ -61,19 +72,36 @@ mod tests {
             assert_eq!(addresses.uri(key), uri);
             assert_eq!(addresses.key(uri).as_deref(), Some(key));
         }
-        for other in ["s3://docs2/a", "s3://docs", "http://docs/a", "s3://docs/%FF", "s3://docs/%00"] {
+        for other in [
+            "s3://docs2/a",
+            "s3://docs",
+            "http://docs/a",
+            "s3://docs/%FF",
+            "s3://docs/%00",
+        ] {
             assert_eq!(addresses.key(other), None, "{other}");
         }
-        assert_eq!(addresses.key(&format!("s3://docs/{}", "k".repeat(1_025))), None);
+        assert_eq!(
+            addresses.key(&format!("s3://docs/{}", "k".repeat(1_025))),
+            None
+        );
     }
 
     #[test]
     fn only_keys_with_the_prefix_are_offered() {
         let addresses = Addresses::new("docs", "team/a/");
         let is_offered = |key: &str| addresses.key(&addresses.uri(key)).is_some();
-        assert!(is_offered("team/a/x") && is_offered("team/a/") && is_offered("team/") && is_offered(""));
         assert!(
-            !is_offered("team/b/x") && !is_offered("team/a") && !is_offered("tea") && !is_offered("other/")
+            is_offered("team/a/x")
+                && is_offered("team/a/")
+                && is_offered("team/")
+                && is_offered("")
+        );
+        assert!(
+            !is_offered("team/b/x")
+                && !is_offered("team/a")
+                && !is_offered("tea")
+                && !is_offered("other/")
         );
     }
 }

@@ -10,8 +10,11 @@ use crate::Store;
 use crate::address::{Addresses, is_folder};
 
 /// What stores use where nobody said what an object contains.
-const UNKNOWN: [&str; 3] =
-    ["application/octet-stream", "binary/octet-stream", "application/x-www-form-urlencoded"];
+const UNKNOWN: [&str; 3] = [
+    "application/octet-stream",
+    "binary/octet-stream",
+    "application/x-www-form-urlencoded",
+];
 
 impl Store {
     pub(crate) fn entry(&self, object: ListObjectsContent) -> Entry {
@@ -20,7 +23,10 @@ impl Store {
         entry.title = (name != object.key).then(|| object.key.clone());
         entry.mime_type = mime_of_name(&object.key).map(str::to_owned);
         entry.size = object.size;
-        entry.version = object.etag.filter(|tag| !tag.is_empty()).map(|tag| format!("etag:{tag}"));
+        entry.version = object
+            .etag
+            .filter(|tag| !tag.is_empty())
+            .map(|tag| format!("etag:{tag}"));
         let details = Details::kind("object");
         let details = match object.last_modified {
             Some(time) => details.last_modified(time),
@@ -42,8 +48,16 @@ fn mime_of_name(key: &str) -> Option<&'static str> {
 }
 
 /// What is in a folder.
-pub(crate) fn folder_json(addresses: &Addresses, prefix: &str, listed: ListObjectsV2Response) -> Value {
-    let folders: Vec<_> = listed.common_prefixes.iter().map(|folder| addresses.uri(&folder.prefix)).collect();
+pub(crate) fn folder_json(
+    addresses: &Addresses,
+    prefix: &str,
+    listed: ListObjectsV2Response,
+) -> Value {
+    let folders: Vec<_> = listed
+        .common_prefixes
+        .iter()
+        .map(|folder| addresses.uri(&folder.prefix))
+        .collect();
     let objects = listed.contents.iter().filter(|object| !is_folder(&object.key)).map(|object| {
         json!({ "uri": addresses.uri(&object.key), "size": object.size, "lastModified": object.last_modified })
     });
@@ -60,6 +74,12 @@ pub(crate) fn folder_json(addresses: &Addresses, prefix: &str, listed: ListObjec
 pub(crate) fn rank(key: &str, words: &[String]) -> Option<usize> {
     let key = key.to_lowercase();
     let name = key.rsplit('/').next().unwrap_or_default();
-    let is_match = !words.is_empty() && !is_folder(&key) && words.iter().all(|word| key.contains(word));
-    is_match.then(|| words.iter().filter(|word| name.contains(word.as_str())).count())
+    let is_match =
+        !words.is_empty() && !is_folder(&key) && words.iter().all(|word| key.contains(word));
+    is_match.then(|| {
+        words
+            .iter()
+            .filter(|word| name.contains(word.as_str()))
+            .count()
+    })
 }

@@ -33,19 +33,34 @@ struct Part {
 impl Store {
     /// The objects whose keys contain all words, first those with most words in their names.
     pub(crate) fn hits(&self, query: &SearchQuery) -> Result<Hits> {
-        let words: Vec<String> = query.text.split_whitespace().map(str::to_lowercase).collect();
+        let words: Vec<String> = query
+            .text
+            .split_whitespace()
+            .map(str::to_lowercase)
+            .collect();
         if words.is_empty() {
             return Ok(Hits::default());
         }
-        let mut search = Search { store: self, words, found: Vec::new() };
+        let mut search = Search {
+            store: self,
+            words,
+            found: Vec::new(),
+        };
         let missing = match search.run(query.end()) {
             Ok(true) => None,
             Ok(false) => Some("the time was over before all keys were read".to_owned()),
             Err(error) if search.found.is_empty() => return Err(error),
             Err(error) => Some(error.to_string()),
         };
-        search.found.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.key.cmp(&b.key)));
-        let hits = query.take(search.found.into_iter().map(|(_, object)| Hit::new(self.entry(object))));
+        search
+            .found
+            .sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.key.cmp(&b.key)));
+        let hits = query.take(
+            search
+                .found
+                .into_iter()
+                .map(|(_, object)| Hit::new(self.entry(object))),
+        );
         match missing {
             Some(why) => hits.incomplete(&why),
             None => Ok(hits),
@@ -56,7 +71,10 @@ impl Store {
 impl Search<'_> {
     /// Returns whether all keys were searched.
     fn run(&mut self, end: Instant) -> Result<bool> {
-        let mut rest = Part { prefix: self.store.settings.prefix.clone(), after: None };
+        let mut rest = Part {
+            prefix: self.store.settings.prefix.clone(),
+            after: None,
+        };
         let is_over = || cancelled() || Instant::now() >= end;
         for _ in 0..FIRST_PAGES {
             match self.next_page(rest)? {
@@ -80,27 +98,51 @@ impl Search<'_> {
     /// Searches the next keys of a part. Returns the rest of it.
     fn next_page(&mut self, part: Part) -> Result<Option<Part>> {
         let Part { prefix, after } = part;
-        let keys = Keys { prefix: &prefix, after: after.as_deref(), limit: MAX_KEYS, ..Keys::default() };
+        let keys = Keys {
+            prefix: &prefix,
+            after: after.as_deref(),
+            limit: MAX_KEYS,
+            ..Keys::default()
+        };
         let listed = self.store.settings.list(&keys)?;
         let last = listed.contents.last().map(|object| object.key.clone());
         let last = last.filter(|_| listed.next_continuation_token.is_some());
         self.add(listed.contents);
-        Ok(last.map(|after| Part { prefix, after: Some(after) }))
+        Ok(last.map(|after| Part {
+            prefix,
+            after: Some(after),
+        }))
     }
 
     /// Searches the objects directly in a part. Returns a part for each folder in it.
     fn folders(&mut self, part: &Part) -> Result<VecDeque<Part>> {
         let Part { prefix, after } = part;
-        let keys = Keys { prefix, after: after.as_deref(), by_folder: true, limit: MAX_KEYS };
+        let keys = Keys {
+            prefix,
+            after: after.as_deref(),
+            by_folder: true,
+            limit: MAX_KEYS,
+        };
         let listed = self.store.settings.list(&keys)?;
         let folders = || listed.common_prefixes.iter().map(|folder| &folder.prefix);
         let begun = |folder: &String| after.clone().filter(|after| after.starts_with(folder));
-        let mut parts: VecDeque<Part> =
-            folders().map(|folder| Part { prefix: folder.clone(), after: begun(folder) }).collect();
+        let mut parts: VecDeque<Part> = folders()
+            .map(|folder| Part {
+                prefix: folder.clone(),
+                after: begun(folder),
+            })
+            .collect();
         if listed.next_continuation_token.is_some() {
             let last_folder = folders().map(|folder| format!("{folder}{LAST}")).max();
-            let last_object = listed.contents.iter().map(|object| object.key.clone()).max();
-            parts.push_back(Part { prefix: prefix.clone(), after: last_folder.max(last_object) });
+            let last_object = listed
+                .contents
+                .iter()
+                .map(|object| object.key.clone())
+                .max();
+            parts.push_back(Part {
+                prefix: prefix.clone(),
+                after: last_folder.max(last_object),
+            });
         }
         self.add(listed.contents);
         Ok(parts)

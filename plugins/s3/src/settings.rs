@@ -7,24 +7,39 @@ use larder_web::{BaseUrl, Client};
 use rusty_s3::{Bucket, Credentials, UrlStyle};
 use url::Url;
 
-const ENDPOINT: Setting<String> =
-    Setting::text("endpoint", "The URL of the store, such as `https://s3.eu-central-1.amazonaws.com`.")
-        .required();
+const ENDPOINT: Setting<String> = Setting::text(
+    "endpoint",
+    "The URL of the store, such as `https://s3.eu-central-1.amazonaws.com`.",
+)
+.required();
 const BUCKET: Setting<String> = Setting::text("bucket", "The name of the bucket.").required();
-const REGION: Setting<String> = Setting::text("region", "The region of the bucket.").default("us-east-1");
-const ACCESS_KEY: Setting<String> =
-    Setting::text("access_key_id", "The access key. Without one, requests are not signed.");
-const SECRET_KEY: Setting<String> =
-    Setting::text("secret_access_key", "The secret that belongs to the access key.").secret();
+const REGION: Setting<String> =
+    Setting::text("region", "The region of the bucket.").default("us-east-1");
+const ACCESS_KEY: Setting<String> = Setting::text(
+    "access_key_id",
+    "The access key. Without one, requests are not signed.",
+);
+const SECRET_KEY: Setting<String> = Setting::text(
+    "secret_access_key",
+    "The secret that belongs to the access key.",
+)
+.secret();
 const SESSION_TOKEN: Setting<String> =
     Setting::text("session_token", "The token of temporary credentials.").secret();
-const PREFIX: Setting<String> =
-    Setting::text("prefix", "Only keys with this prefix are offered, such as `docs/`.").default("");
-const VIRTUAL_HOST: Setting<bool> =
-    Setting::boolean("virtual_host", "Whether the bucket is part of the host name, not of the path.")
-        .default("false");
-const TITLE: Setting<String> =
-    Setting::text("title", "The title of this provider. Without one, it is the bucket.");
+const PREFIX: Setting<String> = Setting::text(
+    "prefix",
+    "Only keys with this prefix are offered, such as `docs/`.",
+)
+.default("");
+const VIRTUAL_HOST: Setting<bool> = Setting::boolean(
+    "virtual_host",
+    "Whether the bucket is part of the host name, not of the path.",
+)
+.default("false");
+const TITLE: Setting<String> = Setting::text(
+    "title",
+    "The title of this provider. Without one, it is the bucket.",
+);
 const TTL: Setting<Duration> =
     Setting::duration("ttl", "How long a list or an object may be cached.").default("10s");
 const TIMEOUT: Setting<Duration> =
@@ -46,22 +61,42 @@ pub(crate) struct Settings {
 impl Settings {
     /// All settings, for the host.
     pub(crate) fn declarations() -> Vec<Declaration> {
-        let store = [ENDPOINT, BUCKET, REGION, ACCESS_KEY, SECRET_KEY, SESSION_TOKEN, PREFIX, TITLE];
+        let store = [
+            ENDPOINT,
+            BUCKET,
+            REGION,
+            ACCESS_KEY,
+            SECRET_KEY,
+            SESSION_TOKEN,
+            PREFIX,
+            TITLE,
+        ];
         let mut all: Vec<_> = store.iter().map(Setting::declaration).collect();
         all.push(VIRTUAL_HOST.declaration());
-        all.extend([TTL.declaration(), TIMEOUT.declaration(), MAX_BYTES.declaration()]);
+        all.extend([
+            TTL.declaration(),
+            TIMEOUT.declaration(),
+            MAX_BYTES.declaration(),
+        ]);
         all
     }
 
     pub(crate) fn read() -> Result<Self> {
         let (endpoint, name) = (ENDPOINT.get()?, BUCKET.get()?);
         if !is_bucket(&name) {
-            return Err(Error::failed("the setting `bucket` is not the name of a bucket"));
+            return Err(Error::failed(
+                "the setting `bucket` is not the name of a bucket",
+            ));
         }
         let base = BaseUrl::parse(endpoint.trim())
             .map_err(|why| Error::Failed(format!("the setting `endpoint` {why}")))?;
-        let style = if VIRTUAL_HOST.get()? { UrlStyle::VirtualHost } else { UrlStyle::Path };
-        let url = Url::parse(base.as_str()).map_err(|error| format!("the setting `endpoint`: {error}"))?;
+        let style = if VIRTUAL_HOST.get()? {
+            UrlStyle::VirtualHost
+        } else {
+            UrlStyle::Path
+        };
+        let url = Url::parse(base.as_str())
+            .map_err(|error| format!("the setting `endpoint`: {error}"))?;
         let bucket = Bucket::new(url, style, name.clone(), REGION.get()?).map_err(
             |_| "the settings `endpoint` and `bucket` do not form a URL; try `virtual_host = false`",
         )?;
@@ -71,7 +106,13 @@ impl Settings {
         Ok(Self {
             bucket,
             credentials: credentials_of_store()?,
-            client: Client { base, credentials, headers, timeout, max_bytes },
+            client: Client {
+                base,
+                credentials,
+                headers,
+                timeout,
+                max_bytes,
+            },
             prefix: PREFIX.get()?,
             title: TITLE.find()?.unwrap_or(name),
             ttl: TTL.get()?,
@@ -80,11 +121,18 @@ impl Settings {
 }
 
 fn credentials_of_store() -> Result<Option<Credentials>> {
-    let find = |setting: &Setting<String>| Ok::<_, Error>(setting.find()?.filter(|text| !text.is_empty()));
-    match (find(&ACCESS_KEY)?, find(&SECRET_KEY)?, find(&SESSION_TOKEN)?) {
+    let find =
+        |setting: &Setting<String>| Ok::<_, Error>(setting.find()?.filter(|text| !text.is_empty()));
+    match (
+        find(&ACCESS_KEY)?,
+        find(&SECRET_KEY)?,
+        find(&SESSION_TOKEN)?,
+    ) {
         (None, None, None) => Ok(None),
         (Some(key), Some(secret), None) => Ok(Some(Credentials::new(key, secret))),
-        (Some(key), Some(secret), Some(token)) => Ok(Some(Credentials::new_with_token(key, secret, token))),
+        (Some(key), Some(secret), Some(token)) => {
+            Ok(Some(Credentials::new_with_token(key, secret, token)))
+        }
         _ => Err("the settings `access_key_id` and `secret_access_key` belong together".into()),
     }
 }

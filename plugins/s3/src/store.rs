@@ -34,7 +34,9 @@ impl Settings {
     /// Gets an object. Fails with [`Error::NotModified`] if the version is still current.
     pub(crate) fn object(&self, key: &str, known_version: Option<&str>) -> Result<Response> {
         let action = self.bucket.get_object(self.credentials.as_ref(), key);
-        self.client.get(action.sign(VALID_FOR).as_str(), known_version).map_err(explained)
+        self.client
+            .get(action.sign(VALID_FOR).as_str(), known_version)
+            .map_err(explained)
     }
 
     /// Gets the headers of objects. `None` for each that cannot be read.
@@ -43,7 +45,8 @@ impl Settings {
             let action = self.bucket.head_object(self.credentials.as_ref(), key);
             action.sign(VALID_FOR).to_string()
         };
-        self.client.heads(&keys.iter().map(head).collect::<Vec<_>>())
+        self.client
+            .heads(&keys.iter().map(head).collect::<Vec<_>>())
     }
 
     /// Gets the keys of a list, at most as many as a store returns at once.
@@ -54,9 +57,16 @@ impl Settings {
         if keys.by_folder {
             action.with_delimiter("/");
         }
-        keys.after.into_iter().for_each(|after| action.with_start_after(after));
-        let client = Client { max_bytes: MAX_LIST_BYTES.max(self.client.max_bytes), ..self.client.clone() };
-        let response = client.get(action.sign(VALID_FOR).as_str(), None).map_err(explained)?;
+        keys.after
+            .into_iter()
+            .for_each(|after| action.with_start_after(after));
+        let client = Client {
+            max_bytes: MAX_LIST_BYTES.max(self.client.max_bytes),
+            ..self.client.clone()
+        };
+        let response = client
+            .get(action.sign(VALID_FOR).as_str(), None)
+            .map_err(explained)?;
         let invalid = || Error::failed("the store returned a list that is not valid");
         let text = String::from_utf8(response.body).map_err(|_| invalid())?;
         ListObjectsV2::parse_response(&with_namespace(&text)).map_err(|_| invalid())
@@ -66,8 +76,12 @@ impl Settings {
 /// A list with the namespace of Amazon S3: some stores use an older one, or none.
 fn with_namespace(xml: &str) -> String {
     let root = "<ListBucketResult";
-    let Some((before, after)) = xml.split_once(root) else { return xml.to_owned() };
-    let Some((_, content)) = after.split_once('>') else { return xml.to_owned() };
+    let Some((before, after)) = xml.split_once(root) else {
+        return xml.to_owned();
+    };
+    let Some((_, content)) = after.split_once('>') else {
+        return xml.to_owned();
+    };
     format!("{before}{root} xmlns=\"{NAMESPACE}\">{content}")
 }
 

@@ -17,7 +17,12 @@ impl Content {
     }
 
     fn new(body: Body) -> Self {
-        Self { uri: None, mime_type: None, body, metadata: Vec::new() }
+        Self {
+            uri: None,
+            mime_type: None,
+            body,
+            metadata: Vec::new(),
+        }
     }
 
     /// Sets the media type.
@@ -64,7 +69,11 @@ impl Reading {
 
 impl From<Vec<Content>> for Reading {
     fn from(contents: Vec<Content>) -> Self {
-        Self { contents, version: None, freshness: None }
+        Self {
+            contents,
+            version: None,
+            freshness: None,
+        }
     }
 }
 
@@ -77,12 +86,18 @@ impl From<Content> for Reading {
 impl Freshness {
     /// The response may be shared by all callers that have access to this provider.
     pub fn everyone(ttl: Duration) -> Self {
-        Self { ttl_ms: milliseconds(ttl), scope: Scope::Everyone }
+        Self {
+            ttl_ms: milliseconds(ttl),
+            scope: Scope::Everyone,
+        }
     }
 
     /// The response may be reused only for the same caller.
     pub fn caller(ttl: Duration) -> Self {
-        Self { ttl_ms: milliseconds(ttl), scope: Scope::Caller }
+        Self {
+            ttl_ms: milliseconds(ttl),
+            scope: Scope::Caller,
+        }
     }
 }
 

@@ -15,7 +15,10 @@ impl Description {
     /// assert_eq!(about.claims, ["note:"]);
     /// ```
     pub fn new(title: impl Into<String>) -> Self {
-        Self { title: Some(title.into()).filter(|title| !title.is_empty()), ..Self::default() }
+        Self {
+            title: Some(title.into()).filter(|title| !title.is_empty()),
+            ..Self::default()
+        }
     }
 
     /// Sets the version of the provider, usually `env!("CARGO_PKG_VERSION")`.
@@ -47,7 +50,13 @@ impl Description {
 #[allow(clippy::derivable_impls, reason = "the type is generated")]
 impl Default for Description {
     fn default() -> Self {
-        Self { title: None, version: None, summary: None, instructions: None, claims: Vec::new() }
+        Self {
+            title: None,
+            version: None,
+            summary: None,
+            instructions: None,
+            claims: Vec::new(),
+        }
     }
 }
 
@@ -151,7 +160,10 @@ impl Template {
 impl Details {
     /// Creates details with a category, such as "file" or "database-table".
     pub fn kind(kind: impl Into<String>) -> Self {
-        Self { kind: Some(kind.into()), ..Self::default() }
+        Self {
+            kind: Some(kind.into()),
+            ..Self::default()
+        }
     }
 
     /// Adds a role to the intended audience.
@@ -208,7 +220,12 @@ impl Icon {
     /// assert_eq!(icon.theme, Some(Theme::Dark));
     /// ```
     pub fn new(src: impl Into<String>) -> Self {
-        Self { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None }
+        Self {
+            src: src.into(),
+            mime_type: None,
+            sizes: Vec::new(),
+            theme: None,
+        }
     }
 
     /// Sets the media type of the image.

@@ -34,10 +34,20 @@ impl Error {
     /// Creates an [`Invalid`](Self::Invalid) error for a resource that is larger than a limit. Clients do not repeat such
     /// a request. `setting` says how the operator changes the limit: ``"setting `max_bytes`"``.
     pub fn too_large(what: &str, limit: u64, setting: &str) -> Self {
-        let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes")];
-        let unit = units.into_iter().find(|(unit, _)| limit >= *unit && limit.is_multiple_of(*unit));
+        let units = [
+            (1 << 30, "GiB"),
+            (1 << 20, "MiB"),
+            (1 << 10, "KiB"),
+            (1, "bytes"),
+        ];
+        let unit = units
+            .into_iter()
+            .find(|(unit, _)| limit >= *unit && limit.is_multiple_of(*unit));
         let (unit, name) = unit.unwrap_or((1, "bytes"));
-        Self::Invalid(format!("{what} is larger than the limit of {} {name} ({setting})", limit / unit))
+        Self::Invalid(format!(
+            "{what} is larger than the limit of {} {name} ({setting})",
+            limit / unit
+        ))
     }
 
     /// Creates an [`Invalid`](Self::Invalid) error from anything that implements `Display`.
@@ -123,8 +133,9 @@ mod tests {
     fn an_error_about_a_size_names_the_limit() {
         let check = |limit, expected: &str| {
             let error = Error::too_large("the file", limit, "setting `max_bytes`");
-            let message =
-                format!("invalid: the file is larger than the limit of {expected} (setting `max_bytes`)");
+            let message = format!(
+                "invalid: the file is larger than the limit of {expected} (setting `max_bytes`)"
+            );
             assert_eq!(error.to_string(), message);
         };
         check(8 << 20, "8 MiB");
@@ -135,7 +146,11 @@ mod tests {
     #[test]
     fn the_question_mark_operator_turns_text_into_failures() {
         fn fails(owned: bool) -> Result<()> {
-            if owned { Err(String::from("a"))? } else { Err("b")? }
+            if owned {
+                Err(String::from("a"))?
+            } else {
+                Err("b")?
+            }
         }
         assert_eq!(fails(true), Err(Error::Failed("a".into())));
         assert_eq!(fails(false), Err(Error::Failed("b".into())));

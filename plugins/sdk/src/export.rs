@@ -176,7 +176,9 @@ impl<E: Exported> resource_provider::Guest for E {
         E::with(|provider| provider.as_ref().ok()?.match_uri(&uri))
     }
 
-    fn read_resource(request: Request) -> Result<resource_provider::Reading, provider_types::Error> {
+    fn read_resource(
+        request: Request,
+    ) -> Result<resource_provider::Reading, provider_types::Error> {
         call::<E, _>(|provider| provider.read(&request))
     }
 }

@@ -22,10 +22,15 @@ impl TemplateMatch {
     pub fn greedy(template: &str, uri: &str) -> Option<Self> {
         let mut parts = template.split('{');
         let rest = uri.strip_prefix(parts.next()?)?;
-        let variables: Vec<(&str, &str)> = parts.map(|part| part.split_once('}')).collect::<Option<_>>()?;
+        let variables: Vec<(&str, &str)> = parts
+            .map(|part| part.split_once('}'))
+            .collect::<Option<_>>()?;
         let mut variables = match_variables(&variables, rest)?;
         variables.reverse();
-        Some(Self { uri_template: template.to_owned(), variables })
+        Some(Self {
+            uri_template: template.to_owned(),
+            variables,
+        })
     }
 }
 
@@ -33,8 +38,8 @@ impl TemplateMatch {
 /// order. Every variable except the last matches as much as possible, but no slash.
 fn match_variables(variables: &[(&str, &str)], rest: &str) -> Option<Vec<Variable>> {
     let ((name, literal), others) = variables.split_first()?;
-    let is_simple =
-        name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && !name.contains([',', '*', ':']);
+    let is_simple = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && !name.contains([',', '*', ':']);
     let variable = |value: &str| {
         let is_valid = is_simple && !value.is_empty();
         is_valid.then(|| Some(Variable::new(*name, percent_decode(value)?)))?
@@ -43,14 +48,15 @@ fn match_variables(variables: &[(&str, &str)], rest: &str) -> Option<Vec<Variabl
         return Some(vec![variable(rest.strip_suffix(literal)?)?]);
     }
     let longest = rest.find('/').unwrap_or(rest.len());
-    let ends = (1..=longest).rev().filter(|end| rest.is_char_boundary(*end));
-    ends.filter_map(|end| Some((&rest[..end], rest[end..].strip_prefix(literal)?))).find_map(
-        |(value, rest)| {
+    let ends = (1..=longest)
+        .rev()
+        .filter(|end| rest.is_char_boundary(*end));
+    ends.filter_map(|end| Some((&rest[..end], rest[end..].strip_prefix(literal)?)))
+        .find_map(|(value, rest)| {
             let mut found = match_variables(others, rest)?;
             found.push(variable(value)?);
             Some(found)
-        },
-    )
+        })
 }
 
 /// Decodes percent-encoding once. Returns `None` if the result is not UTF-8.
@@ -58,7 +64,10 @@ fn percent_decode(value: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
     while let Some((&first, remaining)) = rest.split_first() {
-        let digits = remaining.get(..2).filter(|_| first == b'%').and_then(|two| str::from_utf8(two).ok());
+        let digits = remaining
+            .get(..2)
+            .filter(|_| first == b'%')
+            .and_then(|two| str::from_utf8(two).ok());
         match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
             Some(byte) => {
                 bytes.push(byte);
@@ -84,16 +93,31 @@ mod tests {
             found.variables.iter().map(pair).collect::<Vec<_>>()
         });
         let values = values.as_ref().map(|values| {
-            values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<Vec<_>>()
+            values
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect::<Vec<_>>()
         });
         assert_eq!(values.as_deref(), expected, "{template} {uri}");
     }
 
     #[test]
     fn the_last_variable_matches_slashes() {
-        check("file:///{path}", "file:///a/b/c", Some(&[("path", "a/b/c")]));
-        check("git://{repo}/{path}", "git://r/a/b", Some(&[("repo", "r"), ("path", "a/b")]));
-        check("x:{a}-{b}.md", "x:1-2-3/4.md", Some(&[("a", "1-2"), ("b", "3/4")]));
+        check(
+            "file:///{path}",
+            "file:///a/b/c",
+            Some(&[("path", "a/b/c")]),
+        );
+        check(
+            "git://{repo}/{path}",
+            "git://r/a/b",
+            Some(&[("repo", "r"), ("path", "a/b")]),
+        );
+        check(
+            "x:{a}-{b}.md",
+            "x:1-2-3/4.md",
+            Some(&[("a", "1-2"), ("b", "3/4")]),
+        );
         check("file:///{path}", "file:///", None);
         check("file:///{path}", "file:///%ff", None);
         check("git://{repo}/{path}", "git://r", None);

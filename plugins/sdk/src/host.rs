@@ -44,8 +44,12 @@ pub fn setting(name: &str) -> Option<String> {
 /// assert_eq!(setting_or("depth", 32_usize), Ok(32));
 /// ```
 pub fn setting_or<T: FromStr<Err: fmt::Display>>(name: &str, default: T) -> Result<T> {
-    let Some(text) = setting(name) else { return Ok(default) };
-    text.trim().parse().map_err(|error| Error::Failed(format!("invalid setting `{name}`: {error}")))
+    let Some(text) = setting(name) else {
+        return Ok(default);
+    };
+    text.trim()
+        .parse()
+        .map_err(|error| Error::Failed(format!("invalid setting `{name}`: {error}")))
 }
 
 /// Writes a message to the host's log. See also [`info!`](crate::info!), [`debug!`](crate::debug!),
@@ -115,6 +119,9 @@ mod tests {
         assert_eq!(setting_or("width", 1_u8), Ok(1));
         set_setting("depth", "deep");
         let error = setting_or("depth", 1_u8).map_err(|error| error.to_string());
-        assert_eq!(error, Err("invalid setting `depth`: invalid digit found in string".into()));
+        assert_eq!(
+            error,
+            Err("invalid setting `depth`: invalid digit found in string".into())
+        );
     }
 }

@@ -80,7 +80,10 @@ mod native {
     pub(super) fn send(request: &Request) -> Result<Response, Failure> {
         RESPONDER.with_borrow(|respond| match respond {
             Some(respond) => respond(request),
-            None => Err(Failure::Unreachable(format!("{}: HTTP is available only in a host", request.url))),
+            None => Err(Failure::Unreachable(format!(
+                "{}: HTTP is available only in a host",
+                request.url
+            ))),
         })
     }
 }
@@ -120,7 +123,10 @@ impl Request {
 impl Response {
     /// The first value of a header. Names are case-insensitive.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        let found = self
+            .headers
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
@@ -149,8 +155,12 @@ impl From<Failure> for Error {
         match failure {
             Failure::Denied(reason) => Self::Denied(reason),
             Failure::Unreachable(reason) => Self::Unavailable(reason),
-            Failure::TimedOut => Self::Unavailable("the remote server did not respond in time".to_owned()),
-            Failure::TooLarge => Self::Failed("the response is larger than the host allows".to_owned()),
+            Failure::TimedOut => {
+                Self::Unavailable("the remote server did not respond in time".to_owned())
+            }
+            Failure::TooLarge => {
+                Self::Failed("the response is larger than the host allows".to_owned())
+            }
         }
     }
 }
@@ -162,21 +172,38 @@ mod tests {
     #[test]
     fn maps_status_codes_to_errors() {
         let check = |status: u16, expected: Result<(), &str>| {
-            let response = Response { status, headers: Vec::new(), body: Vec::new() };
-            let actual = response.accepted().map(drop).map_err(|error| error.to_string());
+            let response = Response {
+                status,
+                headers: Vec::new(),
+                body: Vec::new(),
+            };
+            let actual = response
+                .accepted()
+                .map(drop)
+                .map_err(|error| error.to_string());
             assert_eq!(actual, expected.map_err(str::to_owned), "{status}");
         };
         check(204, Ok(()));
         check(304, Err("not modified"));
         check(404, Err("not found"));
-        check(403, Err("denied: the remote server responded with status 403"));
-        check(503, Err("unavailable: the remote server responded with status 503"));
+        check(
+            403,
+            Err("denied: the remote server responded with status 403"),
+        );
+        check(
+            503,
+            Err("unavailable: the remote server responded with status 503"),
+        );
         check(418, Err("the remote server responded with status 418"));
     }
 
     #[test]
     fn a_timeout_is_passed_in_milliseconds() {
-        let timeout = |time| Request::new("GET", "https://example.org").timeout(time).timeout_ms;
+        let timeout = |time| {
+            Request::new("GET", "https://example.org")
+                .timeout(time)
+                .timeout_ms
+        };
         assert_eq!(timeout(Duration::from_millis(1500)), Some(1500));
         assert_eq!(timeout(Duration::MAX), Some(u64::MAX));
         assert_eq!(Request::new("GET", "https://example.org").timeout_ms, None);
@@ -185,16 +212,26 @@ mod tests {
     #[test]
     fn several_requests_have_results_in_their_order() {
         let requests = ["a", "b"].map(|url| Request::new("GET", url));
-        let failure =
-            |url: &str| Err(Failure::Unreachable(format!("{url}: HTTP is available only in a host")));
+        let failure = |url: &str| {
+            Err(Failure::Unreachable(format!(
+                "{url}: HTTP is available only in a host"
+            )))
+        };
         assert_eq!(send_all(&requests), [failure("a"), failure("b")]);
     }
 
     #[test]
     fn header_names_are_case_insensitive() {
         let headers = vec![("ETag".to_owned(), "7".to_owned())];
-        let response = Response { status: 200, headers, body: b"\xff".to_vec() };
+        let response = Response {
+            status: 200,
+            headers,
+            body: b"\xff".to_vec(),
+        };
         assert_eq!(response.header("etag"), Some("7"));
-        assert_eq!(response.text(), Err(Error::from("the response is not UTF-8")));
+        assert_eq!(
+            response.text(),
+            Err(Error::from("the response is not UTF-8"))
+        );
     }
 }

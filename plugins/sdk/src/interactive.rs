@@ -20,7 +20,9 @@ mod units;
 pub use answer::{Answer, ToolOutput, ToolResult};
 pub use block::{Annotations, Block, BlockValue, EmbeddedResource, Media};
 pub use call::{Call, NoArguments};
-pub use host::{Severity, client_log_level, client_supports, log_to_client, prompts_changed, tools_changed};
+pub use host::{
+    Severity, client_log_level, client_supports, log_to_client, prompts_changed, tools_changed,
+};
 pub use input::{Elicited, Input, InputResponse};
 pub use input_request::{InputRequest, InputRequired};
 pub use prompt::{Argument, Prompt};

@@ -79,7 +79,12 @@ impl Bucket {
     }
 
     /// Returns a page of the keys that begin with a prefix, at most 1,000.
-    pub fn list_keys(self, prefix: &str, cursor: Option<&str>, limit: u32) -> Result<KeyPage, Failure> {
+    pub fn list_keys(
+        self,
+        prefix: &str,
+        cursor: Option<&str>,
+        limit: u32,
+    ) -> Result<KeyPage, Failure> {
         host::list_keys(self.0, prefix, cursor, limit)
     }
 
@@ -99,8 +104,12 @@ impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::NotGranted(reason) => Self::Denied(reason),
-            Failure::NoCaller => Self::Denied("values of a caller need a caller with a subject".to_owned()),
-            Failure::TooLarge => Self::Failed("the key or the value is too long to be stored".to_owned()),
+            Failure::NoCaller => {
+                Self::Denied("values of a caller need a caller with a subject".to_owned())
+            }
+            Failure::TooLarge => {
+                Self::Failed("the key or the value is too long to be stored".to_owned())
+            }
             Failure::TooManyKeys => Self::Failed("too many keys are stored".to_owned()),
             Failure::Full => Self::Failed("the key-value store is full".to_owned()),
             Failure::Unavailable(reason) => Self::Unavailable(reason),
@@ -120,10 +129,19 @@ mod tests {
         caller.set("a/1", "mine").unwrap();
         assert_eq!(shared.get_text("a/1"), Ok(Some("one".to_owned())));
         assert_eq!(caller.get("a/1"), Ok(Some(b"mine".to_vec())));
-        assert_eq!((shared.keys("a/"), caller.keys("b")), (Ok(vec!["a/1".into(), "a/2".into()]), Ok(vec![])));
+        assert_eq!(
+            (shared.keys("a/"), caller.keys("b")),
+            (Ok(vec!["a/1".into(), "a/2".into()]), Ok(vec![]))
+        );
         let page = shared.list_keys("", None, 1).unwrap();
         assert_eq!(page.keys, ["a/1"]);
-        assert_eq!(shared.list_keys("", page.next_cursor.as_deref(), 1).unwrap().keys, ["a/2"]);
+        assert_eq!(
+            shared
+                .list_keys("", page.next_cursor.as_deref(), 1)
+                .unwrap()
+                .keys,
+            ["a/2"]
+        );
         shared.delete("a/1").unwrap();
         assert_eq!(shared.get("a/1"), Ok(None));
     }
@@ -131,7 +149,10 @@ mod tests {
     #[test]
     fn swaps_only_the_expected_value() {
         let bucket = shared();
-        assert_eq!(bucket.compare_and_swap("n", Some(b"0"), Some(b"1")), Ok(false));
+        assert_eq!(
+            bucket.compare_and_swap("n", Some(b"0"), Some(b"1")),
+            Ok(false)
+        );
         assert_eq!(bucket.compare_and_swap("n", None, Some(b"1")), Ok(true));
         assert_eq!(bucket.compare_and_swap("n", None, Some(b"2")), Ok(false));
         assert_eq!(bucket.compare_and_swap("n", Some(b"1"), None), Ok(true));

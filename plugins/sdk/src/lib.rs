@@ -25,8 +25,8 @@ pub use error::{Error, Result};
 pub use export::{Exported, start};
 #[doc(inline)]
 pub use host::{
-    Caller, Level, caller, cancelled, log, metadata, progress, resource_updated, resources_changed, setting,
-    setting_or, time_left,
+    Caller, Level, caller, cancelled, log, metadata, progress, resource_updated, resources_changed,
+    setting, setting_or, time_left,
 };
 #[cfg(not(target_family = "wasm"))]
 pub use host::{set_setting, set_time_left};
@@ -34,10 +34,10 @@ pub use host::{set_setting, set_time_left};
 #[doc(inline)]
 pub use interactive::{
     Annotations, Answer, Argument, ArgumentQuery, Block, BlockValue, Call, Declaration, Elicited,
-    EmbeddedResource, Hints, Hit, Hits, Input, InputRequest, InputRequired, InputResponse, Kind, Media,
-    Message, NoArguments, Prompt, PromptAnswer, PromptRequest, PromptResult, Prompts, SearchQuery, Setting,
-    Severity, Tool, ToolOutput, ToolResult, Tools, client_log_level, client_supports, log_to_client,
-    prompts_changed, tools_changed,
+    EmbeddedResource, Hints, Hit, Hits, Input, InputRequest, InputRequired, InputResponse, Kind,
+    Media, Message, NoArguments, Prompt, PromptAnswer, PromptRequest, PromptResult, Prompts,
+    SearchQuery, Setting, Severity, Tool, ToolOutput, ToolResult, Tools, client_log_level,
+    client_supports, log_to_client, prompts_changed, tools_changed,
 };
 #[doc(inline)]
 pub use page::{Completion, EntryPage, TemplatePage, paginate};

@@ -66,7 +66,11 @@ where
     }
     let more = rest.next().is_some();
     let next_cursor = entries.last().filter(|_| more).map(|last| last.uri.clone());
-    EntryPage { entries, next_cursor, freshness: None }
+    EntryPage {
+        entries,
+        next_cursor,
+        freshness: None,
+    }
 }
 
 impl EntryPage {
@@ -86,7 +90,11 @@ impl Default for EntryPage {
 /// A complete list as a single page.
 impl From<Vec<Entry>> for EntryPage {
     fn from(entries: Vec<Entry>) -> Self {
-        Self { entries, next_cursor: None, freshness: None }
+        Self {
+            entries,
+            next_cursor: None,
+            freshness: None,
+        }
     }
 }
 
@@ -107,7 +115,11 @@ impl Default for TemplatePage {
 /// A complete list as a single page.
 impl From<Vec<Template>> for TemplatePage {
     fn from(templates: Vec<Template>) -> Self {
-        Self { templates, next_cursor: None, freshness: None }
+        Self {
+            templates,
+            next_cursor: None,
+            freshness: None,
+        }
     }
 }
 
@@ -120,19 +132,34 @@ impl Completion {
     /// assert_eq!(completion.values, ["red", "rose"]);
     /// assert_eq!((completion.total, completion.more), (Some(2), false));
     /// ```
-    pub fn matching<T: Into<String>>(candidates: impl IntoIterator<Item = T>, prefix: &str) -> Self {
+    pub fn matching<T: Into<String>>(
+        candidates: impl IntoIterator<Item = T>,
+        prefix: &str,
+    ) -> Self {
         let matches = |value: &String| value.starts_with(prefix);
-        let mut values: Vec<String> = candidates.into_iter().map(Into::into).filter(matches).collect();
+        let mut values: Vec<String> = candidates
+            .into_iter()
+            .map(Into::into)
+            .filter(matches)
+            .collect();
         let total = values.len();
         values.truncate(MAX_SUGGESTIONS);
-        Self { values, total: Some(total as u64), more: total > MAX_SUGGESTIONS }
+        Self {
+            values,
+            total: Some(total as u64),
+            more: total > MAX_SUGGESTIONS,
+        }
     }
 }
 
 #[allow(clippy::derivable_impls, reason = "the type is generated")]
 impl Default for Completion {
     fn default() -> Self {
-        Self { values: Vec::new(), total: None, more: false }
+        Self {
+            values: Vec::new(),
+            total: None,
+            more: false,
+        }
     }
 }
 
@@ -145,15 +172,27 @@ mod tests {
 
     fn check(query: Query, expected: &[&str], next: Option<&str>) {
         let kind = |n: usize| if n.is_multiple_of(2) { "even" } else { "odd" };
-        let sorted = (0..6).map(|n| Entry::new(format!("n:{n}"), "").details(Details::kind(kind(n))));
+        let sorted =
+            (0..6).map(|n| Entry::new(format!("n:{n}"), "").details(Details::kind(kind(n))));
         let page = paginate(sorted, &query);
-        let uris: Vec<&str> = page.entries.iter().map(|entry| entry.uri.as_str()).collect();
-        assert_eq!((uris.as_slice(), page.next_cursor.as_deref()), (expected, next), "{query:?}");
+        let uris: Vec<&str> = page
+            .entries
+            .iter()
+            .map(|entry| entry.uri.as_str())
+            .collect();
+        assert_eq!(
+            (uris.as_slice(), page.next_cursor.as_deref()),
+            (expected, next),
+            "{query:?}"
+        );
     }
 
     #[test]
     fn a_page_begins_after_the_cursor() {
-        let from = |cursor: &str, limit| Query { cursor: Some(cursor.into()), ..Query::new(limit) };
+        let from = |cursor: &str, limit| Query {
+            cursor: Some(cursor.into()),
+            ..Query::new(limit)
+        };
         check(Query::new(2), &["n:0", "n:1"], Some("n:1"));
         check(from("n:1", 2), &["n:2", "n:3"], Some("n:3"));
         check(from("n:3", 2), &["n:4", "n:5"], None);
@@ -165,9 +204,30 @@ mod tests {
 
     #[test]
     fn hints_filter_before_the_limit_applies() {
-        check(Query { kind: Some("odd".into()), ..Query::new(2) }, &["n:1", "n:3"], Some("n:3"));
-        check(Query { uri_prefix: Some("n:4".into()), ..Query::new(2) }, &["n:4"], None);
-        check(Query { uri_prefix: Some("m:".into()), ..Query::new(2) }, &[], None);
+        check(
+            Query {
+                kind: Some("odd".into()),
+                ..Query::new(2)
+            },
+            &["n:1", "n:3"],
+            Some("n:3"),
+        );
+        check(
+            Query {
+                uri_prefix: Some("n:4".into()),
+                ..Query::new(2)
+            },
+            &["n:4"],
+            None,
+        );
+        check(
+            Query {
+                uri_prefix: Some("m:".into()),
+                ..Query::new(2)
+            },
+            &[],
+            None,
+        );
     }
 
     #[test]
@@ -176,19 +236,32 @@ mod tests {
         let now = Cell::new(Instant::now());
         let slow = (0..6).map(|n| {
             // The time before the first entry is the same for each page, so it does not count.
-            let duration = if n == 0 { MAX_PAGE_TIME } else { MAX_PAGE_TIME * 2 / 3 };
+            let duration = if n == 0 {
+                MAX_PAGE_TIME
+            } else {
+                MAX_PAGE_TIME * 2 / 3
+            };
             now.set(now.get() + duration);
             entry(n)
         });
         let page = paginate_with_clock(slow, &Query::new(9), || now.get());
-        assert_eq!((page.entries.len(), page.next_cursor.as_deref()), (3, Some("n:2")));
-        let rest = Query { cursor: page.next_cursor, ..Query::new(9) };
+        assert_eq!(
+            (page.entries.len(), page.next_cursor.as_deref()),
+            (3, Some("n:2"))
+        );
+        let rest = Query {
+            cursor: page.next_cursor,
+            ..Query::new(9)
+        };
         assert_eq!(paginate((0..6).map(entry), &rest).entries.len(), 3);
     }
 
     #[test]
     fn a_completion_has_at_most_a_hundred_values() {
         let completion = Completion::matching((0..150).map(|n| n.to_string()), "");
-        assert_eq!((completion.values.len(), completion.total, completion.more), (100, Some(150), true));
+        assert_eq!(
+            (completion.values.len(), completion.total, completion.more),
+            (100, Some(150), true)
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! The `Provider` trait.
 
 use crate::{
-    Completion, CompletionRequest, Description, EntryPage, Query, Reading, Request, Result, TemplateMatch,
-    TemplatePage,
+    Completion, CompletionRequest, Description, EntryPage, Query, Reading, Request, Result,
+    TemplateMatch, TemplatePage,
 };
 
 /// A provider of resources. Only [`new`](Self::new) and [`read`](Self::read) are required. Resources are
@@ -87,7 +87,9 @@ pub trait Provider: Sized + 'static {
     /// that no template matches by the rules of RFC 6570. The default matches the templates of
     /// [`greedy`](Self::greedy).
     fn match_uri(&self, uri: &str) -> Option<TemplateMatch> {
-        self.greedy().iter().find_map(|template| TemplateMatch::greedy(template, uri))
+        self.greedy()
+            .iter()
+            .find_map(|template| TemplateMatch::greedy(template, uri))
     }
 
     /// Reads a resource. After [`Error::NotFound`](crate::Error::NotFound), the host tries other providers.

@@ -11,19 +11,30 @@ use crate::{Entry, Error, Result};
 impl Request {
     /// Creates a request for tests, without a matching template.
     pub fn new(uri: impl Into<String>) -> Self {
-        Self { uri: uri.into(), matched: None, known_version: None }
+        Self {
+            uri: uri.into(),
+            matched: None,
+            known_version: None,
+        }
     }
 
     /// Sets the matching template and its variables.
     pub fn matched(mut self, template: impl Into<String>, variables: &[(&str, &str)]) -> Self {
-        let variables = variables.iter().map(|(name, value)| Variable::new(*name, *value));
-        self.matched = Some(TemplateMatch { uri_template: template.into(), variables: variables.collect() });
+        let variables = variables
+            .iter()
+            .map(|(name, value)| Variable::new(*name, *value));
+        self.matched = Some(TemplateMatch {
+            uri_template: template.into(),
+            variables: variables.collect(),
+        });
         self
     }
 
     /// The template that matches the URI, if any.
     pub fn template(&self) -> Option<&str> {
-        self.matched.as_ref().map(|matched| matched.uri_template.as_str())
+        self.matched
+            .as_ref()
+            .map(|matched| matched.uri_template.as_str())
     }
 
     /// The decoded value of a variable of the matched template. The items of a list are joined with commas, as they
@@ -56,7 +67,9 @@ impl Request {
     /// `?tag=a&tag=b` (a comma in a value is written as `%2C`).
     pub fn vars<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let variables = self.matched.iter().flat_map(|matched| &matched.variables);
-        variables.filter(move |variable| variable.name == name).map(|variable| variable.value.as_str())
+        variables
+            .filter(move |variable| variable.name == name)
+            .map(|variable| variable.value.as_str())
     }
 
     /// The keys and values of a map, from a template such as `{?filter*}`.
@@ -85,14 +98,22 @@ impl Request {
     /// assert_eq!(request.unless_known("3"), Err(Error::NotModified));
     /// ```
     pub fn unless_known(&self, version: &str) -> Result<()> {
-        if self.known_version.as_deref() == Some(version) { Err(Error::NotModified) } else { Ok(()) }
+        if self.known_version.as_deref() == Some(version) {
+            Err(Error::NotModified)
+        } else {
+            Ok(())
+        }
     }
 }
 
 impl Variable {
     /// Creates a variable without a key.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { name: name.into(), key: None, value: value.into() }
+        Self {
+            name: name.into(),
+            key: None,
+            value: value.into(),
+        }
     }
 
     /// Sets the key within a map.
@@ -105,20 +126,38 @@ impl Variable {
 impl Query {
     /// Creates a query for tests: the first page with at most `limit` entries.
     pub fn new(limit: u32) -> Self {
-        Self { cursor: None, limit, uri_prefix: None, kind: None }
+        Self {
+            cursor: None,
+            limit,
+            uri_prefix: None,
+            kind: None,
+        }
     }
 
     /// Whether an entry matches the hints of this query.
     pub fn wants(&self, entry: &Entry) -> bool {
-        let kind = || entry.details.as_ref().and_then(|details| details.kind.as_deref());
-        self.uri_prefix.as_ref().is_none_or(|prefix| entry.uri.starts_with(prefix))
-            && self.kind.as_deref().is_none_or(|expected| kind() == Some(expected))
+        let kind = || {
+            entry
+                .details
+                .as_ref()
+                .and_then(|details| details.kind.as_deref())
+        };
+        self.uri_prefix
+            .as_ref()
+            .is_none_or(|prefix| entry.uri.starts_with(prefix))
+            && self
+                .kind
+                .as_deref()
+                .is_none_or(|expected| kind() == Some(expected))
     }
 }
 
 impl CompletionRequest {
     /// The value of another variable that is already filled in.
     pub fn filled(&self, name: &str) -> Option<&str> {
-        self.filled.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.filled
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 }

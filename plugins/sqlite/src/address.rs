@@ -34,7 +34,12 @@ impl Addresses {
     pub(crate) fn row(&self, table: &str, key: &str) -> String {
         match (segment(table), segment(key)) {
             (Some(table), Some(key)) => format!("{}/tables/{table}/rows/{key}", self.0),
-            _ => format!("{}/row?table={}&key={}", self.0, encoded(table), encoded(key)),
+            _ => format!(
+                "{}/row?table={}&key={}",
+                self.0,
+                encoded(table),
+                encoded(key)
+            ),
         }
     }
 
@@ -67,7 +72,11 @@ impl Addresses {
 
     /// The template of a saved query with these parameters.
     pub(crate) fn query_template(&self, name: &str, parameters: &[String]) -> String {
-        let variables: Vec<&str> = parameters.iter().map(String::as_str).chain(["format"]).collect();
+        let variables: Vec<&str> = parameters
+            .iter()
+            .map(String::as_str)
+            .chain(["format"])
+            .collect();
         format!("{}{{?{}}}", self.query(name), variables.join(","))
     }
 }

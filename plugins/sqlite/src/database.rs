@@ -44,22 +44,29 @@ pub(crate) fn path(settings: &Settings, folder: &Path) -> Result<PathBuf> {
         return Ok(folder.join(file));
     }
     let is_database = |path: &PathBuf| {
-        path.extension().is_some_and(|it| EXTENSIONS.iter().any(|known| it.eq_ignore_ascii_case(known)))
+        path.extension().is_some_and(|it| {
+            EXTENSIONS
+                .iter()
+                .any(|known| it.eq_ignore_ascii_case(known))
+        })
     };
     let files = fs::read_dir(folder)?.filter_map(|file| Some(file.ok()?.path()));
     let mut found = files.filter(is_database);
     match (found.next(), found.next()) {
         (Some(path), None) => Ok(path),
-        (None, _) => {
-            Err("the granted folder contains no database: set `file`, or check the grant `dirs`".into())
+        (None, _) => Err(
+            "the granted folder contains no database: set `file`, or check the grant `dirs`".into(),
+        ),
+        (Some(_), Some(_)) => {
+            Err("the granted folder contains several databases: set `file`".into())
         }
-        (Some(_), Some(_)) => Err("the granted folder contains several databases: set `file`".into()),
     }
 }
 
 /// The version of a database file: it changes with each transaction. Fails if the file cannot be read by this provider.
 pub(crate) fn version(path: &Path) -> Result<String> {
-    let mut file = File::open(path).map_err(|error| format!("cannot open the database: {error}"))?;
+    let mut file =
+        File::open(path).map_err(|error| format!("cannot open the database: {error}"))?;
     let metadata = file.metadata()?;
     let mut header = [0; HEADER];
     let is_database = file.read_exact(&mut header).is_ok() && header.starts_with(MAGIC);
@@ -73,9 +80,18 @@ pub(crate) fn version(path: &Path) -> Result<String> {
                 .into(),
         );
     }
-    let changes = header[CHANGE_COUNTER].iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    Ok(format!("{changes}-{}-{}", metadata.len(), modified.unwrap_or_default().as_nanos()))
+    let changes = header[CHANGE_COUNTER]
+        .iter()
+        .fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+    let modified = metadata
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok(format!(
+        "{changes}-{}-{}",
+        metadata.len(),
+        modified.unwrap_or_default().as_nanos()
+    ))
 }
 
 impl Database {
@@ -87,17 +103,29 @@ impl Database {
         set(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         // The schema comes from the file: it must not call functions with effects.
         set(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-        connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0).map_err(failed)?;
-        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_LENGTH).map_err(failed)?;
         connection
-            .execute_batch("PRAGMA query_only = ON; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;")
+            .set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)
             .map_err(failed)?;
-        Ok(Self { connection, path: path.to_owned(), version })
+        connection
+            .set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_LENGTH)
+            .map_err(failed)?;
+        connection
+            .execute_batch(
+                "PRAGMA query_only = ON; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;",
+            )
+            .map_err(failed)?;
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+            version,
+        })
     }
 
     /// Ends all later statements at this time.
     pub(crate) fn stop_at(&mut self, end: Instant) -> Result<()> {
-        self.connection.progress_handler(INSTRUCTIONS, Some(move || Instant::now() >= end)).map_err(failed)
+        self.connection
+            .progress_handler(INSTRUCTIONS, Some(move || Instant::now() >= end))
+            .map_err(failed)
     }
 
     /// Runs `work`, whose result is valid only if the database did not change meanwhile: WASI has no file locks.
@@ -105,7 +133,9 @@ impl Database {
         let result = work(&self.connection);
         match version(&self.path)? == self.version {
             true => result,
-            false => Err(Error::Unavailable("the database was changed during the read: try again".into())),
+            false => Err(Error::Unavailable(
+                "the database was changed during the read: try again".into(),
+            )),
         }
     }
 }
@@ -143,12 +173,18 @@ pub(crate) fn failed(error: rusqlite::Error) -> Error {
         _ if matches!(error, rusqlite::Error::InvalidQuery) => {
             Error::failed("the query would change the database")
         }
-        Some(ErrorCode::DatabaseCorrupt) => Error::Failed(format!("the database is damaged: {error}")),
+        Some(ErrorCode::DatabaseCorrupt) => {
+            Error::Failed(format!("the database is damaged: {error}"))
+        }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             Error::Unavailable("the database is locked".into())
         }
-        Some(ErrorCode::OperationInterrupted) => Error::Unavailable("the time of the call is over".into()),
-        Some(ErrorCode::ReadOnly) => Error::Failed(format!("the database can only be read: {error}")),
+        Some(ErrorCode::OperationInterrupted) => {
+            Error::Unavailable("the time of the call is over".into())
+        }
+        Some(ErrorCode::ReadOnly) => {
+            Error::Failed(format!("the database can only be read: {error}"))
+        }
         Some(ErrorCode::TooBig) => {
             let limit = u64::try_from(MAX_LENGTH).unwrap_or_default();
             Error::too_large("a value", limit, "fixed in this provider")

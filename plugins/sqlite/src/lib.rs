@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use larder_provider::{
-    Completion, CompletionRequest, Content, Declaration, Description, Details, Entry, EntryPage, Error,
-    Freshness, Hits, Provider, Query, Reading, Request, Result, SearchQuery, Template, TemplatePage,
-    paginate, warn,
+    Completion, CompletionRequest, Content, Declaration, Description, Details, Entry, EntryPage,
+    Error, Freshness, Hits, Provider, Query, Reading, Request, Result, SearchQuery, Template,
+    TemplatePage, paginate, warn,
 };
 use rusqlite::ToSql;
 
@@ -47,7 +47,9 @@ impl Provider for Sqlite {
 
     fn new() -> Result<Self> {
         let folders = provider_support::disk::granted();
-        let (folder, _) = folders.first().ok_or("no folder is granted: see `dirs` of this provider")?;
+        let (folder, _) = folders
+            .first()
+            .ok_or("no folder is granted: see `dirs` of this provider")?;
         Self::open(Settings::read()?, Path::new(folder))
     }
 
@@ -72,19 +74,28 @@ impl Provider for Sqlite {
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
         let database = Database::open(&self.path)?;
         let mut templates = vec![
-            Template::new(self.addresses.tables_template(), "rows of a table or view")
-                .description("`format` is json or csv; `limit`, and `offset` or `after`, select the rows"),
-            Template::new(self.addresses.rows_template(), "a row, by its key").mime("application/json"),
-            Template::new(self.addresses.any_table_template(), "rows of a table with any name")
-                .description("for a name that cannot be in a path, such as one with a slash"),
+            Template::new(self.addresses.tables_template(), "rows of a table or view").description(
+                "`format` is json or csv; `limit`, and `offset` or `after`, select the rows",
+            ),
+            Template::new(self.addresses.rows_template(), "a row, by its key")
+                .mime("application/json"),
+            Template::new(
+                self.addresses.any_table_template(),
+                "rows of a table with any name",
+            )
+            .description("for a name that cannot be in a path, such as one with a slash"),
             Template::new(self.addresses.any_row_template(), "a row with any key")
                 .description("for a name or key that cannot be in a path, such as one with a slash")
                 .mime("application/json"),
         ];
         for (name, saved) in &self.settings.queries {
-            let Ok(parameters) = parameters(&database, saved)? else { continue };
-            let mut template = Template::new(self.addresses.query_template(name, &parameters), name);
-            (template.title, template.description) = (saved.title.clone(), saved.description.clone());
+            let Ok(parameters) = parameters(&database, saved)? else {
+                continue;
+            };
+            let mut template =
+                Template::new(self.addresses.query_template(name, &parameters), name);
+            (template.title, template.description) =
+                (saved.title.clone(), saved.description.clone());
             templates.push(template);
         }
         Ok(templates.into())
@@ -95,7 +106,9 @@ impl Provider for Sqlite {
         request.unless_known(&database.version)?;
         let content = database.consistent(|_| self.content(&database, request))?;
         let freshness = Freshness::everyone(self.settings.ttl);
-        Ok(Reading::from(content).version(&database.version).freshness(freshness))
+        Ok(Reading::from(content)
+            .version(&database.version)
+            .freshness(freshness))
     }
 
     fn complete(&self, request: &CompletionRequest) -> Result<Completion> {
@@ -104,13 +117,18 @@ impl Provider for Sqlite {
         match (request.variable.as_str(), request.filled("table")) {
             ("format", _) => Ok(Completion::matching(Format::NAMES, &request.prefix)),
             ("table", _) => {
-                let names = schema::usable(&database.connection)?.into_iter().map(|table| table.name);
+                let names = schema::usable(&database.connection)?
+                    .into_iter()
+                    .map(|table| table.name);
                 let suggested = names.filter(|name| is_suggested(name, is_in_path));
                 Ok(Completion::matching(suggested, &request.prefix))
             }
-            ("key", Some(table)) => {
-                keys(&database, &schema::find(&database.connection, table)?, &request.prefix, is_in_path)
-            }
+            ("key", Some(table)) => keys(
+                &database,
+                &schema::find(&database.connection, table)?,
+                &request.prefix,
+                is_in_path,
+            ),
             _ => Ok(Completion::default()),
         }
     }
@@ -129,9 +147,16 @@ impl Provider for Sqlite {
 impl Sqlite {
     fn open(settings: Settings, folder: &Path) -> Result<Self> {
         let path = database::path(&settings, folder)?;
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("database");
+        let stem = path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or("database");
         let addresses = Addresses::new(settings.name.as_deref().unwrap_or(stem));
-        Ok(Self { settings, path, addresses })
+        Ok(Self {
+            settings,
+            path,
+            addresses,
+        })
     }
 
     /// All entries. One that cannot be used is omitted, and does not take away the others.
@@ -152,7 +177,11 @@ impl Sqlite {
     fn report(&self, database: &Database, tables: &[Table]) -> Result<()> {
         for table in tables {
             if let Some(problem) = &table.problem {
-                warn!("the {} `{}` is omitted: {problem}", table.kind(), table.name);
+                warn!(
+                    "the {} `{}` is omitted: {problem}",
+                    table.kind(),
+                    table.name
+                );
             }
         }
         for (name, saved) in &self.settings.queries {
@@ -172,7 +201,11 @@ impl Sqlite {
     }
 
     fn table_entry(&self, database: &Database, table: &Table) -> Entry {
-        let columns: Vec<_> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        let columns: Vec<_> = table
+            .columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect();
         let kind = table.kind();
         Entry::new(self.addresses.table(&table.name), &table.name)
             .description(format!("{kind} with the columns {}", columns.join(", ")))
@@ -184,24 +217,34 @@ impl Sqlite {
     fn query_entry(&self, database: &Database, name: &str, saved: &SavedQuery) -> Entry {
         let mut entry = Entry::new(self.addresses.query(name), name);
         (entry.title, entry.description) = (saved.title.clone(), saved.description.clone());
-        entry.mime("application/json").version(&database.version).details(Details::kind("query"))
+        entry
+            .mime("application/json")
+            .version(&database.version)
+            .details(Details::kind("query"))
     }
 
     fn content(&self, database: &Database, request: &Request) -> Result<Content> {
         if request.uri == self.addresses.schema() {
             let tables = schema::all(&database.connection)?;
-            let sql: String = tables.iter().map(|table| format!("{};\n\n", table.sql)).collect();
+            let sql: String = tables
+                .iter()
+                .map(|table| format!("{};\n\n", table.sql))
+                .collect();
             return Ok(Content::text(sql).mime("application/sql"));
         }
         let template = request.template().unwrap_or_default();
-        if template == self.addresses.rows_template() || template == self.addresses.any_row_template() {
+        if template == self.addresses.rows_template()
+            || template == self.addresses.any_row_template()
+        {
             return row(
                 database,
                 &schema::find(&database.connection, &request.var("table")?)?,
                 &request.var("key")?,
             );
         }
-        if template == self.addresses.tables_template() || template == self.addresses.any_table_template() {
+        if template == self.addresses.tables_template()
+            || template == self.addresses.any_table_template()
+        {
             return self.table(database, request);
         }
         self.query(database, request)
@@ -213,11 +256,15 @@ impl Sqlite {
             let parameters = parameters(database, saved)?;
             let is_same = request.uri == self.addresses.query(name);
             match parameters {
-                Ok(parameters) if is_same || template == self.addresses.query_template(name, &parameters) => {
+                Ok(parameters)
+                    if is_same || template == self.addresses.query_template(name, &parameters) =>
+                {
                     return self.saved(database, saved, &parameters, request);
                 }
                 Err(why) if is_same => {
-                    return Err(Error::Failed(format!("the saved query `{name}` cannot be used: {why}")));
+                    return Err(Error::Failed(format!(
+                        "the saved query `{name}` cannot be used: {why}"
+                    )));
                 }
                 _ => {}
             }
@@ -229,19 +276,33 @@ impl Sqlite {
     fn table(&self, database: &Database, request: &Request) -> Result<Content> {
         let table = schema::find(&database.connection, &request.var("table")?)?;
         let format = Format::parse(request.vars("format").next())?;
-        let limit = number(request, "limit")?.unwrap_or(DEFAULT_ROWS).clamp(1, self.settings.max_rows);
+        let limit = number(request, "limit")?
+            .unwrap_or(DEFAULT_ROWS)
+            .clamp(1, self.settings.max_rows);
         let offset: usize = number(request, "offset")?.unwrap_or_default();
         let id = table.row_id().filter(|_| !table.is_virtual);
         let after = number::<i64>(request, "after")?.zip(id);
-        let condition = after.map(|(after, id)| format!("WHERE {id} > {after} ")).unwrap_or_default();
+        let condition = after
+            .map(|(after, id)| format!("WHERE {id} > {after} "))
+            .unwrap_or_default();
         let rest = format!("{condition}{} LIMIT -1 OFFSET {offset}", table.order());
-        let mut rows =
-            rows::page(&database.connection, id.unwrap_or_default(), &table.name, &rest, &[], limit)?;
+        let mut rows = rows::page(
+            &database.connection,
+            id.unwrap_or_default(),
+            &table.name,
+            &rest,
+            &[],
+            limit,
+        )?;
         let last = id.and_then(|_| remove_first_column(&mut rows));
-        let place =
-            last.map_or_else(|| format!("offset={}", offset + rows.rows.len()), |id| format!("after={id}"));
+        let place = last.map_or_else(
+            || format!("offset={}", offset + rows.rows.len()),
+            |id| format!("after={id}"),
+        );
         let name = if format == Format::Csv { "csv" } else { "json" };
-        let next = rows.has_more.then(|| self.addresses.rows(&table.name, name, limit, &place));
+        let next = rows
+            .has_more
+            .then(|| self.addresses.rows(&table.name, name, limit, &place));
         rows.content(format, next.map(|next| ("dev.larder.sqlite/next", next)))
     }
 
@@ -254,14 +315,29 @@ impl Sqlite {
     ) -> Result<Content> {
         let values: Vec<(String, Option<String>)> = parameters
             .iter()
-            .map(|name| (format!(":{name}"), request.vars(name).next().map(str::to_owned)))
+            .map(|name| {
+                (
+                    format!(":{name}"),
+                    request.vars(name).next().map(str::to_owned),
+                )
+            })
             .collect();
-        let bound: Vec<(&str, &dyn ToSql)> =
-            values.iter().map(|(name, value)| (name.as_str(), value as &dyn ToSql)).collect();
-        let rows = query(&database.connection, &saved.sql, &bound, self.settings.max_rows)?;
+        let bound: Vec<(&str, &dyn ToSql)> = values
+            .iter()
+            .map(|(name, value)| (name.as_str(), value as &dyn ToSql))
+            .collect();
+        let rows = query(
+            &database.connection,
+            &saved.sql,
+            &bound,
+            self.settings.max_rows,
+        )?;
         if rows.has_more {
             let why = "the query has more rows than the limit of";
-            return Err(Error::Invalid(format!("{why} {} (setting `max_rows`)", self.settings.max_rows)));
+            return Err(Error::Invalid(format!(
+                "{why} {} (setting `max_rows`)",
+                self.settings.max_rows
+            )));
         }
         rows.content(Format::parse(request.vars("format").next())?, None)
     }
@@ -288,12 +364,24 @@ fn parameters(database: &Database, saved: &SavedQuery) -> Result<Result<Vec<Stri
 
 /// A row by its key. Keys are compared as texts, so that the key of a URI fits any type.
 fn row(database: &Database, table: &Table, key: &str) -> Result<Content> {
-    let column = table.key().ok_or_else(|| Error::invalid("the rows have no key of one column"))?;
+    let column = table
+        .key()
+        .ok_or_else(|| Error::invalid("the rows have no key of one column"))?;
     // The first comparison uses the index: SQLite converts the text to the type of the column.
     let mut found = Rows::default();
-    for condition in [format!("{column} = :key"), format!("CAST({column} AS TEXT) = :key")] {
+    for condition in [
+        format!("{column} = :key"),
+        format!("CAST({column} AS TEXT) = :key"),
+    ] {
         let rest = format!("WHERE {condition} LIMIT 2");
-        found = rows::page(&database.connection, "", &table.name, &rest, &[(":key", &key)], 2)?;
+        found = rows::page(
+            &database.connection,
+            "",
+            &table.name,
+            &rest,
+            &[(":key", &key)],
+            2,
+        )?;
         if !found.rows.is_empty() {
             break;
         }
@@ -306,17 +394,31 @@ fn row(database: &Database, table: &Table, key: &str) -> Result<Content> {
 
 /// The first keys of a table that begin with a text.
 fn keys(database: &Database, table: &Table, prefix: &str, is_in_path: bool) -> Result<Completion> {
-    let Some(column) = table.key() else { return Ok(Completion::default()) };
+    let Some(column) = table.key() else {
+        return Ok(Completion::default());
+    };
     let sql = format!(
         "SELECT CAST({column} AS TEXT) FROM {} WHERE substr(CAST({column} AS TEXT), 1, length(:prefix)) = :prefix \
          ORDER BY {column}",
         quoted(&table.name)
     );
-    let found = query(&database.connection, &sql, &[(":prefix", &prefix)], MAX_KEYS)?;
-    let values = found.texts(0).filter(|key| is_suggested(key, is_in_path)).map(str::to_owned);
+    let found = query(
+        &database.connection,
+        &sql,
+        &[(":prefix", &prefix)],
+        MAX_KEYS,
+    )?;
+    let values = found
+        .texts(0)
+        .filter(|key| is_suggested(key, is_in_path))
+        .map(str::to_owned);
     let values = values.collect::<Vec<_>>();
     let completion = Completion::matching(values, prefix);
-    Ok(Completion { total: completion.total.filter(|_| !found.has_more), more: found.has_more, ..completion })
+    Ok(Completion {
+        total: completion.total.filter(|_| !found.has_more),
+        more: found.has_more,
+        ..completion
+    })
 }
 
 fn number<T: FromStr>(request: &Request, name: &str) -> Result<Option<T>> {

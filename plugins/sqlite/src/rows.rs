@@ -51,9 +51,19 @@ pub(crate) fn page(
     limit: usize,
 ) -> Result<Rows> {
     let from = format!("FROM {} {rest}", quoted(table));
-    let ids = if id.is_empty() { String::new() } else { format!("{id}, ") };
+    let ids = if id.is_empty() {
+        String::new()
+    } else {
+        format!("{id}, ")
+    };
     let mut found = Rows::default();
-    let end = match read(connection, &format!("SELECT {ids}* {from}"), parameters, limit, &mut found) {
+    let end = match read(
+        connection,
+        &format!("SELECT {ids}* {from}"),
+        parameters,
+        limit,
+        &mut found,
+    ) {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::TooBig) => {
             found = Rows::default();
             let columns = without_large_values(connection, &from).map_err(failed)?;
@@ -111,8 +121,12 @@ fn without_large_values(connection: &Connection, from: &str) -> rusqlite::Result
     let statement = connection.prepare(&format!("SELECT * {from}"))?;
     let columns: Vec<_> = statement.column_names().map(quoted).collect();
     let is_large = |column: &String| format!("octet_length({column}) > {MAX_LENGTH}");
-    let values = columns.iter().map(|it| format!("iif({}, NULL, {it}) AS {it}", is_large(it)));
-    let sizes = columns.iter().map(|it| format!("iif({}, octet_length({it}), NULL)", is_large(it)));
+    let values = columns
+        .iter()
+        .map(|it| format!("iif({}, NULL, {it}) AS {it}", is_large(it)));
+    let sizes = columns
+        .iter()
+        .map(|it| format!("iif({}, octet_length({it}), NULL)", is_large(it)));
     Ok(values.chain(sizes).collect::<Vec<_>>().join(", "))
 }
 

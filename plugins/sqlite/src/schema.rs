@@ -39,11 +39,15 @@ pub(crate) fn usable(connection: &Connection) -> Result<Vec<Table>> {
 
 /// The table or view with this name.
 pub(crate) fn find(connection: &Connection, name: &str) -> Result<Table> {
-    let table = selected(connection, Some(name))?.pop().ok_or(Error::NotFound)?;
+    let table = selected(connection, Some(name))?
+        .pop()
+        .ok_or(Error::NotFound)?;
     match &table.problem {
         Some(problem) => {
             let kind = table.kind();
-            Err(Error::Failed(format!("the {kind} `{name}` cannot be used: {problem}")))
+            Err(Error::Failed(format!(
+                "the {kind} `{name}` cannot be used: {problem}"
+            )))
         }
         None => Ok(table),
     }
@@ -72,7 +76,11 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Column>
     let sql = "SELECT name, upper(type), pk > 0 FROM pragma_table_info(?1)";
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([table], |row| {
-        Ok(Column { name: row.get(0)?, declared: row.get(1)?, is_key: row.get(2)? })
+        Ok(Column {
+            name: row.get(0)?,
+            declared: row.get(1)?,
+            is_key: row.get(2)?,
+        })
     });
     rows.and_then(Iterator::collect)
 }
@@ -86,7 +94,15 @@ impl Table {
         let (name, kind, sql) = (text(0)?, text(1)?, text(2)?);
         let (is_view, is_virtual) = (kind == "view", kind == "virtual");
         let has_rowid = !is_view && !row.get::<_, bool>(3)?;
-        Ok(Self { name, is_view, is_virtual, sql, columns: Vec::new(), problem: None, has_rowid })
+        Ok(Self {
+            name,
+            is_view,
+            is_virtual,
+            sql,
+            columns: Vec::new(),
+            problem: None,
+            has_rowid,
+        })
     }
 
     /// What it is called in texts.
@@ -96,8 +112,15 @@ impl Table {
 
     /// The row id, as SQL, if rows have one in ascending order. A column can have its usual name.
     pub(crate) fn row_id(&self) -> Option<&'static str> {
-        let is_free = |name: &&str| self.columns.iter().all(|column| !column.name.eq_ignore_ascii_case(name));
-        ["rowid", "_rowid_", "oid"].into_iter().find(is_free).filter(|_| self.has_rowid)
+        let is_free = |name: &&str| {
+            self.columns
+                .iter()
+                .all(|column| !column.name.eq_ignore_ascii_case(name))
+        };
+        ["rowid", "_rowid_", "oid"]
+            .into_iter()
+            .find(is_free)
+            .filter(|_| self.has_rowid)
     }
 
     /// The column that identifies a row, as SQL: the primary key if it is one column, or the row id.
@@ -111,7 +134,12 @@ impl Table {
 
     /// The order of rows, which makes pages complete.
     pub(crate) fn order(&self) -> String {
-        let keys: Vec<_> = self.columns.iter().filter(|it| it.is_key).map(|it| quoted(&it.name)).collect();
+        let keys: Vec<_> = self
+            .columns
+            .iter()
+            .filter(|it| it.is_key)
+            .map(|it| quoted(&it.name))
+            .collect();
         match (self.row_id(), keys.is_empty()) {
             (Some(id), _) => format!("ORDER BY {id}"),
             (None, false) => format!("ORDER BY {}", keys.join(", ")),
@@ -121,8 +149,12 @@ impl Table {
 
     /// The columns that can contain text.
     pub(crate) fn text_columns(&self) -> impl Iterator<Item = &Column> {
-        let numeric = ["INT", "REAL", "FLOA", "DOUB", "BLOB", "BOOL", "NUMERIC", "DATE"];
-        self.columns.iter().filter(move |column| numeric.iter().all(|kind| !column.declared.contains(kind)))
+        let numeric = [
+            "INT", "REAL", "FLOA", "DOUB", "BLOB", "BOOL", "NUMERIC", "DATE",
+        ];
+        self.columns
+            .iter()
+            .filter(move |column| numeric.iter().all(|kind| !column.declared.contains(kind)))
     }
 }
 

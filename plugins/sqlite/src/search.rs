@@ -30,7 +30,11 @@ impl Sqlite {
         tables.retain(|table| !table.is_view && table.key().is_some());
         tables.sort_by_cached_key(|table| size(&database.connection, table));
         database.stop_at(end)?;
-        let mut search = Search { provider: self, query, found };
+        let mut search = Search {
+            provider: self,
+            query,
+            found,
+        };
         database.consistent(|connection| search.run(connection, &tables))?;
         search.found.hits(query)
     }
@@ -63,13 +67,26 @@ impl Search<'_> {
 
     /// The rows whose text columns contain all words.
     fn with_words(&mut self, connection: &Connection, table: &Table) -> Result<Vec<Hit>> {
-        let Some(text) = text(table) else { return Ok(Vec::new()) };
-        let patterns: Vec<String> = self.found.words().iter().map(|word| pattern(word)).collect();
-        let names: Vec<String> = (0..patterns.len()).map(|number| format!(":word{number}")).collect();
-        let conditions: Vec<_> = names.iter().map(|name| format!("{text} LIKE {name} ESCAPE '\\'")).collect();
+        let Some(text) = text(table) else {
+            return Ok(Vec::new());
+        };
+        let patterns: Vec<String> = self
+            .found
+            .words()
+            .iter()
+            .map(|word| pattern(word))
+            .collect();
+        let names: Vec<String> = (0..patterns.len())
+            .map(|number| format!(":word{number}"))
+            .collect();
+        let conditions: Vec<_> = names
+            .iter()
+            .map(|name| format!("{text} LIKE {name} ESCAPE '\\'"))
+            .collect();
         let pairs = names.iter().zip(&patterns);
-        let parameters: Vec<(&str, &dyn ToSql)> =
-            pairs.map(|(name, pattern)| (name.as_str(), pattern as &dyn ToSql)).collect();
+        let parameters: Vec<(&str, &dyn ToSql)> = pairs
+            .map(|(name, pattern)| (name.as_str(), pattern as &dyn ToSql))
+            .collect();
         self.rows(connection, table, &conditions.join(" AND "), &parameters)
     }
 
@@ -90,7 +107,11 @@ impl Search<'_> {
         if let Err(error) = read(connection, &sql, parameters, limit, &mut found) {
             self.miss(table, error)?;
         }
-        Ok(found.rows.iter().filter_map(|row| self.hit(table, row)).collect())
+        Ok(found
+            .rows
+            .iter()
+            .filter_map(|row| self.hit(table, row))
+            .collect())
     }
 
     fn miss(&mut self, table: &Table, error: rusqlite::Error) -> Result<()> {
@@ -104,23 +125,33 @@ impl Search<'_> {
     fn hit(&self, table: &Table, row: &[serde_json::Value]) -> Option<Hit> {
         let key = row.first()?.as_str()?;
         let text = row.get(1)?.as_str()?;
-        self.found.row(&table.name, key, text, || self.provider.addresses.row(&table.name, key))
+        self.found.row(&table.name, key, text, || {
+            self.provider.addresses.row(&table.name, key)
+        })
     }
 }
 
 /// The text columns of a row as one text, as SQL; `None` if there are none. Values that would make it too long for SQLite
 /// are left out.
 fn text(table: &Table) -> Option<String> {
-    let names: Vec<_> = table.text_columns().map(|column| quoted(&column.name)).collect();
+    let names: Vec<_> = table
+        .text_columns()
+        .map(|column| quoted(&column.name))
+        .collect();
     let most = MAX_LENGTH as usize / (names.len() + 1);
-    let value = |name: &String| format!("coalesce(iif(octet_length({name}) > {most}, NULL, {name}), '')");
+    let value =
+        |name: &String| format!("coalesce(iif(octet_length({name}) > {most}, NULL, {name}), '')");
     let values: Vec<_> = names.iter().map(value).collect();
     (!values.is_empty()).then(|| format!("({})", values.join(" || ' ' || ")))
 }
 
 /// About how many rows a table has. The greatest row id is known without reading rows.
 fn size(connection: &Connection, table: &Table) -> i64 {
-    let Some(id) = table.row_id().filter(|_| !table.is_virtual) else { return i64::MAX };
+    let Some(id) = table.row_id().filter(|_| !table.is_virtual) else {
+        return i64::MAX;
+    };
     let sql = format!("SELECT coalesce(max({id}), 0) FROM {}", quoted(&table.name));
-    connection.query_row(&sql, [], |row| row.get(0)).unwrap_or(i64::MAX)
+    connection
+        .query_row(&sql, [], |row| row.get(0))
+        .unwrap_or(i64::MAX)
 }

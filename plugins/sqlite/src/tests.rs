@@ -41,8 +41,10 @@ fn text(provider: &Sqlite, request: &Request) -> Result<String> {
 }
 
 fn table(variables: &[(&str, &str)]) -> Request {
-    Request::new("sqlite://garden/tables/x")
-        .matched("sqlite://garden/tables/{table}{?format,limit,offset,after}", variables)
+    Request::new("sqlite://garden/tables/x").matched(
+        "sqlite://garden/tables/{table}{?format,limit,offset,after}",
+        variables,
+    )
 }
 
 fn row(table: &str, key: &str) -> Request {
@@ -54,8 +56,13 @@ fn row(table: &str, key: &str) -> Request {
 #[test]
 fn tables_views_and_queries_are_listed() {
     let (_folder, provider) = database(TABLES);
-    let uris: Vec<_> =
-        provider.list(&Query::new(50)).unwrap().entries.into_iter().map(|entry| entry.uri).collect();
+    let uris: Vec<_> = provider
+        .list(&Query::new(50))
+        .unwrap()
+        .entries
+        .into_iter()
+        .map(|entry| entry.uri)
+        .collect();
     assert_eq!(
         uris,
         [
@@ -69,49 +76,92 @@ fn tables_views_and_queries_are_listed() {
         ]
     );
     let schema = text(&provider, &Request::new("sqlite://garden/schema")).unwrap();
-    assert!(schema.contains("CREATE VIEW titles") && schema.contains("CREATE TABLE notes"), "{schema}");
+    assert!(
+        schema.contains("CREATE VIEW titles") && schema.contains("CREATE TABLE notes"),
+        "{schema}"
+    );
 }
 
 #[test]
 fn rows_are_json_and_csv_in_pages() {
     let (_folder, provider) = database(TABLES);
-    let json: serde_json::Value =
-        serde_json::from_str(&text(&provider, &table(&[("table", "notes"), ("limit", "1")])).unwrap())
-            .unwrap();
+    let json: serde_json::Value = serde_json::from_str(
+        &text(&provider, &table(&[("table", "notes"), ("limit", "1")])).unwrap(),
+    )
+    .unwrap();
     assert_eq!(json["rows"][0]["data"]["base64"], "/wA=");
-    assert_eq!(json["next"], "sqlite://garden/tables/notes?format=json&limit=1&after=1");
-    let rest = [("table", "notes"), ("format", "csv"), ("limit", "1"), ("offset", "1")];
+    assert_eq!(
+        json["next"],
+        "sqlite://garden/tables/notes?format=json&limit=1&after=1"
+    );
+    let rest = [
+        ("table", "notes"),
+        ("format", "csv"),
+        ("limit", "1"),
+        ("offset", "1"),
+    ];
     let csv = text(&provider, &table(&rest)).unwrap();
-    assert_eq!(csv, "id,title,body,data,score\n2,Tulips,,,9007199254740992.0\n");
+    assert_eq!(
+        csv,
+        "id,title,body,data,score\n2,Tulips,,,9007199254740992.0\n"
+    );
     let error = |variables: &[(&str, &str)]| text(&provider, &table(variables)).unwrap_err();
     assert_eq!(error(&[("table", "none")]), Error::NotFound);
     assert_eq!(error(&[("table", "sqlite_schema")]), Error::NotFound);
-    assert_eq!(error(&[("table", "notes"), ("limit", "x")]), Error::invalid("`limit` is not a number"));
+    assert_eq!(
+        error(&[("table", "notes"), ("limit", "x")]),
+        Error::invalid("`limit` is not a number")
+    );
     assert_eq!(
         error(&[("table", "notes"), ("format", "xml")]),
         Error::invalid("the format is not `json` or `csv`")
     );
-    assert_eq!(error(&[("table", "notes\"; DROP TABLE notes")]), Error::NotFound);
+    assert_eq!(
+        error(&[("table", "notes\"; DROP TABLE notes")]),
+        Error::NotFound
+    );
 }
 
 #[test]
 fn a_row_is_found_by_its_key() {
     let (_folder, provider) = database(TABLES);
-    assert!(text(&provider, &row("notes", "1")).unwrap().contains("Roses"));
-    assert!(text(&provider, &row("codes", "ü")).unwrap().contains("umlaut"));
+    assert!(
+        text(&provider, &row("notes", "1"))
+            .unwrap()
+            .contains("Roses")
+    );
+    assert!(
+        text(&provider, &row("codes", "ü"))
+            .unwrap()
+            .contains("umlaut")
+    );
     let any = |table: &str, key: &str| {
         let variables = [("table", table), ("key", key)];
         Request::new("sqlite://garden/row").matched("sqlite://garden/row{?table,key}", &variables)
     };
-    assert!(text(&provider, &any("codes", "a/b")).unwrap().contains("slash"));
-    assert!(text(&provider, &any("in/out", "..")).unwrap().contains("upwards"));
+    assert!(
+        text(&provider, &any("codes", "a/b"))
+            .unwrap()
+            .contains("slash")
+    );
+    assert!(
+        text(&provider, &any("in/out", ".."))
+            .unwrap()
+            .contains("upwards")
+    );
     let rows = Request::new("sqlite://garden/table").matched(
         "sqlite://garden/table{?table,format,limit,offset,after}",
         &[("table", "in/out"), ("format", "csv")],
     );
     assert_eq!(text(&provider, &rows).unwrap(), "key,x\n..,upwards\n");
-    assert_eq!(text(&provider, &row("notes", "7")).unwrap_err(), Error::NotFound);
-    assert_eq!(text(&provider, &row("notes", "1 OR 1")).unwrap_err(), Error::NotFound);
+    assert_eq!(
+        text(&provider, &row("notes", "7")).unwrap_err(),
+        Error::NotFound
+    );
+    assert_eq!(
+        text(&provider, &row("notes", "1 OR 1")).unwrap_err(),
+        Error::NotFound
+    );
     let error = Error::invalid("the rows have no key of one column");
     assert_eq!(text(&provider, &row("titles", "1")).unwrap_err(), error);
 }
@@ -119,31 +169,48 @@ fn a_row_is_found_by_its_key() {
 #[test]
 fn saved_queries_have_parameters() {
     let (_folder, provider) = database(TABLES);
-    let templates: Vec<_> =
-        provider.templates(None).unwrap().templates.into_iter().map(|it| it.uri_template).collect();
+    let templates: Vec<_> = provider
+        .templates(None)
+        .unwrap()
+        .templates
+        .into_iter()
+        .map(|it| it.uri_template)
+        .collect();
     let template = "sqlite://garden/queries/by-title{?title,format}";
-    assert!(templates.iter().any(|found| found == template), "{templates:?}");
+    assert!(
+        templates.iter().any(|found| found == template),
+        "{templates:?}"
+    );
     let ask = |title: &str| {
-        let request =
-            Request::new("sqlite://garden/queries/by-title?title=x").matched(template, &[("title", title)]);
+        let request = Request::new("sqlite://garden/queries/by-title?title=x")
+            .matched(template, &[("title", title)]);
         serde_json::from_str::<serde_json::Value>(&text(&provider, &request).unwrap()).unwrap()["rows"]
             .clone()
     };
     assert_eq!(ask("Roses"), serde_json::json!([{ "id": 1 }]));
     assert_eq!(ask("' OR 1 --"), serde_json::json!([]));
-    assert!(text(&provider, &Request::new("sqlite://garden/queries/all")).unwrap().contains("\"n\": 2"));
+    assert!(
+        text(&provider, &Request::new("sqlite://garden/queries/all"))
+            .unwrap()
+            .contains("\"n\": 2")
+    );
 }
 
 #[test]
 fn what_a_query_must_not_do() {
-    for sql in
-        ["DELETE FROM notes", "ATTACH 'x.db' AS x", "PRAGMA journal_mode = WAL", "SELECT load_extension('x')"]
-    {
+    for sql in [
+        "DELETE FROM notes",
+        "ATTACH 'x.db' AS x",
+        "PRAGMA journal_mode = WAL",
+        "SELECT load_extension('x')",
+    ] {
         let (_folder, mut provider) = database(TABLES);
         let saved = serde_json::from_value(serde_json::json!({ "sql": sql })).unwrap();
         provider.settings.queries.insert("bad".into(), saved);
         let result = text(&provider, &Request::new("sqlite://garden/queries/bad"));
-        let is_harmless = result.as_ref().is_ok_and(|text| text.contains("\"delete\""));
+        let is_harmless = result
+            .as_ref()
+            .is_ok_and(|text| text.contains("\"delete\""));
         assert!(result.is_err() || is_harmless, "{sql}: {result:?}");
     }
 }
@@ -183,14 +250,25 @@ fn texts_are_searched() {
     let (_folder, provider) = database(TABLES);
     let search = |text: &str| {
         let hits = provider.search(&SearchQuery::new(text, 10)).unwrap().hits;
-        hits.into_iter().map(|hit| (hit.entry.uri, hit.excerpt.unwrap_or_default())).collect::<Vec<_>>()
+        hits.into_iter()
+            .map(|hit| (hit.entry.uri, hit.excerpt.unwrap_or_default()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(
         search("ROSES flowers"),
-        [("sqlite://garden/tables/notes/rows/1".into(), "Roses red % flowers".into())]
+        [(
+            "sqlite://garden/tables/notes/rows/1".into(),
+            "Roses red % flowers".into()
+        )]
     );
-    assert_eq!(search("slash")[0].0, "sqlite://garden/row?table=codes&key=a%2Fb");
-    assert_eq!(search("upwards")[0].0, "sqlite://garden/row?table=in%2Fout&key=..");
+    assert_eq!(
+        search("slash")[0].0,
+        "sqlite://garden/row?table=codes&key=a%2Fb"
+    );
+    assert_eq!(
+        search("upwards")[0].0,
+        "sqlite://garden/row?table=in%2Fout&key=.."
+    );
     assert_eq!(search("%").len(), 1);
     assert!(search("nothing").is_empty() && search(" ").is_empty());
 }
@@ -198,11 +276,22 @@ fn texts_are_searched() {
 #[test]
 fn a_change_is_a_new_version() {
     let (folder, provider) = database(TABLES);
-    let version = || provider.versions(&["sqlite://garden/schema".into()]).unwrap()[0].clone();
+    let version = || {
+        provider
+            .versions(&["sqlite://garden/schema".into()])
+            .unwrap()[0]
+            .clone()
+    };
     let before = version();
-    let request = Request { known_version: before.clone(), ..Request::new("sqlite://garden/schema") };
+    let request = Request {
+        known_version: before.clone(),
+        ..Request::new("sqlite://garden/schema")
+    };
     assert_eq!(provider.read(&request).unwrap_err(), Error::NotModified);
-    Connection::open(folder.path().join("garden.db")).unwrap().execute_batch("DELETE FROM codes").unwrap();
+    Connection::open(folder.path().join("garden.db"))
+        .unwrap()
+        .execute_batch("DELETE FROM codes")
+        .unwrap();
     assert_ne!(version(), before);
 }
 
@@ -217,7 +306,10 @@ fn files_that_cannot_be_served_are_explained() {
         assert!(error.to_string().contains(expected), "{error}");
     };
     check(&|_| {}, "contains no database");
-    check(&|folder| std::fs::write(folder.join("a.db"), "text").unwrap(), "not an SQLite database");
+    check(
+        &|folder| std::fs::write(folder.join("a.db"), "text").unwrap(),
+        "not an SQLite database",
+    );
     check(
         &|folder| {
             ["a.db", "b.sqlite"]
@@ -230,14 +322,19 @@ fn files_that_cannot_be_served_are_explained() {
     check(
         &|folder| {
             let connection = Connection::open(folder.join("a.db")).unwrap();
-            connection.pragma_update(None, "journal_mode", "WAL").unwrap();
+            connection
+                .pragma_update(None, "journal_mode", "WAL")
+                .unwrap();
             connection.execute_batch("CREATE TABLE t (a)").unwrap();
         },
         "write-ahead log",
     );
     check(
         &|folder| {
-            Connection::open(folder.join("a.db")).unwrap().execute_batch(TABLES).unwrap();
+            Connection::open(folder.join("a.db"))
+                .unwrap()
+                .execute_batch(TABLES)
+                .unwrap();
             let mut bytes = std::fs::read(folder.join("a.db")).unwrap();
             bytes[100..4096].fill(0xff);
             std::fs::write(folder.join("a.db"), bytes).unwrap();

@@ -41,13 +41,21 @@ impl Disk {
     /// Reads a file of at most `max` bytes. The size is checked again after the read, because the file may
     /// have grown since `stat` was read.
     pub fn read(&self, path: &[String], stat: &Stat, max: u64) -> Result<Vec<u8>> {
-        if stat.size <= max { self.read_at_most(path, max) } else { Err(too_large(max)) }
+        if stat.size <= max {
+            self.read_at_most(path, max)
+        } else {
+            Err(too_large(max))
+        }
     }
 
     /// Reads a file that is known to be a regular one and has at most this number of bytes.
     pub fn read_at_most(&self, path: &[String], max: u64) -> Result<Vec<u8>> {
         let bytes = self.file(path)?.read_at(0, max.saturating_add(1))?;
-        if bytes.len() as u64 <= max { Ok(bytes) } else { Err(too_large(max)) }
+        if bytes.len() as u64 <= max {
+            Ok(bytes)
+        } else {
+            Err(too_large(max))
+        }
     }
 }
 

@@ -32,7 +32,11 @@ mod tests {
     #[test]
     fn formats_times_within_the_range_of_rfc_3339() {
         let check = |seconds: u64, expected: Option<&str>| {
-            assert_eq!(rfc3339(Duration::from_secs(seconds)).as_deref(), expected, "{seconds}");
+            assert_eq!(
+                rfc3339(Duration::from_secs(seconds)).as_deref(),
+                expected,
+                "{seconds}"
+            );
         };
         check(0, None);
         check(1_709_210_096, Some("2024-02-29T12:34:56Z"));

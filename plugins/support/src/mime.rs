@@ -55,15 +55,30 @@ pub fn from_name(name: &str) -> Option<&'static str> {
 
 /// Whether contents of this type are always returned as bytes, even if they are valid UTF-8.
 pub fn is_binary(mime: &str) -> bool {
-    let text =
-        ["application/json", "application/toml", "application/yaml", "application/xml", "application/sql"];
+    let text = [
+        "application/json",
+        "application/toml",
+        "application/yaml",
+        "application/xml",
+        "application/sql",
+    ];
     let binary = ["image/", "audio/", "video/", "font/", "application/"];
-    !mime.ends_with("+xml") && !text.contains(&mime) && binary.iter().any(|family| mime.starts_with(family))
+    !mime.ends_with("+xml")
+        && !text.contains(&mime)
+        && binary.iter().any(|family| mime.starts_with(family))
 }
 
 fn from_full_name(name: &str) -> Option<&'static str> {
-    let plain =
-        ["README", "LICENSE", "NOTICE", "AUTHORS", "CHANGELOG", "Makefile", "Dockerfile", "CODEOWNERS"];
+    let plain = [
+        "README",
+        "LICENSE",
+        "NOTICE",
+        "AUTHORS",
+        "CHANGELOG",
+        "Makefile",
+        "Dockerfile",
+        "CODEOWNERS",
+    ];
     plain.contains(&name).then_some("text/plain")
 }
 
@@ -131,7 +146,11 @@ mod tests {
     #[test]
     fn guesses_the_type_from_the_name() {
         let check = |name: &str, expected: Option<(&str, bool)>| {
-            assert_eq!(from_name(name).map(|mime| (mime, is_binary(mime))), expected, "{name}");
+            assert_eq!(
+                from_name(name).map(|mime| (mime, is_binary(mime))),
+                expected,
+                "{name}"
+            );
         };
         check("a.b.MD", Some(("text/markdown", false)));
         check("LICENSE", Some(("text/plain", false)));
@@ -146,11 +165,15 @@ mod tests {
 
     #[test]
     fn guesses_the_type_from_the_content() {
-        let check = |head: &[u8], expected: &str| assert_eq!(from_content(head), expected, "{head:?}");
+        let check =
+            |head: &[u8], expected: &str| assert_eq!(from_content(head), expected, "{head:?}");
         check(b"\x89PNG\r\n\x1a\n", "image/png");
         check(b"%PDF-1.7", "application/pdf");
         check(b"hello", "text/plain");
-        check("hello \u{fc}".as_bytes().split_last().unwrap().1, "text/plain");
+        check(
+            "hello \u{fc}".as_bytes().split_last().unwrap().1,
+            "text/plain",
+        );
         check(b"", "text/plain");
         check(b"a\0b", "application/octet-stream");
         check(b"\xff\xfea", "application/octet-stream");

@@ -62,7 +62,12 @@ impl Ranking {
                 terms.push(term);
             }
         }
-        Self { terms, found: Vec::new(), count: 0.0, length: 0.0 }
+        Self {
+            terms,
+            found: Vec::new(),
+            count: 0.0,
+            length: 0.0,
+        }
     }
 
     /// Whether nothing can be found, because there is no word.
@@ -111,8 +116,14 @@ impl Ranking {
 
     /// Counts the words of a text. Returns whether it contains any of those that are searched for.
     pub fn add(&mut self, number: usize, path: &str, text: &str) -> bool {
-        let mut counts = Counts { number, length: 0.0, frequencies: vec![0.0; self.terms.len()] };
-        let lines = text.lines().map(|line| (line, if is_heading(line) { HEADING } else { 1.0 }));
+        let mut counts = Counts {
+            number,
+            length: 0.0,
+            frequencies: vec![0.0; self.terms.len()],
+        };
+        let lines = text
+            .lines()
+            .map(|line| (line, if is_heading(line) { HEADING } else { 1.0 }));
         for (line, weight) in lines.chain([(path, HEADING)]) {
             for (_, word) in words(line) {
                 counts.length += 1.0;
@@ -129,7 +140,10 @@ impl Ranking {
 
     fn count(&self, word: &str, weight: f64, frequencies: &mut [f64]) {
         let lower;
-        let word = if word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
+        let word = if word
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        {
             word
         } else {
             lower = word.to_lowercase();
@@ -153,7 +167,11 @@ impl Ranking {
     pub fn best_by<K: Ord>(&self, key: impl Fn(usize) -> K) -> Vec<usize> {
         let average = self.length / self.count.max(1.0);
         let rarities = (0..self.terms.len()).map(|term| {
-            let with = self.found.iter().filter(|counts| counts.frequencies[term] > 0.0).count() as f64;
+            let with = self
+                .found
+                .iter()
+                .filter(|counts| counts.frequencies[term] > 0.0)
+                .count() as f64;
             (1.0 + (self.count - with + 0.5) / (with + 0.5)).ln()
         });
         let rarities: Vec<f64> = rarities.collect();
@@ -169,9 +187,15 @@ impl Ranking {
         let found = |line: &str| {
             let mut frequencies = vec![0.0; self.terms.len()];
             words(line).for_each(|(_, word)| self.count(word, 1.0, &mut frequencies));
-            frequencies.iter().filter(|frequency| **frequency > 0.0).count()
+            frequencies
+                .iter()
+                .filter(|frequency| **frequency > 0.0)
+                .count()
         };
-        let counted = text.lines().map(|line| (found(line), line)).filter(|(count, _)| *count > 0);
+        let counted = text
+            .lines()
+            .map(|line| (found(line), line))
+            .filter(|(count, _)| *count > 0);
         // `max_by_key` returns the last of several.
         let (_, line) = counted.reduce(|best, line| if line.0 > best.0 { line } else { best })?;
         let mut single = vec![0.0; self.terms.len()];
@@ -179,8 +203,12 @@ impl Ranking {
             self.count(word, 1.0, &mut single);
             single.iter().any(|frequency| *frequency > 0.0)
         });
-        let before =
-            line[..at.map_or(0, |(at, _)| at)].chars().rev().take(BEFORE).map(char::len_utf8).sum::<usize>();
+        let before = line[..at.map_or(0, |(at, _)| at)]
+            .chars()
+            .rev()
+            .take(BEFORE)
+            .map(char::len_utf8)
+            .sum::<usize>();
         let start = at.map_or(0, |(at, _)| at) - before;
         Some(line[start..].trim().chars().take(EXCERPT).collect())
     }
@@ -188,16 +216,23 @@ impl Ranking {
 
 impl Counts {
     fn score(&self, rarities: &[f64], average: f64) -> f64 {
-        let scores = self.frequencies.iter().zip(rarities).map(|(frequency, rarity)| {
-            rarity * frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * self.length / average))
-        });
+        let scores = self
+            .frequencies
+            .iter()
+            .zip(rarities)
+            .map(|(frequency, rarity)| {
+                rarity * frequency * (K1 + 1.0)
+                    / (frequency + K1 * (1.0 - B + B * self.length / average))
+            });
         scores.sum()
     }
 }
 
 /// The words of a text with their positions.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let parts = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let parts = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
     parts.map(move |word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
 }
 
@@ -219,8 +254,12 @@ mod tests {
 
     #[test]
     fn the_best_text_is_first() {
-        let notes =
-            ["apples and pears", "# Apples\nall about apples", "pears", "the Configuration of apples"];
+        let notes = [
+            "apples and pears",
+            "# Apples\nall about apples",
+            "pears",
+            "the Configuration of apples",
+        ];
         assert_eq!(rank("apples", &notes)[0], 1);
         assert_eq!(rank("apples", &notes).len(), 3);
         assert_eq!(rank("apples pears", &notes)[0], 0);
@@ -241,8 +280,13 @@ mod tests {
 
     #[test]
     fn groups_take_turns() {
-        let item = |name: &str, group| Item { name: name.to_owned(), group };
-        let mut items: Vec<Item> = (0..100).map(|number| item(&number.to_string(), 0)).collect();
+        let item = |name: &str, group| Item {
+            name: name.to_owned(),
+            group,
+        };
+        let mut items: Vec<Item> = (0..100)
+            .map(|number| item(&number.to_string(), 0))
+            .collect();
         items.extend([item("x", 1), item("y", 2), item("roses", 0)]);
         let check = |most: usize, expected: &[usize], is_expected_complete: bool| {
             let (mut ranking, mut read) = (Ranking::new("roses"), 0);
@@ -254,7 +298,11 @@ mod tests {
                     _ => Text::None,
                 }
             });
-            assert_eq!((ranking.best(), is_complete), (expected.to_vec(), is_expected_complete), "{most}");
+            assert_eq!(
+                (ranking.best(), is_complete),
+                (expected.to_vec(), is_expected_complete),
+                "{most}"
+            );
         };
         check(0, &[102], false);
         check(3, &[102], false);
@@ -269,7 +317,10 @@ mod tests {
         assert_eq!(ranking.excerpt(text).as_deref(), Some("red \u{fc} roses"));
         let long = "\u{fc}".repeat(500) + " roses " + &"x ".repeat(500);
         let excerpt = ranking.excerpt(&long).unwrap();
-        assert!(excerpt.contains("roses") && excerpt.chars().count() <= EXCERPT, "{excerpt}");
+        assert!(
+            excerpt.contains("roses") && excerpt.chars().count() <= EXCERPT,
+            "{excerpt}"
+        );
         assert_eq!(ranking.excerpt("nothing"), None);
     }
 }

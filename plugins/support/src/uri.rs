@@ -33,7 +33,10 @@ pub fn segment(name: &str) -> Cow<'_, str> {
 
 /// Decodes a value of a query. `None` if it is not UTF-8.
 pub fn decode(value: &str) -> Option<String> {
-    percent_decode_str(value).decode_utf8().ok().map(Cow::into_owned)
+    percent_decode_str(value)
+        .decode_utf8()
+        .ok()
+        .map(Cow::into_owned)
 }
 
 /// Decodes the names in a path of a URI. Rejects names that lead out of its folder.
@@ -46,13 +49,15 @@ pub fn names(below: &str) -> Result<Vec<String>> {
 }
 
 fn name(segment: &str) -> Result<String> {
-    let name = percent_decode_str(segment).decode_utf8().map_err(|_| Error::NotFound)?;
+    let name = percent_decode_str(segment)
+        .decode_utf8()
+        .map_err(|_| Error::NotFound)?;
     match name.as_ref() {
         "" => Err(Error::NotFound),
         "." | ".." => Err(Error::Invalid(format!("`{name}` is not allowed in a path"))),
-        name if name.contains(['/', '\0']) => {
-            Err(Error::Invalid("a name must not contain an encoded slash or NUL".to_owned()))
-        }
+        name if name.contains(['/', '\0']) => Err(Error::Invalid(
+            "a name must not contain an encoded slash or NUL".to_owned(),
+        )),
         name => Ok(name.to_owned()),
     }
 }
@@ -81,9 +86,15 @@ mod tests {
         let check = |below: &str, expected: Result<&[&str], &str>| {
             let actual = names(below).map_err(|error| error.to_string());
             match expected {
-                Ok(names) => assert_eq!(actual, Ok(names.iter().map(|name| name.to_string()).collect())),
+                Ok(names) => assert_eq!(
+                    actual,
+                    Ok(names.iter().map(|name| name.to_string()).collect())
+                ),
                 Err(part) => {
-                    assert!(actual.as_ref().is_err_and(|error| error.contains(part)), "{below:?}: {actual:?}")
+                    assert!(
+                        actual.as_ref().is_err_and(|error| error.contains(part)),
+                        "{below:?}: {actual:?}"
+                    )
                 }
             }
         };

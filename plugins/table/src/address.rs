@@ -4,7 +4,11 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// All characters except those that are unreserved in RFC 3986.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 /// The longest name or key in bytes. Encoded, two of them fit into a URI that the host accepts.
 const MAX_BYTES: usize = 1_200;
 
@@ -36,8 +40,9 @@ mod tests {
 
     #[test]
     fn what_the_host_refuses_in_a_path_is_no_segment() {
-        let check =
-            |text: &str, expected: Option<&str>| assert_eq!(segment(text).as_deref(), expected, "{text:?}");
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(segment(text).as_deref(), expected, "{text:?}")
+        };
         check("a b?", Some("a%20b%3F"));
         check("a..b", Some("a..b"));
         check("ab:", Some("ab%3A"));
@@ -45,7 +50,11 @@ mod tests {
             check(refused, None);
         }
         assert_eq!(encoded("a/b&c"), "a%2Fb%26c");
-        assert!(is_addressable("a/b") && !is_addressable("a\0b") && !is_addressable(&"x".repeat(1_201)));
-        assert!(is_suggested("a/b", false) && !is_suggested("a/b", true) && is_suggested("ab", true));
+        assert!(
+            is_addressable("a/b") && !is_addressable("a\0b") && !is_addressable(&"x".repeat(1_201))
+        );
+        assert!(
+            is_suggested("a/b", false) && !is_suggested("a/b", true) && is_suggested("ab", true)
+        );
     }
 }

@@ -25,7 +25,12 @@ pub struct Found<'a> {
 impl<'a> Found<'a> {
     /// Starts a search with the entries whose texts contain all words.
     pub fn new(words: Vec<&'a str>, entries: Vec<Entry>) -> Self {
-        Self { hits: named(entries, &words), words, uris: HashSet::new(), missing: None }
+        Self {
+            hits: named(entries, &words),
+            words,
+            uris: HashSet::new(),
+            missing: None,
+        }
     }
 
     /// The words that are searched for.
@@ -40,7 +45,9 @@ impl<'a> Found<'a> {
 
     /// Adds rows that were not found before.
     pub fn add(&mut self, hits: Vec<Hit>) {
-        let new = hits.into_iter().filter(|hit| self.uris.insert(hit.entry.uri.clone()));
+        let new = hits
+            .into_iter()
+            .filter(|hit| self.uris.insert(hit.entry.uri.clone()));
         self.hits.extend(new);
     }
 
@@ -53,7 +60,13 @@ impl<'a> Found<'a> {
     }
 
     /// A row with this key and this text. `None` if it cannot be addressed.
-    pub fn row(&self, table: &str, key: &str, text: &str, uri: impl FnOnce() -> String) -> Option<Hit> {
+    pub fn row(
+        &self,
+        table: &str,
+        key: &str,
+        text: &str,
+        uri: impl FnOnce() -> String,
+    ) -> Option<Hit> {
         if !is_addressable(key) {
             return None;
         }

@@ -49,7 +49,9 @@ pub struct Rows {
 impl Rows {
     /// The texts in a column; other values are left out.
     pub fn texts(&self, column: usize) -> impl Iterator<Item = &str> {
-        self.rows.iter().filter_map(move |row| row.get(column)?.as_str())
+        self.rows
+            .iter()
+            .filter_map(move |row| row.get(column)?.as_str())
     }
 
     /// The rows as objects.
@@ -83,7 +85,9 @@ impl Rows {
         let mut writer = csv::Writer::from_writer(Vec::new());
         writer.write_record(&self.columns).map_err(Error::failed)?;
         for row in &self.rows {
-            writer.write_record(row.iter().map(to_text)).map_err(Error::failed)?;
+            writer
+                .write_record(row.iter().map(to_text))
+                .map_err(Error::failed)?;
         }
         let bytes = writer.into_inner().map_err(Error::failed)?;
         String::from_utf8(bytes).map_err(Error::failed)

@@ -8,16 +8,24 @@ pub(crate) fn named(entries: Vec<Entry>, words: &[&str]) -> Vec<Hit> {
     let contains_all = |text: &str| words.iter().all(|word| text.to_lowercase().contains(word));
     let text = |entry: &Entry| {
         let more = [&entry.title, &entry.description];
-        more.into_iter().flatten().fold(entry.name.clone(), |all, one| all + " " + one)
+        more.into_iter()
+            .flatten()
+            .fold(entry.name.clone(), |all, one| all + " " + one)
     };
-    let matching = entries.into_iter().filter(|entry| contains_all(&text(entry)));
-    let (mut by_name, by_text): (Vec<_>, Vec<_>) = matching.partition(|entry| contains_all(&entry.name));
+    let matching = entries
+        .into_iter()
+        .filter(|entry| contains_all(&text(entry)));
+    let (mut by_name, by_text): (Vec<_>, Vec<_>) =
+        matching.partition(|entry| contains_all(&entry.name));
     by_name.extend(by_text);
     by_name.into_iter().map(with_description).collect()
 }
 
 fn with_description(entry: Entry) -> Hit {
-    Hit { excerpt: entry.description.clone(), ..Hit::new(entry) }
+    Hit {
+        excerpt: entry.description.clone(),
+        ..Hit::new(entry)
+    }
 }
 
 /// Characters of an excerpt before and after the first word.
@@ -37,8 +45,15 @@ pub fn pattern(word: &str) -> String {
 
 /// The part of a text around a word.
 pub(crate) fn excerpt(text: &str, word: &str) -> String {
-    let found = text.to_lowercase().find(&word.to_lowercase()).unwrap_or_default();
-    let before =
-        text.char_indices().map(|(at, _)| at).filter(|at| at + AROUND >= found).min().unwrap_or_default();
+    let found = text
+        .to_lowercase()
+        .find(&word.to_lowercase())
+        .unwrap_or_default();
+    let before = text
+        .char_indices()
+        .map(|(at, _)| at)
+        .filter(|at| at + AROUND >= found)
+        .min()
+        .unwrap_or_default();
     text[before..].chars().take(2 * AROUND).collect()
 }

@@ -22,9 +22,12 @@ struct Origin {
 impl BaseUrl {
     /// Parses a URL. The error does not quote it, because it may contain a password.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        let uri = Uri::parse(text).map_err(|_| "is not a URL such as \"https://api.example.com/v1\"")?;
+        let uri =
+            Uri::parse(text).map_err(|_| "is not a URL such as \"https://api.example.com/v1\"")?;
         if origin(text).is_none() {
-            return Err("must begin with https:// or http:// and a host, without a user or a password");
+            return Err(
+                "must begin with https:// or http:// and a host, without a user or a password",
+            );
         }
         if uri.query().is_some() || uri.fragment().is_some() {
             return Err("must not contain a query or a fragment");
@@ -64,7 +67,10 @@ impl BaseUrl {
 /// URL of a web server, if it contains a user, or if it leads from https to http.
 pub fn resolve(url: &str, reference: &str) -> Option<String> {
     let base = Uri::parse(url).ok()?;
-    let found = UriRef::parse(reference).ok()?.resolve_against(&base.strip_fragment()).ok()?;
+    let found = UriRef::parse(reference)
+        .ok()?
+        .resolve_against(&base.strip_fragment())
+        .ok()?;
     let found = found.strip_fragment().as_str().to_owned();
     let is_downgrade = origin(&found)?.scheme == "http" && origin(url)?.scheme == "https";
     (!is_downgrade && found.len() <= MAX_BYTES).then_some(found)
@@ -73,16 +79,25 @@ pub fn resolve(url: &str, reference: &str) -> Option<String> {
 /// `None` for anything but a URL of a web server without a user.
 fn origin(url: &str) -> Option<Origin> {
     let uri = Uri::parse(url).ok()?;
-    let authority = uri.authority().filter(|it| it.userinfo().is_none() && !it.host().is_empty())?;
+    let authority = uri
+        .authority()
+        .filter(|it| it.userinfo().is_none() && !it.host().is_empty())?;
     let scheme = uri.scheme().as_str().to_ascii_lowercase();
     let default_port = match scheme.as_str() {
         "https" => "443",
         "http" => "80",
         _ => return None,
     };
-    let port = authority.port().map(|port| port.as_str()).filter(|port| !port.is_empty());
+    let port = authority
+        .port()
+        .map(|port| port.as_str())
+        .filter(|port| !port.is_empty());
     let host = authority.host().to_ascii_lowercase();
-    Some(Origin { scheme, host, port: port.unwrap_or(default_port).to_owned() })
+    Some(Origin {
+        scheme,
+        host,
+        port: port.unwrap_or(default_port).to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -92,10 +107,17 @@ mod tests {
     #[test]
     fn accepts_urls_of_web_servers() {
         let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(BaseUrl::parse(text).ok().map(|base| base.0).as_deref(), expected, "{text}");
+            assert_eq!(
+                BaseUrl::parse(text).ok().map(|base| base.0).as_deref(),
+                expected,
+                "{text}"
+            );
         };
         check("https://api.example.com", Some("https://api.example.com/"));
-        check("http://127.0.0.1:8080/v1/", Some("http://127.0.0.1:8080/v1/"));
+        check(
+            "http://127.0.0.1:8080/v1/",
+            Some("http://127.0.0.1:8080/v1/"),
+        );
         for wrong in [
             "api.example.com",
             "ftp://example.com",
@@ -118,8 +140,21 @@ mod tests {
     fn what_is_joined_stays_below() {
         let base = BaseUrl::parse("https://api.example.com/v1").unwrap();
         let join = |path: &str, query: &str| base.join(path, query);
-        assert_eq!(join("a/b", "?x=y").as_deref(), Some("https://api.example.com/v1/a/b?x=y"));
-        for path in ["/x", "..", "a/../../b", "a/%2E%2e/b", "a\\b", "a?b", "a#b", "a b", "//evil.example"] {
+        assert_eq!(
+            join("a/b", "?x=y").as_deref(),
+            Some("https://api.example.com/v1/a/b?x=y")
+        );
+        for path in [
+            "/x",
+            "..",
+            "a/../../b",
+            "a/%2E%2e/b",
+            "a\\b",
+            "a?b",
+            "a#b",
+            "a b",
+            "//evil.example",
+        ] {
             assert_eq!(join(path, ""), None, "{path}");
         }
         assert_eq!(join("a", &format!("?q={}", "x".repeat(MAX_BYTES))), None);
@@ -128,7 +163,10 @@ mod tests {
     #[test]
     fn an_origin_has_a_scheme_a_host_and_a_port() {
         let base = BaseUrl::parse("https://API.example.com/v1").unwrap();
-        for same in ["https://api.example.com:443/other", "HTTPS://api.EXAMPLE.com"] {
+        for same in [
+            "https://api.example.com:443/other",
+            "HTTPS://api.EXAMPLE.com",
+        ] {
             assert!(base.is_same_origin(same), "{same}");
         }
         for other in [
@@ -144,7 +182,11 @@ mod tests {
     #[test]
     fn references_are_resolved() {
         let check = |reference: &str, expected: Option<&str>| {
-            assert_eq!(resolve("https://a.example/v1/x?y", reference).as_deref(), expected, "{reference}");
+            assert_eq!(
+                resolve("https://a.example/v1/x?y", reference).as_deref(),
+                expected,
+                "{reference}"
+            );
         };
         check("z?page=2#part", Some("https://a.example/v1/z?page=2"));
         check("?page=2", Some("https://a.example/v1/x?page=2"));

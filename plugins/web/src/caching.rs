@@ -22,27 +22,46 @@ pub fn freshness(response: &Response, default: Duration) -> Option<Freshness> {
         return None;
     }
     let time = lifetime(response, &directives, default)?.min(MAX_AGE);
-    let scope = if has("private") { Scope::Caller } else { Scope::Everyone };
-    let freshness = Freshness { scope, ..Freshness::everyone(time) };
+    let scope = if has("private") {
+        Scope::Caller
+    } else {
+        Scope::Everyone
+    };
+    let freshness = Freshness {
+        scope,
+        ..Freshness::everyone(time)
+    };
     (!time.is_zero()).then_some(freshness)
 }
 
-fn lifetime(response: &Response, directives: &[(String, String)], default: Duration) -> Option<Duration> {
+fn lifetime(
+    response: &Response,
+    directives: &[(String, String)],
+    default: Duration,
+) -> Option<Duration> {
     let seconds = |name: &str| {
         let value = &directives.iter().find(|(key, _)| key == name)?.1;
         // Other texts mean that the response is not fresh.
         Some(Duration::from_secs(value.parse().unwrap_or_default()))
     };
-    let age =
-        header(response, "age").and_then(|age| age.parse().ok()).map_or(Duration::ZERO, Duration::from_secs);
+    let age = header(response, "age")
+        .and_then(|age| age.parse().ok())
+        .map_or(Duration::ZERO, Duration::from_secs);
     if let Some(time) = seconds("s-maxage").or_else(|| seconds("max-age")) {
         return Some(time.saturating_sub(age));
     }
-    let Some(expires) = header(response, "expires") else { return Some(default) };
+    let Some(expires) = header(response, "expires") else {
+        return Some(default);
+    };
     // An invalid date, such as 0, means that the response is not fresh.
     let expires = httpdate::parse_http_date(expires).ok()?;
     let date = date(response, "date")?;
-    Some(expires.duration_since(date).unwrap_or_default().saturating_sub(age))
+    Some(
+        expires
+            .duration_since(date)
+            .unwrap_or_default()
+            .saturating_sub(age),
+    )
 }
 
 /// The version of a response: its entity tag, or the time of its last modification. `None` if there is neither, or if
@@ -51,7 +70,8 @@ pub fn version(response: &Response) -> Option<String> {
     if let Some(tag) = header(response, "etag").filter(|tag| is_entity_tag(tag)) {
         return Some(format!("etag:{tag}"));
     }
-    let modified = header(response, "last-modified").filter(|value| value.len() <= MAX_VALIDATOR)?;
+    let modified =
+        header(response, "last-modified").filter(|value| value.len() <= MAX_VALIDATOR)?;
     let time = httpdate::parse_http_date(modified).ok()?;
     let is_final = date(response, "date")? > time.checked_add(Duration::from_secs(1))?;
     is_final.then(|| format!("date:{modified}"))
@@ -70,7 +90,9 @@ pub fn unless_known(request: Request, version: Option<&str>) -> Request {
 
 fn is_entity_tag(tag: &str) -> bool {
     let opaque = tag.strip_prefix("W/").unwrap_or(tag);
-    let opaque = opaque.strip_prefix('"').and_then(|opaque| opaque.strip_suffix('"'));
+    let opaque = opaque
+        .strip_prefix('"')
+        .and_then(|opaque| opaque.strip_suffix('"'));
     tag.len() <= MAX_VALIDATOR
         && opaque.is_some_and(|opaque| opaque.bytes().all(|b| b.is_ascii_graphic() && b != b'"'))
 }
@@ -85,7 +107,10 @@ fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
 
 /// The values of all headers with this name.
 pub(crate) fn values<'a>(response: &'a Response, name: &str) -> impl Iterator<Item = &'a str> {
-    let found = response.headers.iter().filter(move |(key, _)| key.eq_ignore_ascii_case(name));
+    let found = response
+        .headers
+        .iter()
+        .filter(move |(key, _)| key.eq_ignore_ascii_case(name));
     found.map(|(_, value)| value.as_str())
 }
 
@@ -94,7 +119,10 @@ fn directives(response: &Response) -> Vec<(String, String)> {
     let directives = values(response, "cache-control").flat_map(|value| value.split(','));
     let pair = |directive: &str| {
         let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
-        (name.trim().to_ascii_lowercase(), value.trim().trim_matches('"').to_owned())
+        (
+            name.trim().to_ascii_lowercase(),
+            value.trim().trim_matches('"').to_owned(),
+        )
     };
     directives.map(pair).collect()
 }
@@ -106,50 +134,97 @@ mod tests {
     const DATE: (&str, &str) = ("Date", "Sun, 06 Nov 1994 08:49:37 GMT");
 
     fn response(headers: &[(&str, &str)]) -> Response {
-        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Response { status: 200, headers: headers.collect(), body: Vec::new() }
+        let headers = headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Response {
+            status: 200,
+            headers: headers.collect(),
+            body: Vec::new(),
+        }
     }
 
     #[test]
     fn follows_the_cache_headers() {
         let check = |headers: &[(&str, &str)], expected: Option<(u64, Scope)>| {
             let actual = freshness(&response(headers), Duration::from_secs(5));
-            assert_eq!(actual.map(|it| (it.ttl_ms / 1000, it.scope)), expected, "{headers:?}");
+            assert_eq!(
+                actual.map(|it| (it.ttl_ms / 1000, it.scope)),
+                expected,
+                "{headers:?}"
+            );
         };
         let everyone = |seconds| Some((seconds, Scope::Everyone));
         check(&[], everyone(5));
         check(&[("Cache-Control", "max-age=60")], everyone(60));
-        check(&[("cache-control", "public, MAX-AGE=\"60\""), ("Age", "20")], everyone(40));
+        check(
+            &[("cache-control", "public, MAX-AGE=\"60\""), ("Age", "20")],
+            everyone(40),
+        );
         check(&[("Cache-Control", "max-age=60"), ("Age", "90")], None);
-        check(&[("Cache-Control", "max-age=60, s-maxage=10")], everyone(10));
-        check(&[("Cache-Control", "private, max-age=60")], Some((60, Scope::Caller)));
-        check(&[("Cache-Control", "max-age=60"), ("Cache-Control", "no-store")], None);
+        check(
+            &[("Cache-Control", "max-age=60, s-maxage=10")],
+            everyone(10),
+        );
+        check(
+            &[("Cache-Control", "private, max-age=60")],
+            Some((60, Scope::Caller)),
+        );
+        check(
+            &[
+                ("Cache-Control", "max-age=60"),
+                ("Cache-Control", "no-store"),
+            ],
+            None,
+        );
         check(&[("Cache-Control", "no-cache")], None);
         check(&[("Cache-Control", "max-age=soon")], None);
         check(&[("Cache-Control", "max-age=99999999999999999999")], None);
-        check(&[("Cache-Control", "max-age=9999999999")], everyone(24 * 3600));
+        check(
+            &[("Cache-Control", "max-age=9999999999")],
+            everyone(24 * 3600),
+        );
         check(&[("Vary", "*"), ("Cache-Control", "max-age=60")], None);
-        check(&[DATE, ("Expires", "Sun, 06 Nov 1994 08:50:37 GMT")], everyone(60));
+        check(
+            &[DATE, ("Expires", "Sun, 06 Nov 1994 08:50:37 GMT")],
+            everyone(60),
+        );
         check(&[DATE, ("Expires", "Sun, 06 Nov 1994 08:00:00 GMT")], None);
         check(&[DATE, ("Expires", "0")], None);
         check(
-            &[DATE, ("Expires", "Sun, 06 Nov 1994 08:50:37 GMT"), ("Cache-Control", "max-age=7")],
+            &[
+                DATE,
+                ("Expires", "Sun, 06 Nov 1994 08:50:37 GMT"),
+                ("Cache-Control", "max-age=7"),
+            ],
             everyone(7),
         );
     }
 
     #[test]
     fn a_version_is_a_validator_that_is_sent_back() {
-        let check = |headers: &[(&str, &str)], expected: Option<&str>, sent: Option<(&str, &str)>| {
-            let version = version(&response(headers));
-            assert_eq!(version.as_deref(), expected, "{headers:?}");
-            let request = unless_known(Request::new("GET", "https://example.org"), version.as_deref());
-            let sent = sent.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            assert_eq!(request.headers, sent.into_iter().collect::<Vec<_>>());
-        };
+        let check =
+            |headers: &[(&str, &str)], expected: Option<&str>, sent: Option<(&str, &str)>| {
+                let version = version(&response(headers));
+                assert_eq!(version.as_deref(), expected, "{headers:?}");
+                let request = unless_known(
+                    Request::new("GET", "https://example.org"),
+                    version.as_deref(),
+                );
+                let sent = sent.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                assert_eq!(request.headers, sent.into_iter().collect::<Vec<_>>());
+            };
         check(&[], None, None);
-        check(&[("ETag", "\"a\"")], Some("etag:\"a\""), Some(("if-none-match", "\"a\"")));
-        check(&[("ETag", "W/\"a\"")], Some("etag:W/\"a\""), Some(("if-none-match", "W/\"a\"")));
+        check(
+            &[("ETag", "\"a\"")],
+            Some("etag:\"a\""),
+            Some(("if-none-match", "\"a\"")),
+        );
+        check(
+            &[("ETag", "W/\"a\"")],
+            Some("etag:W/\"a\""),
+            Some(("if-none-match", "W/\"a\"")),
+        );
         let modified = ("Last-Modified", "Sun, 06 Nov 1994 08:00:00 GMT");
         check(
             &[DATE, modified],

@@ -47,7 +47,9 @@ impl Client {
             if !matches!(response.status, 301 | 302 | 303 | 307 | 308) {
                 return Ok(response);
             }
-            let target = response.header("location").and_then(|location| resolve(&url, location));
+            let target = response
+                .header("location")
+                .and_then(|location| resolve(&url, location));
             url = target.ok_or("the API redirects to an invalid or insecure address")?;
         }
         Err(format!("the API redirects more than {MAX_REDIRECTS} times").into())
@@ -63,7 +65,11 @@ impl Client {
             other => other.into(),
         })?;
         match response.body.len() as u64 > self.max_bytes {
-            true => Err(Error::too_large("the response", self.max_bytes, "setting `max_bytes`")),
+            true => Err(Error::too_large(
+                "the response",
+                self.max_bytes,
+                "setting `max_bytes`",
+            )),
             false => Ok(response),
         }
     }
@@ -71,10 +77,13 @@ impl Client {
     /// Gets the headers of several resources. `None` for each request that fails.
     pub fn heads(&self, urls: &[String]) -> Vec<Option<Response>> {
         let requests: Vec<Request> = urls.iter().map(|url| self.request("HEAD", url)).collect();
-        let accepted = |response: Response| (200..300).contains(&response.status).then_some(response);
+        let accepted =
+            |response: Response| (200..300).contains(&response.status).then_some(response);
         // The host sends at most 32 requests at once.
         let responses = requests.chunks(16).flat_map(http::send_all);
-        responses.map(|response| response.ok().and_then(accepted)).collect()
+        responses
+            .map(|response| response.ok().and_then(accepted))
+            .collect()
     }
 
     /// A request with the headers and, if it is for the host of the API, with the credentials.
@@ -88,14 +97,24 @@ impl Client {
         let request = Request::new(method, &url).timeout(self.timeout.min(time_left() / 2));
         let credentials = self.credentials.headers.iter().filter(|_| is_api);
         // A header of the settings does not leave the host of the API either: it may be confidential.
-        let headers = self.headers.iter().filter(|(name, _)| is_api || name.eq_ignore_ascii_case("accept"));
-        headers.chain(credentials).fold(request, |request, (name, value)| request.header(name, value))
+        let headers = self
+            .headers
+            .iter()
+            .filter(|(name, _)| is_api || name.eq_ignore_ascii_case("accept"));
+        headers
+            .chain(credentials)
+            .fold(request, |request, (name, value)| {
+                request.header(name, value)
+            })
     }
 
     /// Checks names and values of headers that an operator configured.
     pub fn check_headers(headers: &[(String, String)]) -> Result<()> {
         match headers.iter().find(|(name, value)| !is_header(name, value)) {
-            Some((name, _)) => Err(Error::Failed(format!("the header `{}` is invalid", name.escape_debug()))),
+            Some((name, _)) => Err(Error::Failed(format!(
+                "the header `{}` is invalid",
+                name.escape_debug()
+            ))),
             None => Ok(()),
         }
     }
@@ -113,18 +132,26 @@ fn with_pair(url: &str, name: &str, value: &str) -> String {
 fn accepted(response: Response) -> Result<Response> {
     let status = response.status;
     match status {
-        400 | 405 | 406 | 414 | 416 | 422 => {
-            Err(Error::Invalid(format!("the API rejects the request with status {status}")))
-        }
+        400 | 405 | 406 | 414 | 416 | 422 => Err(Error::Invalid(format!(
+            "the API rejects the request with status {status}"
+        ))),
         401 | 403 | 407 => {
             let hint = "check the secrets of this provider";
-            Err(Error::Denied(format!("the API refuses access with status {status}: {hint}")))
+            Err(Error::Denied(format!(
+                "the API refuses access with status {status}: {hint}"
+            )))
         }
         429 | 503 => {
-            let seconds = response.header("retry-after").filter(|value| value.len() < 40);
+            let seconds = response
+                .header("retry-after")
+                .filter(|value| value.len() < 40);
             let hint = seconds.and_then(|value| value.trim().parse::<u64>().ok());
-            let hint = hint.map(|seconds| format!(": try again in {seconds} seconds")).unwrap_or_default();
-            Err(Error::Unavailable(format!("the API responds with status {status}{hint}")))
+            let hint = hint
+                .map(|seconds| format!(": try again in {seconds} seconds"))
+                .unwrap_or_default();
+            Err(Error::Unavailable(format!(
+                "the API responds with status {status}{hint}"
+            )))
         }
         _ => response.accepted(),
     }
@@ -146,15 +173,24 @@ mod tests {
                 headers: vec![("authorization".into(), "Bearer hush".into())],
                 query: Some(("key".into(), "hush".into())),
             },
-            headers: vec![("accept".into(), "*/*".into()), ("x-tenant".into(), "7".into())],
+            headers: vec![
+                ("accept".into(), "*/*".into()),
+                ("x-tenant".into(), "7".into()),
+            ],
             timeout: Duration::from_secs(1),
             max_bytes: 8,
         }
     }
 
     fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Response {
-        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Response { status, headers: headers.collect(), body: body.into() }
+        let headers = headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Response {
+            status,
+            headers: headers.collect(),
+            body: body.into(),
+        }
     }
 
     /// Sends a request to a server with these responses. Returns the URLs and headers that it received.
@@ -173,16 +209,26 @@ mod tests {
     fn credentials_do_not_follow_a_redirect_to_another_host() {
         let (result, requests) = requests(|url| match url {
             "https://api.example/a?key=hush" => response(302, &[("Location", "/b?c")], ""),
-            "https://api.example/b?c&key=hush" => response(307, &[("Location", "https://cdn.example/d")], ""),
+            "https://api.example/b?c&key=hush" => {
+                response(307, &[("Location", "https://cdn.example/d")], "")
+            }
             "https://cdn.example/d" => response(200, &[], "done"),
             other => panic!("{other}"),
         });
         assert_eq!(result.map(|response| response.body), Ok(b"done".to_vec()));
         let names = |request: &Request| {
-            request.headers.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>().join(" ")
+            request
+                .headers
+                .iter()
+                .map(|(name, _)| name.clone())
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         let all = "accept x-tenant authorization if-none-match";
-        assert_eq!(requests.iter().map(names).collect::<Vec<_>>(), [all, all, "accept if-none-match"]);
+        assert_eq!(
+            requests.iter().map(names).collect::<Vec<_>>(),
+            [all, all, "accept if-none-match"]
+        );
     }
 
     #[test]
@@ -192,7 +238,11 @@ mod tests {
         assert_eq!(requests.len(), MAX_REDIRECTS + 1);
         for location in ["http://api.example/a", "file:///etc/passwd", ""] {
             let headers = [("Location", location)];
-            let headers = if location.is_empty() { &[] } else { headers.as_slice() };
+            let headers = if location.is_empty() {
+                &[]
+            } else {
+                headers.as_slice()
+            };
             let one = response(302, headers, "");
             let (result, requests) = self::requests(move |_| one.clone());
             assert_eq!((result.is_err(), requests.len()), (true, 1), "{location}");
@@ -204,26 +254,50 @@ mod tests {
         let check = |status: u16, headers: &[(&str, &str)], expected: &str| {
             let one = response(status, headers, "");
             let (result, _) = requests(move |_| one.clone());
-            assert_eq!(result.map(|_| String::new()).unwrap_or_else(|error| error.to_string()), expected);
+            assert_eq!(
+                result
+                    .map(|_| String::new())
+                    .unwrap_or_else(|error| error.to_string()),
+                expected
+            );
         };
         check(304, &[], "not modified");
         check(404, &[], "not found");
-        check(422, &[], "invalid: the API rejects the request with status 422");
-        check(401, &[], "denied: the API refuses access with status 401: check the secrets of this provider");
+        check(
+            422,
+            &[],
+            "invalid: the API rejects the request with status 422",
+        );
+        check(
+            401,
+            &[],
+            "denied: the API refuses access with status 401: check the secrets of this provider",
+        );
         check(
             429,
             &[("Retry-After", "7")],
             "unavailable: the API responds with status 429: try again in 7 seconds",
         );
-        check(503, &[("Retry-After", "soon")], "unavailable: the API responds with status 503");
+        check(
+            503,
+            &[("Retry-After", "soon")],
+            "unavailable: the API responds with status 503",
+        );
     }
 
     #[test]
     fn a_large_response_names_the_limit() {
         let (result, _) = requests(|_| response(200, &[], "123456789"));
-        let expected = "invalid: the response is larger than the limit of 8 bytes (setting `max_bytes`)";
-        assert_eq!(result.map_err(|error| error.to_string()), Err(expected.to_owned()));
+        let expected =
+            "invalid: the response is larger than the limit of 8 bytes (setting `max_bytes`)";
+        assert_eq!(
+            result.map_err(|error| error.to_string()),
+            Err(expected.to_owned())
+        );
         set_responder(|_| Err(Failure::TimedOut));
-        assert!(matches!(client().get("https://api.example/a", None), Err(Error::Unavailable(_))));
+        assert!(matches!(
+            client().get("https://api.example/a", None),
+            Err(Error::Unavailable(_))
+        ));
     }
 }

@@ -18,9 +18,15 @@ const TEXT: [&str; 9] = [
 
 /// The media type of a response, without parameters and in lower case.
 pub fn media_type(response: &Response) -> Option<String> {
-    let value = response.header("content-type")?.split(';').next()?.trim().to_ascii_lowercase();
+    let value = response
+        .header("content-type")?
+        .split(';')
+        .next()?
+        .trim()
+        .to_ascii_lowercase();
     let is_valid = |c: char| c.is_ascii_alphanumeric() || "!#$&-^_.+/".contains(c);
-    (value.len() < 200 && value.split('/').count() == 2 && value.chars().all(is_valid)).then_some(value)
+    (value.len() < 200 && value.split('/').count() == 2 && value.chars().all(is_valid))
+        .then_some(value)
 }
 
 /// The body as a text if its media type is one of texts and if it is UTF-8, otherwise as bytes. `mime` replaces the
@@ -37,7 +43,10 @@ pub fn content(response: Response, mime: Option<&str>) -> Content {
 }
 
 fn is_text(mime: &str) -> bool {
-    mime.starts_with("text/") || TEXT.contains(&mime) || mime.ends_with("+json") || mime.ends_with("+xml")
+    mime.starts_with("text/")
+        || TEXT.contains(&mime)
+        || mime.ends_with("+json")
+        || mime.ends_with("+xml")
 }
 
 #[cfg(test)]
@@ -50,13 +59,28 @@ mod tests {
     fn text_types_are_text_if_they_are_utf_8() {
         let check = |header: &str, body: &[u8], mime: &str, is_text: bool| {
             let headers = vec![("Content-Type".to_owned(), header.to_owned())];
-            let found = content(Response { status: 200, headers, body: body.to_vec() }, None);
+            let found = content(
+                Response {
+                    status: 200,
+                    headers,
+                    body: body.to_vec(),
+                },
+                None,
+            );
             assert_eq!(
-                (found.mime_type.as_deref(), matches!(found.body, Body::Text(_))),
+                (
+                    found.mime_type.as_deref(),
+                    matches!(found.body, Body::Text(_))
+                ),
                 (Some(mime), is_text)
             );
         };
-        check("application/json; charset=utf-8", b"{}", "application/json", true);
+        check(
+            "application/json; charset=utf-8",
+            b"{}",
+            "application/json",
+            true,
+        );
         check("Application/HAL+JSON", b"{}", "application/hal+json", true);
         check("text/plain", b"\xff", "text/plain", false);
         check("image/png", b"text", "image/png", false);

@@ -4,9 +4,13 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use larder_provider::{Declaration, Error, Result, Setting};
 
-const TOKEN: Setting<String> =
-    Setting::text("token", "A token that is sent as `Authorization: Bearer TOKEN`.").secret();
-const USERNAME: Setting<String> = Setting::text("username", "The name for HTTP basic authentication.");
+const TOKEN: Setting<String> = Setting::text(
+    "token",
+    "A token that is sent as `Authorization: Bearer TOKEN`.",
+)
+.secret();
+const USERNAME: Setting<String> =
+    Setting::text("username", "The name for HTTP basic authentication.");
 const PASSWORD: Setting<String> =
     Setting::text("password", "The password for HTTP basic authentication.").secret();
 const API_KEY: Setting<String> =
@@ -30,7 +34,16 @@ pub struct Credentials {
 impl Credentials {
     /// The settings that they are read from.
     pub fn declarations() -> Vec<Declaration> {
-        [TOKEN, USERNAME, PASSWORD, API_KEY, API_KEY_HEADER, API_KEY_QUERY].map(|it| it.declaration()).into()
+        [
+            TOKEN,
+            USERNAME,
+            PASSWORD,
+            API_KEY,
+            API_KEY_HEADER,
+            API_KEY_QUERY,
+        ]
+        .map(|it| it.declaration())
+        .into()
     }
 
     /// Reads the settings. `key_header` is the name of the header for `api_key` if no setting says it.
@@ -52,7 +65,9 @@ impl Credentials {
             match API_KEY_QUERY.find()? {
                 Some(name) => found.query = Some((name, key)),
                 None => {
-                    let name = API_KEY_HEADER.find()?.unwrap_or_else(|| key_header.to_owned());
+                    let name = API_KEY_HEADER
+                        .find()?
+                        .unwrap_or_else(|| key_header.to_owned());
                     found.header(name, key, "api_key")?;
                 }
             }
@@ -71,7 +86,9 @@ impl Credentials {
 
     fn header(&mut self, name: String, value: String, setting: &str) -> Result<()> {
         if !is_header(&name, &value) {
-            return Err(Error::Failed(format!("the setting `{setting}` cannot be sent as a header")));
+            return Err(Error::Failed(format!(
+                "the setting `{setting}` cannot be sent as a header"
+            )));
         }
         self.headers.push((name, value));
         Ok(())
@@ -81,7 +98,9 @@ impl Credentials {
 /// Whether a name and a value can be sent as a header.
 pub(crate) fn is_header(name: &str, value: &str) -> bool {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    !name.is_empty() && name.chars().all(is_token) && value.chars().all(|c| c == '\t' || !c.is_control())
+    !name.is_empty()
+        && name.chars().all(is_token)
+        && value.chars().all(|c| c == '\t' || !c.is_control())
 }
 
 #[cfg(test)]
@@ -95,10 +114,16 @@ mod tests {
         let header = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
         assert!(Credentials::read("X-Key").is_ok_and(|it| it.is_empty()));
         set_setting("api_key", "hush");
-        assert_eq!(Credentials::read("X-Key").map(|it| it.headers), Ok(header("X-Key", "hush")));
+        assert_eq!(
+            Credentials::read("X-Key").map(|it| it.headers),
+            Ok(header("X-Key", "hush"))
+        );
         set_setting("api_key_query", "key");
         let found = Credentials::read("X-Key").unwrap();
-        assert_eq!((found.headers, found.query), (vec![], Some(("key".into(), "hush".into()))));
+        assert_eq!(
+            (found.headers, found.query),
+            (vec![], Some(("key".into(), "hush".into())))
+        );
         set_setting("username", "ann");
         assert!(Credentials::read("X-Key").is_err());
         set_setting("password", "hush");

@@ -4,7 +4,11 @@ use larder_provider::{Error, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// All characters except those that are unreserved in RFC 3986.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// Encodes a value, so that it has no meaning in a URL.
 pub fn encode_value(value: &str) -> String {
@@ -32,7 +36,9 @@ pub fn query<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String 
 pub fn is_safe(path: &str) -> bool {
     let decoded = percent_decode_str(path).decode_utf8_lossy();
     let is_plain = |text: &str| {
-        text.split(['/', '\\']).all(|name| !matches!(name, "." | "..")) && !text.contains(char::is_control)
+        text.split(['/', '\\'])
+            .all(|name| !matches!(name, "." | ".."))
+            && !text.contains(char::is_control)
     };
     is_plain(path) && is_plain(&decoded)
 }
@@ -65,7 +71,18 @@ mod tests {
         check("100%", "100%25");
         check("ü…", "%C3%BC%E2%80%A6");
         check("...", "...");
-        for value in ["", ".", "..", "../x", "x/..", "a\\..\\b", "%2e%2e", "x/%2E%2e/y", "a\nb", "a%00b"] {
+        for value in [
+            "",
+            ".",
+            "..",
+            "../x",
+            "x/..",
+            "a\\..\\b",
+            "%2e%2e",
+            "x/%2E%2e/y",
+            "a\nb",
+            "a%00b",
+        ] {
             assert!(segment("id", value).is_err(), "{value:?}");
         }
     }

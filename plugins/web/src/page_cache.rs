@@ -15,8 +15,16 @@ use crate::caching;
 const MAX_BYTES: usize = 64 << 10;
 const PREFIX: &str = "page/";
 /// The headers that are kept: those that describe the body, and how long it may be cached.
-const KEPT: [&str; 8] =
-    ["content-type", "etag", "last-modified", "date", "cache-control", "expires", "vary", "link"];
+const KEPT: [&str; 8] = [
+    "content-type",
+    "etag",
+    "last-modified",
+    "date",
+    "cache-control",
+    "expires",
+    "vary",
+    "link",
+];
 
 impl Client {
     /// Gets a response with a successful status, like [`Client::get`]. The version of a response that is kept is sent to
@@ -44,14 +52,25 @@ fn load(url: &str) -> Option<Response> {
     // Two URLs can have the same key.
     (head["url"] == url).then_some(())?;
     let header = |pair: &Value| Some((pair[0].as_str()?.to_owned(), pair[1].as_str()?.to_owned()));
-    let headers = head["headers"].as_array()?.iter().map(header).collect::<Option<_>>()?;
-    Some(Response { status: 200, headers, body: data[end + 1..].to_vec() })
+    let headers = head["headers"]
+        .as_array()?
+        .iter()
+        .map(header)
+        .collect::<Option<_>>()?;
+    Some(Response {
+        status: 200,
+        headers,
+        body: data[end + 1..].to_vec(),
+    })
 }
 
 /// Keeps a response that has a version and that all callers may see.
 fn save(url: &str, response: &Response) {
-    let is_for_all =
-        |header: &str| !["no-store", "private"].iter().any(|word| header.to_lowercase().contains(word));
+    let is_for_all = |header: &str| {
+        !["no-store", "private"]
+            .iter()
+            .any(|word| header.to_lowercase().contains(word))
+    };
     let may_be_kept = response.status == 200
         && response.body.len() <= MAX_BYTES
         && caching::version(response).is_some()
@@ -59,9 +78,14 @@ fn save(url: &str, response: &Response) {
     if !may_be_kept {
         return;
     }
-    let headers = response.headers.iter().filter(|(name, _)| KEPT.contains(&name.to_lowercase().as_str()));
+    let headers = response
+        .headers
+        .iter()
+        .filter(|(name, _)| KEPT.contains(&name.to_lowercase().as_str()));
     let headers: Vec<_> = headers.collect();
-    let mut data = json!({ "url": url, "headers": headers }).to_string().into_bytes();
+    let mut data = json!({ "url": url, "headers": headers })
+        .to_string()
+        .into_bytes();
     data.push(b'\n');
     data.extend_from_slice(&response.body);
     match key_value::shared().set(&key(url), &data) {
@@ -102,12 +126,24 @@ mod tests {
         let log = Rc::new(RefCell::new(Vec::new()));
         let seen = log.clone();
         set_responder(move |request| {
-            let is_current = request.headers.contains(&("if-none-match".to_owned(), "\"1\"".to_owned()));
+            let is_current = request
+                .headers
+                .contains(&("if-none-match".to_owned(), "\"1\"".to_owned()));
             let status = if is_current { 304 } else { 200 };
             seen.borrow_mut().push(status);
-            let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            let body = if is_current { Vec::new() } else { b"line\nline".to_vec() };
-            Ok(Response { status, headers: headers.collect(), body })
+            let headers = headers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let body = if is_current {
+                Vec::new()
+            } else {
+                b"line\nline".to_vec()
+            };
+            Ok(Response {
+                status,
+                headers: headers.collect(),
+                body,
+            })
         });
         log
     }
@@ -121,8 +157,14 @@ mod tests {
             timeout: Duration::from_secs(1),
             max_bytes: 100,
         };
-        let get = |url: &str, known: Option<&str>| client.get_kept(url, known).map(|response| response.body);
-        let log = respond(&[("ETag", "\"1\""), ("Content-Type", "text/plain"), ("Set-Cookie", "hush")]);
+        let get = |url: &str, known: Option<&str>| {
+            client.get_kept(url, known).map(|response| response.body)
+        };
+        let log = respond(&[
+            ("ETag", "\"1\""),
+            ("Content-Type", "text/plain"),
+            ("Set-Cookie", "hush"),
+        ]);
         let url = "https://api.example/a";
         assert_eq!(
             (get(url, None), get(url, None)),

@@ -87,7 +87,9 @@ impl Part {
             None => (name, Self::Segment),
         };
         if name.is_empty() || name.contains(['{', '/', '?', ',', '*', '#']) {
-            return Err(format!("`{{{name}}}` is not a variable: write `{{name}}` or `{{+name}}`"));
+            return Err(format!(
+                "`{{{name}}}` is not a variable: write `{{name}}` or `{{+name}}`"
+            ));
         }
         Ok(make(name.to_owned()))
     }
@@ -100,19 +102,35 @@ mod tests {
     fn expand(template: &str, values: &[(&str, &str)]) -> Result<String, String> {
         let value = |name: &str| {
             let found = values.iter().find(|(key, _)| *key == name);
-            found.map(|(_, value)| Cow::Owned((*value).to_owned())).ok_or(Error::NotFound)
+            found
+                .map(|(_, value)| Cow::Owned((*value).to_owned()))
+                .ok_or(Error::NotFound)
         };
-        PathTemplate::parse(template)?.expand(value).map_err(|error| error.to_string())
+        PathTemplate::parse(template)?
+            .expand(value)
+            .map_err(|error| error.to_string())
     }
 
     #[test]
     fn values_stay_in_their_place() {
         let check = |template: &str, values: &[(&str, &str)], expected: &str| {
-            assert_eq!(expand(template, values).as_deref(), Ok(expected), "{template} {values:?}");
+            assert_eq!(
+                expand(template, values).as_deref(),
+                Ok(expected),
+                "{template} {values:?}"
+            );
         };
         check("/orders/{id}", &[("id", "a/b?c")], "orders/a%2Fb%3Fc");
-        check("files/{+path}/raw", &[("path", "a b/c")], "files/a%20b/c/raw");
-        check("x/{a}-{b}.json", &[("a", "1"), ("b", "é")], "x/1-%C3%A9.json");
+        check(
+            "files/{+path}/raw",
+            &[("path", "a b/c")],
+            "files/a%20b/c/raw",
+        );
+        check(
+            "x/{a}-{b}.json",
+            &[("a", "1"), ("b", "é")],
+            "x/1-%C3%A9.json",
+        );
         check("a b/", &[], "a%20b/");
         check("", &[], "");
         for (template, values) in [
@@ -128,15 +146,19 @@ mod tests {
             ("x/.{a}/y", &[("a", ".")]),
         ] {
             let actual = expand(template, values).unwrap_err();
-            assert!(actual.starts_with("invalid"), "{template} {values:?}: {actual}");
+            assert!(
+                actual.starts_with("invalid"),
+                "{template} {values:?}: {actual}"
+            );
         }
     }
 
     #[test]
     fn rejects_what_is_not_a_path() {
-        for template in
-            ["a?b={c}", "a#b", "a/../b", "a//b", "a/{", "a/{}", "a/{b,c}", "a/{?b}", "a}", "%2e%2e/a"]
-        {
+        for template in [
+            "a?b={c}", "a#b", "a/../b", "a//b", "a/{", "a/{}", "a/{b,c}", "a/{?b}", "a}",
+            "%2e%2e/a",
+        ] {
             assert!(PathTemplate::parse(template).is_err(), "{template}");
         }
     }

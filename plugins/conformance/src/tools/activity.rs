@@ -17,10 +17,22 @@ const RUNNING: &str = "/state/running";
 
 pub(super) fn add<P: 'static>(tools: Tools<P>) -> Tools<P> {
     tools
-        .tool(tool("test_tool_with_logging", "Sends log messages.", logging))
+        .tool(tool(
+            "test_tool_with_logging",
+            "Sends log messages.",
+            logging,
+        ))
         .tool(tool("test_logging_tool", "Sends log messages.", logging))
-        .tool(tool("test_tool_with_progress", "Reports progress.", reporting))
-        .tool(tool("test_long_running", "Runs for 150 seconds, unless it is cancelled.", long_running))
+        .tool(tool(
+            "test_tool_with_progress",
+            "Reports progress.",
+            reporting,
+        ))
+        .tool(tool(
+            "test_long_running",
+            "Runs for 150 seconds, unless it is cancelled.",
+            long_running,
+        ))
 }
 
 fn logging(_call: &Call) -> Result<String> {

@@ -15,10 +15,22 @@ const ADDED_PROMPT: &str = "/state/added-prompt";
 
 pub(super) fn add<P: 'static>(tools: Tools<P>) -> Tools<P> {
     let tools = tools
-        .tool(tool("test_trigger_tool_change", "Changes the list of tools.", of_tools))
-        .tool(tool("test_trigger_prompt_change", "Changes the list of prompts.", of_prompts));
+        .tool(tool(
+            "test_trigger_tool_change",
+            "Changes the list of tools.",
+            of_tools,
+        ))
+        .tool(tool(
+            "test_trigger_prompt_change",
+            "Changes the list of prompts.",
+            of_prompts,
+        ));
     match Path::new(ADDED_TOOL).exists() {
-        true => tools.tool(tool("test_added_tool", "Was added while the server runs.", added)),
+        true => tools.tool(tool(
+            "test_added_tool",
+            "Was added while the server runs.",
+            added,
+        )),
         false => tools,
     }
 }
@@ -52,6 +64,8 @@ fn toggle(file: &str, what: &str) -> String {
     };
     match toggled {
         Ok(()) => format!("The {what} changed."),
-        Err(_) => format!("The {what} stay the same, because no folder is granted for writing as /state."),
+        Err(_) => {
+            format!("The {what} stay the same, because no folder is granted for writing as /state.")
+        }
     }
 }

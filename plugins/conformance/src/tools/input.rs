@@ -12,16 +12,40 @@ use crate::questions::{form, sample, text};
 const ANSWER: &str = "answer";
 
 pub(super) fn add<P: 'static>(tools: Tools<P>) -> Tools<P> {
-    let sampling = Tool::new("test_sampling", |_: &P, call: &Call<Question>| sampling(call));
-    let elicitation = Tool::new("test_elicitation", |_: &P, call: &Call<Form>| elicitation(call));
+    let sampling = Tool::new("test_sampling", |_: &P, call: &Call<Question>| {
+        sampling(call)
+    });
+    let elicitation = Tool::new("test_elicitation", |_: &P, call: &Call<Form>| {
+        elicitation(call)
+    });
     tools
         .tool(sampling.description("Asks the client's model."))
         .tool(elicitation.description("Asks the user."))
-        .tool(tool("test_elicitation_url", "Asks the user to open a page.", page))
-        .tool(tool("test_elicitation_sep1034_defaults", "Asks with defaults.", defaults))
-        .tool(tool("test_elicitation_sep1330_enums", "Asks for choices.", choices))
-        .tool(tool("test_missing_capability", "Asks the client's model.", model_only))
-        .tool(tool("test_streaming_elicitation", "Asks the user.", user_only))
+        .tool(tool(
+            "test_elicitation_url",
+            "Asks the user to open a page.",
+            page,
+        ))
+        .tool(tool(
+            "test_elicitation_sep1034_defaults",
+            "Asks with defaults.",
+            defaults,
+        ))
+        .tool(tool(
+            "test_elicitation_sep1330_enums",
+            "Asks for choices.",
+            choices,
+        ))
+        .tool(tool(
+            "test_missing_capability",
+            "Asks the client's model.",
+            model_only,
+        ))
+        .tool(tool(
+            "test_streaming_elicitation",
+            "Asks the user.",
+            user_only,
+        ))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -47,7 +71,11 @@ fn elicitation(call: &Call<Form>) -> Result<Answer> {
         "username": { "type": "string", "description": "User's response" },
         "email": { "type": "string", "description": "User's email address" },
     });
-    once(call, form(ANSWER, &call.arguments.message, properties), |answer| format!("User response: {answer}"))
+    once(
+        call,
+        form(ANSWER, &call.arguments.message, properties),
+        |answer| format!("User response: {answer}"),
+    )
 }
 
 fn page(call: &Call) -> Result<Answer> {
@@ -56,7 +84,11 @@ fn page(call: &Call) -> Result<Answer> {
         "message": "Please sign in on this page.",
         "url": "https://example.com/sign-in",
     });
-    once(call, InputRequest::new(ANSWER, "elicitation/create", params), completed)
+    once(
+        call,
+        InputRequest::new(ANSWER, "elicitation/create", params),
+        completed,
+    )
 }
 
 fn defaults(call: &Call) -> Result<Answer> {
@@ -67,14 +99,17 @@ fn defaults(call: &Call) -> Result<Answer> {
         "status": { "type": "string", "enum": ["active", "inactive", "pending"], "default": "active" },
         "verified": { "type": "boolean", "default": true },
     });
-    once(call, form(ANSWER, "Please check these values.", properties), completed)
+    once(
+        call,
+        form(ANSWER, "Please check these values.", properties),
+        completed,
+    )
 }
 
 fn choices(call: &Call) -> Result<Answer> {
     let options = ["option1", "option2", "option3"];
     let titled = |noun: &str| {
-        let choice =
-            |(n, ordinal)| json!({ "const": format!("value{n}"), "title": format!("{ordinal} {noun}") });
+        let choice = |(n, ordinal)| json!({ "const": format!("value{n}"), "title": format!("{ordinal} {noun}") });
         [(1, "First"), (2, "Second"), (3, "Third")].map(choice)
     };
     let names = ["Option One", "Option Two", "Option Three"];
@@ -89,7 +124,9 @@ fn choices(call: &Call) -> Result<Answer> {
 }
 
 fn model_only(call: &Call) -> Result<Answer> {
-    once(call, sample(ANSWER, "Say hello."), |answer| answer.to_string())
+    once(call, sample(ANSWER, "Say hello."), |answer| {
+        answer.to_string()
+    })
 }
 
 fn user_only(call: &Call) -> Result<Answer> {
@@ -97,12 +134,21 @@ fn user_only(call: &Call) -> Result<Answer> {
 }
 
 fn completed(answer: &Value) -> String {
-    format!("Elicitation completed: action={}, content={}", answer["action"], answer["content"])
+    format!(
+        "Elicitation completed: action={}, content={}",
+        answer["action"], answer["content"]
+    )
 }
 
 /// Makes the request in the first call, and formats the response in the second.
-fn once<A>(call: &Call<A>, request: InputRequest, format: impl Fn(&Value) -> String) -> Result<Answer> {
-    let Some(input) = &call.input else { return Ok(request.into()) };
+fn once<A>(
+    call: &Call<A>,
+    request: InputRequest,
+    format: impl Fn(&Value) -> String,
+) -> Result<Answer> {
+    let Some(input) = &call.input else {
+        return Ok(request.into());
+    };
     Ok(ToolResult::text(format(&input.result(ANSWER)?)).into())
 }
 

@@ -8,8 +8,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 pub(super) fn add<P: 'static>(tools: Tools<P>) -> Tools<P> {
-    let contact = Tool::new("json_schema_2020_12_tool", |_: &P, call: &Call<Contact>| contact(call));
-    let header = Tool::new("test_custom_header", |_: &P, call: &Call<Region>| region(call));
+    let contact = Tool::new("json_schema_2020_12_tool", |_: &P, call: &Call<Contact>| {
+        contact(call)
+    });
+    let header = Tool::new("test_custom_header", |_: &P, call: &Call<Region>| {
+        region(call)
+    });
     tools
         .tool(contact.description("Tool with JSON Schema 2020-12 features"))
         .tool(header.description("Has an argument that is also sent as a header."))

@@ -27,9 +27,16 @@ fn api(resources: &str, respond: impl Fn(&str) -> (u16, Value) + 'static) -> Api
     set_setting("base_url", "https://api.example/v1");
     set_setting("resources", resources);
     http::set_responder(move |request| {
-        let url = request.url.strip_prefix("https://api.example/v1/").expect("a URL of the API");
+        let url = request
+            .url
+            .strip_prefix("https://api.example/v1/")
+            .expect("a URL of the API");
         let (status, body) = respond(url);
-        Ok(Response { status, headers: Vec::new(), body: body.to_string().into_bytes() })
+        Ok(Response {
+            status,
+            headers: Vec::new(),
+            body: body.to_string().into_bytes(),
+        })
     });
     Api::new().expect("valid settings")
 }
@@ -41,10 +48,13 @@ fn orders(url: &str) -> (u16, Value) {
         None if url == "orders" => 0,
         None => return (404, json!(null)),
     };
-    let order =
-        |number| json!({ "number": format!("o{number}"), "customer": { "name": format!("Cust {number}") } });
+    let order = |number| json!({ "number": format!("o{number}"), "customer": { "name": format!("Cust {number}") } });
     let data: Vec<Value> = (first..first + 10).map(order).collect();
-    let next = if first + 10 < 250 { json!(first + 10) } else { json!(null) };
+    let next = if first + 10 < 250 {
+        json!(first + 10)
+    } else {
+        json!(null)
+    };
     (200, json!({ "data": data, "next": next }))
 }
 
@@ -58,7 +68,10 @@ fn all_pages_of_a_list_are_searched_beside_a_single_resource() {
     let api = api(SHOP, orders);
     // A search has less time than one request may take.
     set_time_left(Duration::from_millis(900));
-    assert_eq!(search(&api, "cust 77"), ["shop://orders/o77", "shop://orders/o177"]);
+    assert_eq!(
+        search(&api, "cust 77"),
+        ["shop://orders/o77", "shop://orders/o177"]
+    );
     assert_eq!(search(&api, "o77"), ["shop://orders/o77"]);
     assert_eq!(search(&api, "Cust 249"), ["shop://orders/o249"]);
     assert_eq!(search(&api, "order").len(), 250);
@@ -73,10 +86,25 @@ fn a_search_keeps_what_was_found_when_its_time_is_over() {
         orders(url)
     });
     set_time_left(Duration::from_millis(200));
-    let hits = api.search(&SearchQuery::new("cust", 300)).expect("hits").hits;
+    let hits = api
+        .search(&SearchQuery::new("cust", 300))
+        .expect("hits")
+        .hits;
     assert!((1..240).contains(&hits.len()), "{}", hits.len());
-    let metadata = &hits.last().unwrap().entry.details.as_ref().unwrap().metadata;
-    assert!(metadata.iter().any(|(key, _)| key == "dev.larder.search/incomplete"), "{metadata:?}");
+    let metadata = &hits
+        .last()
+        .unwrap()
+        .entry
+        .details
+        .as_ref()
+        .unwrap()
+        .metadata;
+    assert!(
+        metadata
+            .iter()
+            .any(|(key, _)| key == "dev.larder.search/incomplete"),
+        "{metadata:?}"
+    );
     set_time_left(Duration::from_millis(100));
     let error = api.search(&SearchQuery::new("249", 300)).unwrap_err();
     assert!(matches!(error, Error::Unavailable(_)), "{error}");
@@ -110,7 +138,10 @@ fn a_list_that_fails_takes_away_only_itself() {
         );
         assert_eq!(search(&api, "two"), ["b:two"]);
     }
-    let nothing =
-        r#"[{ "uri": "a:{id}", "path": "a/{id}", "list": { "path": "a", "variables": { "id": "/id" } } }]"#;
-    assert!(api(nothing, |_| (500, json!(null))).list(&Query::new(9)).is_err());
+    let nothing = r#"[{ "uri": "a:{id}", "path": "a/{id}", "list": { "path": "a", "variables": { "id": "/id" } } }]"#;
+    assert!(
+        api(nothing, |_| (500, json!(null)))
+            .list(&Query::new(9))
+            .is_err()
+    );
 }

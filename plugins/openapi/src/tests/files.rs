@@ -64,7 +64,11 @@ fn write(folder: &Path, path: &str, text: &str) {
 fn provider() -> (OpenApi, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    write(root, "outside.yaml", "get: { description: not for this provider }");
+    write(
+        root,
+        "outside.yaml",
+        "get: { description: not for this provider }",
+    );
     write(root, "api/api.yaml", MAIN);
     write(root, "api/paths/pets.yaml", PETS);
     write(root, "api/paths/pet.yaml", PET);
@@ -84,20 +88,34 @@ fn files_of_the_folder_are_followed() {
     let (provider, _folder) = provider();
     let api = provider.api().unwrap();
     let arguments = |name: &str| {
-        let operation = api.operations.iter().find(|operation| operation.name == name).unwrap();
+        let operation = api
+            .operations
+            .iter()
+            .find(|operation| operation.name == name)
+            .unwrap();
         schema::arguments(&api.document, &operation.inputs(&api.document).unwrap())
     };
     let pet = json!({ "type": "object", "description": "A pet.", "required": ["name"],
         "properties": { "name": { "type": "string" }, "parent": { "$ref": "#/$defs/pet" } } });
-    assert_eq!(arguments("addPet")["properties"]["body"], json!({ "$ref": "#/$defs/pet" }));
+    assert_eq!(
+        arguments("addPet")["properties"]["body"],
+        json!({ "$ref": "#/$defs/pet" })
+    );
     assert_eq!(arguments("addPet")["$defs"], json!({ "pet": pet }));
-    assert_eq!(arguments("listPets")["properties"]["limit"], json!({ "type": "integer" }));
+    assert_eq!(
+        arguments("listPets")["properties"]["limit"],
+        json!({ "type": "integer" })
+    );
     let delete = arguments("removePet");
     assert_eq!(delete["required"], json!(["id", "body"]));
     assert_eq!(delete["properties"]["body"]["required"], json!(["reason"]));
     assert_eq!(delete["$defs"]["Id"]["description"], "The name of a pet.");
-    let (_, requests) =
-        call(&provider, "removePet", json!({ "id": "rex", "body": { "reason": "sold" } })).unwrap();
+    let (_, requests) = call(
+        &provider,
+        "removePet",
+        json!({ "id": "rex", "body": { "reason": "sold" } }),
+    )
+    .unwrap();
     assert_eq!(
         (requests[0].method.as_str(), requests[0].url.as_str()),
         ("DELETE", "https://api.example/pets/rex")
@@ -109,36 +127,72 @@ fn files_of_the_folder_are_followed() {
 fn what_cannot_be_followed_is_no_tool_and_says_why() {
     let (provider, _folder) = provider();
     let api = provider.api().unwrap();
-    let callable = api.operations.iter().filter(|operation| operation.inputs(&api.document).is_ok());
+    let callable = api
+        .operations
+        .iter()
+        .filter(|operation| operation.inputs(&api.document).is_ok());
     let names: Vec<_> = callable.map(|operation| operation.name.as_str()).collect();
     assert_eq!(names, ["listPets", "addPet", "removePet"]);
     assert_eq!(tools::all(&api, &provider.settings).len(), 3);
-    let page = |name: &str| read(&provider, "operations/{operation}", &[("operation", name)]).unwrap();
+    let page =
+        |name: &str| read(&provider, "operations/{operation}", &[("operation", name)]).unwrap();
     let check = |name: &str, reason: &str| {
         let page = page(name);
-        assert!(page.contains("No tool can call this operation: ") && page.contains(reason), "{page}");
+        assert!(
+            page.contains("No tool can call this operation: ") && page.contains(reason),
+            "{page}"
+        );
     };
     check("put_pets_id", "`paths/gone.yaml`");
-    check("patch_pets_id", "`https://evil.example/x.yaml`, which is not supported");
+    check(
+        "patch_pets_id",
+        "`https://evil.example/x.yaml`, which is not supported",
+    );
     check("get_pets_id", "`../outside.yaml#/get`");
-    assert!(!read(&provider, "document.json", &[]).unwrap().contains("not for this provider"));
+    assert!(
+        !read(&provider, "document.json", &[])
+            .unwrap()
+            .contains("not for this provider")
+    );
 }
 
 #[test]
 fn the_resources_contain_what_was_followed() {
     let (provider, _folder) = provider();
-    let list = read(&provider, "operations/{operation}", &[("operation", "listPets")]).unwrap();
+    let list = read(
+        &provider,
+        "operations/{operation}",
+        &[("operation", "listPets")],
+    )
+    .unwrap();
     assert!(
         list.contains("# GET /pets")
             && list.contains("| `limit` | query |")
             && list.contains("list of `pet`"),
         "{list}"
     );
-    let json = read(&provider, "operations/{operation}/json", &[("operation", "addPet")]).unwrap();
+    let json = read(
+        &provider,
+        "operations/{operation}/json",
+        &[("operation", "addPet")],
+    )
+    .unwrap();
     let json: Value = serde_json::from_str(&json).unwrap();
     let components = json["components"].as_object().unwrap();
-    assert!(components.values().any(|component| component["description"] == "A pet."), "{json:#}");
-    assert!(provider.list(&Query::new(99)).unwrap().entries.iter().any(|it| it.name == "removePet"));
+    assert!(
+        components
+            .values()
+            .any(|component| component["description"] == "A pet."),
+        "{json:#}"
+    );
+    assert!(
+        provider
+            .list(&Query::new(99))
+            .unwrap()
+            .entries
+            .iter()
+            .any(|it| it.name == "removePet")
+    );
 }
 
 #[test]
@@ -169,14 +223,36 @@ fn only_documents_are_read_and_their_sizes_count() {
     let provider = OpenApi::new().unwrap();
     let api = provider.api().unwrap();
     assert_eq!(tools::all(&api, &provider.settings).len(), 1);
-    assert!(!read(&provider, "document.json", &[]).unwrap().contains("hush: hush"));
+    assert!(
+        !read(&provider, "document.json", &[])
+            .unwrap()
+            .contains("hush: hush")
+    );
     // A file that is too large is not followed either.
-    write(root, "api/loop.yaml", &format!("get: {{ operationId: long }}\n{}", "# long\n".repeat(1000)));
+    write(
+        root,
+        "api/loop.yaml",
+        &format!("get: {{ operationId: long }}\n{}", "# long\n".repeat(1000)),
+    );
     set_setting("max_document", "1KiB");
     let provider = OpenApi::new().unwrap();
-    let page = read(&provider, "operations/{operation}", &[("operation", "put_a")]).unwrap();
-    assert!(page.contains("larger than the limit of 1 KiB (setting `max_document`)"), "{page}");
+    let page = read(
+        &provider,
+        "operations/{operation}",
+        &[("operation", "put_a")],
+    )
+    .unwrap();
     assert!(
-        read(&provider, "operations/{operation}", &[("operation", "fine")]).unwrap().contains("Tool: `fine`")
+        page.contains("larger than the limit of 1 KiB (setting `max_document`)"),
+        "{page}"
+    );
+    assert!(
+        read(
+            &provider,
+            "operations/{operation}",
+            &[("operation", "fine")]
+        )
+        .unwrap()
+        .contains("Tool: `fine`")
     );
 }

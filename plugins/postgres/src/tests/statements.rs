@@ -23,7 +23,11 @@ impl Map for [&str] {
 #[test]
 fn parameters_are_numbered() {
     check("SELECT 1", "SELECT 1", &[]);
-    check("a = :b AND c = :d_1 OR e = :b", "a = $1 AND c = $2 OR e = $1", &["b", "d_1"]);
+    check(
+        "a = :b AND c = :d_1 OR e = :b",
+        "a = $1 AND c = $2 OR e = $1",
+        &["b", "d_1"],
+    );
     check("a > :b::integer", "a > $1::integer", &["b"]);
     check("f(a := :b)", "f(a := $1)", &["b"]);
     check("x[1:2] :", "x[1:2] :", &[]);
@@ -54,5 +58,9 @@ fn strings_names_and_comments_stay() {
 
 #[test]
 fn the_format_is_no_parameter() {
-    assert!(Statement::parse("SELECT :format").unwrap_err().contains("`format`"));
+    assert!(
+        Statement::parse("SELECT :format")
+            .unwrap_err()
+            .contains("`format`")
+    );
 }

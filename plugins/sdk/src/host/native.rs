@@ -31,7 +31,9 @@ pub(super) fn metadata() -> Vec<(String, String)> {
 
 pub(super) fn setting(name: &str) -> Option<String> {
     let variable = || format!("LARDER_SETTING_{}", name.to_uppercase().replace('-', "_"));
-    SETTINGS.with_borrow(|settings| settings.get(name).cloned()).or_else(|| std::env::var(variable()).ok())
+    SETTINGS
+        .with_borrow(|settings| settings.get(name).cloned())
+        .or_else(|| std::env::var(variable()).ok())
 }
 
 pub(super) fn log(level: Level, message: &str) {
@@ -47,7 +49,10 @@ pub(super) fn resources_changed() {
 }
 
 pub(super) fn progress(done: f64, total: Option<f64>, message: Option<&str>) {
-    eprintln!("progress: {done} of {total:?} {}", message.unwrap_or_default());
+    eprintln!(
+        "progress: {done} of {total:?} {}",
+        message.unwrap_or_default()
+    );
 }
 
 pub(super) fn cancelled() -> bool {

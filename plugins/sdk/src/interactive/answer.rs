@@ -34,18 +34,31 @@ pub struct ToolResult<T = ()> {
 impl<T> ToolResult<T> {
     /// Creates a result with one text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { content: vec![Block::text(text)], structured: None, is_error: false, metadata: Vec::new() }
+        Self {
+            content: vec![Block::text(text)],
+            structured: None,
+            is_error: false,
+            metadata: Vec::new(),
+        }
     }
 
     /// Creates a result with a structured value.
     pub fn structured(value: T) -> Self {
-        Self { content: Vec::new(), structured: Some(value), is_error: false, metadata: Vec::new() }
+        Self {
+            content: Vec::new(),
+            structured: Some(value),
+            is_error: false,
+            metadata: Vec::new(),
+        }
     }
 
     /// Creates a result that tells the model why the tool failed, and what it can do about it. In contrast, an
     /// [`Error`](crate::Error) ends the request, and the model may not see it.
     pub fn error(text: impl Into<String>) -> Self {
-        Self { is_error: true, ..Self::text(text) }
+        Self {
+            is_error: true,
+            ..Self::text(text)
+        }
     }
 
     /// Adds a piece of content.

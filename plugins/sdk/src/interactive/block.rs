@@ -1,6 +1,8 @@
 //! Pieces of content in tool results and prompt messages.
 
-pub use crate::bindings::interaction_types::{Annotations, Block, BlockValue, EmbeddedResource, Media};
+pub use crate::bindings::interaction_types::{
+    Annotations, Block, BlockValue, EmbeddedResource, Media,
+};
 use crate::{Body, Entry, Role};
 
 impl Block {
@@ -19,12 +21,18 @@ impl Block {
 
     /// Creates an image from its media type and its bytes.
     pub fn image(mime: impl Into<String>, data: impl Into<Vec<u8>>) -> Self {
-        Self::new(BlockValue::Image(Media { mime_type: mime.into(), data: data.into() }))
+        Self::new(BlockValue::Image(Media {
+            mime_type: mime.into(),
+            data: data.into(),
+        }))
     }
 
     /// Creates a sound from its media type and its bytes.
     pub fn audio(mime: impl Into<String>, data: impl Into<Vec<u8>>) -> Self {
-        Self::new(BlockValue::Audio(Media { mime_type: mime.into(), data: data.into() }))
+        Self::new(BlockValue::Audio(Media {
+            mime_type: mime.into(),
+            data: data.into(),
+        }))
     }
 
     /// Creates a reference to a resource.
@@ -38,7 +46,11 @@ impl Block {
     }
 
     fn new(value: BlockValue) -> Self {
-        Self { value, annotations: None, metadata: Vec::new() }
+        Self {
+            value,
+            annotations: None,
+            metadata: Vec::new(),
+        }
     }
 
     /// Sets the annotations.
@@ -80,12 +92,22 @@ impl EmbeddedResource {
     /// let note: Block = EmbeddedResource::text("note:7", "# Seven").mime("text/markdown").into();
     /// ```
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { uri: uri.into(), mime_type: None, body: Body::Text(text.into()), metadata: Vec::new() }
+        Self {
+            uri: uri.into(),
+            mime_type: None,
+            body: Body::Text(text.into()),
+            metadata: Vec::new(),
+        }
     }
 
     /// Creates a resource with bytes.
     pub fn blob(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
-        Self { uri: uri.into(), mime_type: None, body: Body::Blob(bytes.into()), metadata: Vec::new() }
+        Self {
+            uri: uri.into(),
+            mime_type: None,
+            body: Body::Blob(bytes.into()),
+            metadata: Vec::new(),
+        }
     }
 
     /// Sets the media type.
@@ -104,7 +126,11 @@ impl EmbeddedResource {
 #[allow(clippy::derivable_impls, reason = "the type is generated")]
 impl Default for Annotations {
     fn default() -> Self {
-        Self { audience: Vec::new(), priority: None, last_modified: None }
+        Self {
+            audience: Vec::new(),
+            priority: None,
+            last_modified: None,
+        }
     }
 }
 

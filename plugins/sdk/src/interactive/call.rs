@@ -17,7 +17,10 @@ pub struct Call<A = NoArguments> {
 impl<A> Call<A> {
     /// Creates a first call, for tests.
     pub fn new(arguments: A) -> Self {
-        Self { arguments, input: None }
+        Self {
+            arguments,
+            input: None,
+        }
     }
 
     /// Sets the input, for tests.

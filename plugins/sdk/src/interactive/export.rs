@@ -9,7 +9,9 @@ use crate::export::call;
 use crate::{Exported, Provider, Result};
 
 impl<E: Exported> tool_provider::Guest for E {
-    fn list_tools(_cursor: Option<String>) -> Result<tool_provider::ToolPage, provider_types::Error> {
+    fn list_tools(
+        _cursor: Option<String>,
+    ) -> Result<tool_provider::ToolPage, provider_types::Error> {
         call::<E, _>(|provider| provider.tools().map(|tools| tools.page()))
     }
 
@@ -21,7 +23,9 @@ impl<E: Exported> tool_provider::Guest for E {
 }
 
 impl<E: Exported> prompt_provider::Guest for E {
-    fn list_prompts(_cursor: Option<String>) -> Result<prompt_provider::PromptPage, provider_types::Error> {
+    fn list_prompts(
+        _cursor: Option<String>,
+    ) -> Result<prompt_provider::PromptPage, provider_types::Error> {
         call::<E, _>(|provider| provider.prompts().map(|prompts| prompts.page()))
     }
 
@@ -39,7 +43,9 @@ impl<E: Exported> prompt_provider::Guest for E {
 }
 
 impl<E: Exported> search_provider::Guest for E {
-    fn search(query: search_provider::SearchQuery) -> Result<search_provider::Hits, provider_types::Error> {
+    fn search(
+        query: search_provider::SearchQuery,
+    ) -> Result<search_provider::Hits, provider_types::Error> {
         call::<E, _>(|provider| provider.search(&query))
     }
 }

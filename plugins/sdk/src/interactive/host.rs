@@ -55,7 +55,10 @@ mod imp {
     }
 
     pub(super) fn log_to_client(severity: Severity, logger: Option<&str>, data: &str) {
-        eprintln!("to the client: {severity:?} {} {data}", logger.unwrap_or_default());
+        eprintln!(
+            "to the client: {severity:?} {} {data}",
+            logger.unwrap_or_default()
+        );
     }
 
     pub(super) fn tools_changed() {

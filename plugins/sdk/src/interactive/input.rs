@@ -48,13 +48,18 @@ impl Input {
     pub fn result<T: DeserializeOwned>(&self, key: &str) -> Result<T> {
         match self.outcome(key) {
             Some(Ok(json)) => serde_json::from_str(json).map_err(|error| misfit(key, &error)),
-            Some(Err(json)) => Err(Error::Failed(format!("the client did not answer `{key}`: {json}"))),
+            Some(Err(json)) => Err(Error::Failed(format!(
+                "the client did not answer `{key}`: {json}"
+            ))),
             None => Err(Error::Invalid(format!("there is no response for `{key}`"))),
         }
     }
 
     fn outcome(&self, key: &str) -> Option<&std::result::Result<String, String>> {
-        self.responses.iter().find(|response| response.key == key).map(|response| &response.outcome)
+        self.responses
+            .iter()
+            .find(|response| response.key == key)
+            .map(|response| &response.outcome)
     }
 
     /// Whether the state is this one.
@@ -64,7 +69,9 @@ impl Input {
 }
 
 fn misfit(key: &str, error: &serde_json::Error) -> Error {
-    Error::Invalid(format!("the response for `{key}` is not as requested: {error}"))
+    Error::Invalid(format!(
+        "the response for `{key}` is not as requested: {error}"
+    ))
 }
 
 #[derive(Deserialize)]
@@ -102,8 +109,16 @@ impl Input {
 
     /// Creates the input of a client with any response: the result or the error of a request.
     pub fn response(key: &str, outcome: std::result::Result<Value, Value>) -> Self {
-        let outcome = outcome.map(|json| json.to_string()).map_err(|json| json.to_string());
-        Self { responses: vec![InputResponse { key: key.to_owned(), outcome }], state: None }
+        let outcome = outcome
+            .map(|json| json.to_string())
+            .map_err(|json| json.to_string());
+        Self {
+            responses: vec![InputResponse {
+                key: key.to_owned(),
+                outcome,
+            }],
+            state: None,
+        }
     }
 
     /// Sets the state of the first call.
@@ -125,30 +140,55 @@ mod tests {
     #[test]
     fn an_accepted_form_is_typed() {
         let check = |input: Input, expected: Result<Option<&str>, &str>| {
-            let accepted = input.accepted::<Form>("version").map(|form| form.map(|form| form.version));
-            let expected = expected.map(|version| version.map(str::to_owned)).map_err(Error::invalid);
+            let accepted = input
+                .accepted::<Form>("version")
+                .map(|form| form.map(|form| form.version));
+            let expected = expected
+                .map(|version| version.map(str::to_owned))
+                .map_err(Error::invalid);
             assert_eq!(accepted, expected, "{input:?}");
         };
         let response = |json| Input::response("version", Ok(json));
-        check(Input::accept("version", json!({ "version": "1" })), Ok(Some("1")));
+        check(
+            Input::accept("version", json!({ "version": "1" })),
+            Ok(Some("1")),
+        );
         check(Input::decline("version"), Ok(None));
-        check(response(json!({ "action": "decline", "content": {}, "_meta": {} })), Ok(None));
+        check(
+            response(json!({ "action": "decline", "content": {}, "_meta": {} })),
+            Ok(None),
+        );
         check(response(json!({ "action": "cancel" })), Ok(None));
-        check(Input::response("version", Err(json!({ "code": -1 }))), Ok(None));
+        check(
+            Input::response("version", Err(json!({ "code": -1 }))),
+            Ok(None),
+        );
         check(Input::accept("other", json!({ "version": "1" })), Ok(None));
         let misfit = "the response for `version` is not as requested: ";
         let missing = format!("{misfit}missing field `version`");
         check(Input::accept("version", json!({})), Err(&missing));
-        let unknown =
-            "unknown variant `no`, expected one of `accept`, `decline`, `cancel` at line 1 column 14";
-        check(response(json!({ "action": "no" })), Err(&format!("{misfit}{unknown}")));
+        let unknown = "unknown variant `no`, expected one of `accept`, `decline`, `cancel` at line 1 column 14";
+        check(
+            response(json!({ "action": "no" })),
+            Err(&format!("{misfit}{unknown}")),
+        );
     }
 
     #[test]
     fn tells_what_the_client_could_not_answer() {
-        let error = |input: Input| input.result::<Value>("a").map_err(|error| error.to_string());
+        let error = |input: Input| {
+            input
+                .result::<Value>("a")
+                .map_err(|error| error.to_string())
+        };
         let code = Input::response("a", Err(json!({ "code": -1 })));
-        assert_eq!(error(code), Err("the client did not answer `a`: {\"code\":-1}".into()));
-        assert_eq!(error(Input::decline("b")), Err("invalid: there is no response for `a`".into()));
+        assert_eq!(
+            error(code),
+            Err("the client did not answer `a`: {\"code\":-1}".into())
+        );
+        assert_eq!(
+            error(Input::decline("b")),
+            Err("invalid: there is no response for `a`".into())
+        );
     }
 }

@@ -35,7 +35,11 @@ pub use crate::bindings::interaction_types::{InputRequest, InputRequired};
 impl InputRequest {
     /// Creates any request. `params` is a JSON object. The key identifies the response.
     pub fn new(key: impl Into<String>, method: impl Into<String>, params: Value) -> Self {
-        Self { key: key.into(), method: method.into(), params: params.to_string() }
+        Self {
+            key: key.into(),
+            method: method.into(),
+            params: params.to_string(),
+        }
     }
 
     /// Asks the user to fill in a form: one field for each field of `T`, which must be texts, numbers, booleans
@@ -79,7 +83,10 @@ impl InputRequired {
 
 impl From<InputRequest> for InputRequired {
     fn from(request: InputRequest) -> Self {
-        Self { requests: vec![request], state: None }
+        Self {
+            requests: vec![request],
+            state: None,
+        }
     }
 }
 
@@ -104,7 +111,13 @@ mod tests {
             "note": { "type": "string" },
         });
         let schema = json!({ "type": "object", "properties": properties, "required": ["version"] });
-        assert_eq!(params, json!({ "mode": "form", "message": "Which?", "requestedSchema": schema }));
-        assert_eq!((request.key.as_str(), request.method.as_str()), ("version", "elicitation/create"));
+        assert_eq!(
+            params,
+            json!({ "mode": "form", "message": "Which?", "requestedSchema": schema })
+        );
+        assert_eq!(
+            (request.key.as_str(), request.method.as_str()),
+            ("version", "elicitation/create")
+        );
     }
 }

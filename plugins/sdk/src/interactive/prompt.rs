@@ -70,7 +70,9 @@ impl<P> Prompt<P> {
             arguments: Vec::new(),
             icons: Vec::new(),
             metadata: Vec::new(),
-            function: Box::new(move |provider, request| function(provider, request).map(Into::into)),
+            function: Box::new(move |provider, request| {
+                function(provider, request).map(Into::into)
+            }),
         }
     }
 
@@ -110,7 +112,11 @@ impl<P> Prompt<P> {
             name: self.name,
             title: self.title,
             description: self.description,
-            arguments: self.arguments.into_iter().map(Argument::declaration).collect(),
+            arguments: self
+                .arguments
+                .into_iter()
+                .map(Argument::declaration)
+                .collect(),
             icons: self.icons,
             metadata: self.metadata,
         }
@@ -129,7 +135,13 @@ pub struct Argument<P> {
 impl<P> Argument<P> {
     /// Creates an optional argument.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), title: None, description: None, required: false, complete: None }
+        Self {
+            name: name.into(),
+            title: None,
+            description: None,
+            required: false,
+            complete: None,
+        }
     }
 
     /// Sets a display name.
@@ -151,7 +163,10 @@ impl<P> Argument<P> {
     }
 
     /// Suggests values with a method of the provider.
-    pub fn complete(mut self, complete: impl Fn(&P, &ArgumentQuery) -> Result<Completion> + 'static) -> Self {
+    pub fn complete(
+        mut self,
+        complete: impl Fn(&P, &ArgumentQuery) -> Result<Completion> + 'static,
+    ) -> Self {
         self.complete = Some(Box::new(complete));
         self
     }
@@ -163,10 +178,26 @@ impl<P> Argument<P> {
     }
 
     /// Suggestions; none if the argument has no function for them.
-    pub(super) fn suggestions(&self, provider: &P, query: &ArgumentQuery) -> Result<wit::Suggestions> {
-        let completion = self.complete.as_ref().map(|complete| complete(provider, query)).transpose()?;
-        let Completion { values, total, more } = completion.unwrap_or_default();
-        Ok(wit::Suggestions { values, total, more })
+    pub(super) fn suggestions(
+        &self,
+        provider: &P,
+        query: &ArgumentQuery,
+    ) -> Result<wit::Suggestions> {
+        let completion = self
+            .complete
+            .as_ref()
+            .map(|complete| complete(provider, query))
+            .transpose()?;
+        let Completion {
+            values,
+            total,
+            more,
+        } = completion.unwrap_or_default();
+        Ok(wit::Suggestions {
+            values,
+            total,
+            more,
+        })
     }
 
     fn declaration(self) -> wit::Argument {

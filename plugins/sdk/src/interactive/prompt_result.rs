@@ -17,25 +17,38 @@ impl PromptRequest {
     /// assert_eq!(request.optional("style"), None);
     /// ```
     pub fn new(name: impl Into<String>, arguments: &[(&str, &str)]) -> Self {
-        let arguments = arguments.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        Self { name: name.into(), arguments: arguments.collect(), input: None }
+        let arguments = arguments
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()));
+        Self {
+            name: name.into(),
+            arguments: arguments.collect(),
+            input: None,
+        }
     }
 
     /// The value of an argument. It is an error if there is none.
     pub fn argument(&self, name: &str) -> Result<&str> {
-        self.optional(name).ok_or_else(|| Error::Invalid(format!("`{name}` is missing")))
+        self.optional(name)
+            .ok_or_else(|| Error::Invalid(format!("`{name}` is missing")))
     }
 
     /// The value of an argument, if there is one.
     pub fn optional(&self, name: &str) -> Option<&str> {
-        self.arguments.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.arguments
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
 impl ArgumentQuery {
     /// The value of another argument that is already filled in.
     pub fn filled(&self, name: &str) -> Option<&str> {
-        self.filled.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.filled
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -51,7 +64,11 @@ impl PromptResult {
     /// assert_eq!(result.messages.len(), 2);
     /// ```
     pub fn new() -> Self {
-        Self { description: None, messages: Vec::new(), metadata: Vec::new() }
+        Self {
+            description: None,
+            messages: Vec::new(),
+            metadata: Vec::new(),
+        }
     }
 
     /// Sets a description for people.
@@ -71,7 +88,10 @@ impl PromptResult {
     }
 
     fn message(mut self, role: Role, content: impl Into<Block>) -> Self {
-        self.messages.push(Message { role, content: content.into() });
+        self.messages.push(Message {
+            role,
+            content: content.into(),
+        });
         self
     }
 

@@ -13,7 +13,10 @@ pub struct Prompts<P> {
 impl<P> Prompts<P> {
     /// Creates an empty set.
     pub fn new() -> Self {
-        Self { prompts: Vec::new(), freshness: None }
+        Self {
+            prompts: Vec::new(),
+            freshness: None,
+        }
     }
 
     /// Adds a prompt.
@@ -31,7 +34,11 @@ impl<P> Prompts<P> {
     /// The single page of `list-prompts`.
     pub(super) fn page(self) -> wit::PromptPage {
         let prompts = self.prompts.into_iter().map(Prompt::declaration).collect();
-        wit::PromptPage { prompts, next_cursor: None, freshness: self.freshness }
+        wit::PromptPage {
+            prompts,
+            next_cursor: None,
+            freshness: self.freshness,
+        }
     }
 
     pub(super) fn get(&self, provider: &P, request: &PromptRequest) -> Result<PromptAnswer> {
@@ -44,12 +51,19 @@ impl<P> Prompts<P> {
 
     pub(super) fn complete(&self, provider: &P, query: &ArgumentQuery) -> Result<wit::Suggestions> {
         let arguments = &self.find(&query.prompt)?.arguments;
-        let argument = arguments.iter().find(|argument| argument.name == query.argument);
-        argument.ok_or(Error::NotFound)?.suggestions(provider, query)
+        let argument = arguments
+            .iter()
+            .find(|argument| argument.name == query.argument);
+        argument
+            .ok_or(Error::NotFound)?
+            .suggestions(provider, query)
     }
 
     fn find(&self, name: &str) -> Result<&Prompt<P>> {
-        self.prompts.iter().find(|prompt| prompt.name == name).ok_or(Error::NotFound)
+        self.prompts
+            .iter()
+            .find(|prompt| prompt.name == name)
+            .ok_or(Error::NotFound)
     }
 }
 
@@ -72,7 +86,11 @@ mod tests {
             Prompt::new("summarize", write)
                 .description("Summarizes a note.")
                 .argument(Argument::new("note").required().description("A note."))
-                .argument(Argument::new("style").title("Style").values(["plain", "pretty", "formal"])),
+                .argument(
+                    Argument::new("style")
+                        .title("Style")
+                        .values(["plain", "pretty", "formal"]),
+                ),
         )
     }
 
@@ -84,7 +102,11 @@ mod tests {
             (prompt.name.as_str(), prompt.description.as_deref()),
             ("summarize", Some("Summarizes a note."))
         );
-        let arguments: Vec<_> = prompt.arguments.iter().map(|it| (it.name.as_str(), it.required)).collect();
+        let arguments: Vec<_> = prompt
+            .arguments
+            .iter()
+            .map(|it| (it.name.as_str(), it.required))
+            .collect();
         assert_eq!(arguments, [("note", true), ("style", false)]);
         assert_eq!(prompt.arguments[0].description.as_deref(), Some("A note."));
         assert_eq!(prompt.arguments[1].title.as_deref(), Some("Style"));
@@ -93,8 +115,14 @@ mod tests {
     #[test]
     fn gets_a_prompt_with_its_required_arguments() {
         let get = |name, arguments: &[_]| prompts().get(&(), &PromptRequest::new(name, arguments));
-        assert_eq!(get("summarize", &[("note", "a")]), Ok(PromptResult::new().user("a").into()));
-        assert_eq!(get("summarize", &[("style", "b")]), Err(Error::invalid("`note` is missing")));
+        assert_eq!(
+            get("summarize", &[("note", "a")]),
+            Ok(PromptResult::new().user("a").into())
+        );
+        assert_eq!(
+            get("summarize", &[("style", "b")]),
+            Err(Error::invalid("`note` is missing"))
+        );
         assert_eq!(get("other", &[]), Err(Error::NotFound));
     }
 
@@ -102,8 +130,15 @@ mod tests {
     fn completes_arguments() {
         let check = |prompt: &str, argument: &str, prefix: &str, expected: Result<&[&str]>| {
             let (prompt, argument) = (prompt.to_owned(), argument.to_owned());
-            let query = ArgumentQuery { prompt, argument, prefix: prefix.to_owned(), filled: vec![] };
-            let values = prompts().complete(&(), &query).map(|suggestions| suggestions.values);
+            let query = ArgumentQuery {
+                prompt,
+                argument,
+                prefix: prefix.to_owned(),
+                filled: vec![],
+            };
+            let values = prompts()
+                .complete(&(), &query)
+                .map(|suggestions| suggestions.values);
             let expected = expected.map(|values| values.iter().map(ToString::to_string).collect());
             assert_eq!(values, expected, "{query:?}");
         };

@@ -20,13 +20,18 @@ pub(super) fn result<T: JsonSchema>() -> Value {
 pub(super) fn form<T: JsonSchema>() -> Value {
     let mut schema = arguments::<T>();
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
-    properties.into_iter().flat_map(Map::values_mut).for_each(remove_null);
+    properties
+        .into_iter()
+        .flat_map(Map::values_mut)
+        .for_each(remove_null);
     schema
 }
 
 /// Turns the schema of `Option<T>` into that of `T`: an optional field of a form is one that is not required.
 fn remove_null(property: &mut Value) {
-    let Some(property) = property.as_object_mut() else { return };
+    let Some(property) = property.as_object_mut() else {
+        return;
+    };
     if let Some(Value::Array(types)) = property.get_mut("type") {
         types.retain(|name| name != "null");
         if let [only] = types.as_mut_slice() {
@@ -97,16 +102,22 @@ mod tests {
 
     #[test]
     fn arguments_are_an_object() {
-        assert_eq!(arguments::<NoArguments>(), json!({ "type": "object", "additionalProperties": false }));
+        assert_eq!(
+            arguments::<NoArguments>(),
+            json!({ "type": "object", "additionalProperties": false })
+        );
         assert_eq!(arguments::<Value>(), json!({ "type": "object" }));
     }
 
     #[test]
     fn the_properties_of_a_form_have_one_type() {
-        let volume = json!({ "type": "string", "enum": ["low", "high"], "description": "How loud." });
-        let tone =
-            json!({ "oneOf": [{ "const": "Formal", "type": "string", "description": "Without jokes." }] });
+        let volume =
+            json!({ "type": "string", "enum": ["low", "high"], "description": "How loud." });
+        let tone = json!({ "oneOf": [{ "const": "Formal", "type": "string", "description": "Without jokes." }] });
         let properties = json!({ "volume": volume, "count": { "type": "boolean" }, "tone": tone });
-        assert_eq!(form::<Form>(), json!({ "type": "object", "properties": properties }));
+        assert_eq!(
+            form::<Form>(),
+            json!({ "type": "object", "properties": properties })
+        );
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-pub use crate::bindings::search::exports::larder::provider::search_provider::{Hit, Hits, SearchQuery};
+pub use crate::bindings::search::exports::larder::provider::search_provider::{
+    Hit, Hits, SearchQuery,
+};
 use crate::{Entry, Error, Freshness, Query, Result, time_left};
 
 /// The key in the metadata of the last hit that says why hits are missing.
@@ -11,7 +13,12 @@ const INCOMPLETE: &str = "dev.larder.search/incomplete";
 impl SearchQuery {
     /// Creates a query for tests.
     pub fn new(text: impl Into<String>, limit: u32) -> Self {
-        Self { text: text.into(), limit, uri_prefix: None, kind: None }
+        Self {
+            text: text.into(),
+            limit,
+            uri_prefix: None,
+            kind: None,
+        }
     }
 
     /// When to stop, so that what was found is returned in time: a search that the host has to end finds nothing. See
@@ -23,7 +30,12 @@ impl SearchQuery {
     /// Whether an entry matches the hints of this query.
     pub fn wants(&self, entry: &Entry) -> bool {
         let (uri_prefix, kind) = (self.uri_prefix.clone(), self.kind.clone());
-        Query { uri_prefix, kind, ..Query::new(self.limit) }.wants(entry)
+        Query {
+            uri_prefix,
+            kind,
+            ..Query::new(self.limit)
+        }
+        .wants(entry)
     }
 
     /// Returns the first hits that match the hints of this query, up to its limit.
@@ -44,7 +56,10 @@ impl SearchQuery {
 impl Hit {
     /// Creates a hit: the entry that matches.
     pub fn new(entry: Entry) -> Self {
-        Self { entry, excerpt: None }
+        Self {
+            entry,
+            excerpt: None,
+        }
     }
 
     /// Sets a passage that shows why the entry matches.
@@ -72,10 +87,15 @@ impl Hits {
     /// ```
     pub fn incomplete(mut self, why: &str) -> Result<Self> {
         let Some(last) = self.hits.last_mut() else {
-            return Err(Error::Unavailable(format!("the search is not complete: {why}")));
+            return Err(Error::Unavailable(format!(
+                "the search is not complete: {why}"
+            )));
         };
         let details = last.entry.details.get_or_insert_default();
-        details.metadata.push((INCOMPLETE.to_owned(), serde_json::Value::from(why).to_string()));
+        details.metadata.push((
+            INCOMPLETE.to_owned(),
+            serde_json::Value::from(why).to_string(),
+        ));
         self.freshness = None;
         Ok(self)
     }
@@ -90,7 +110,10 @@ impl Default for Hits {
 /// Hits with the best first.
 impl From<Vec<Hit>> for Hits {
     fn from(hits: Vec<Hit>) -> Self {
-        Self { hits, freshness: None }
+        Self {
+            hits,
+            freshness: None,
+        }
     }
 }
 
@@ -104,13 +127,30 @@ mod tests {
         let kinds = ["even", "odd", "even", "odd"];
         let entry = |(n, kind)| Entry::new(format!("n:{n}"), "").details(Details::kind(kind));
         let check = |query: SearchQuery, expected: &[&str]| {
-            let hits = query.take(kinds.into_iter().enumerate().map(|found| Hit::new(entry(found))));
+            let hits = query.take(
+                kinds
+                    .into_iter()
+                    .enumerate()
+                    .map(|found| Hit::new(entry(found))),
+            );
             let uris: Vec<String> = hits.hits.into_iter().map(|hit| hit.entry.uri).collect();
             assert_eq!(uris, expected, "{query:?}");
         };
         check(SearchQuery::new("", 2), &["n:0", "n:1"]);
-        check(SearchQuery { kind: Some("odd".into()), ..SearchQuery::new("", 2) }, &["n:1", "n:3"]);
-        check(SearchQuery { uri_prefix: Some("n:3".into()), ..SearchQuery::new("", 2) }, &["n:3"]);
+        check(
+            SearchQuery {
+                kind: Some("odd".into()),
+                ..SearchQuery::new("", 2)
+            },
+            &["n:1", "n:3"],
+        );
+        check(
+            SearchQuery {
+                uri_prefix: Some("n:3".into()),
+                ..SearchQuery::new("", 2)
+            },
+            &["n:3"],
+        );
         check(SearchQuery::new("", 0), &[]);
     }
 }

@@ -5,7 +5,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::units::{parse_duration, parse_size};
-pub use crate::bindings::settings::exports::larder::provider::settings_provider::{Declaration, Kind};
+pub use crate::bindings::settings::exports::larder::provider::settings_provider::{
+    Declaration, Kind,
+};
 use crate::{Error, Result, setting};
 
 /// A setting that is declared once, as a constant, and read as a typed value.
@@ -83,7 +85,9 @@ impl Setting<Duration> {
 }
 
 fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
-    text.trim().parse().map_err(|error| format!("`{text}`: {error}"))
+    text.trim()
+        .parse()
+        .map_err(|error| format!("`{text}`: {error}"))
 }
 
 impl<T> Setting<T> {
@@ -93,7 +97,15 @@ impl<T> Setting<T> {
         description: &'static str,
         parse: fn(&str) -> Result<T, String>,
     ) -> Self {
-        Self { name, kind, description, default: None, required: false, secret: false, parse }
+        Self {
+            name,
+            kind,
+            description,
+            default: None,
+            required: false,
+            secret: false,
+            parse,
+        }
     }
 
     /// Sets the default value, as it would be written in the configuration.
@@ -116,14 +128,16 @@ impl<T> Setting<T> {
 
     /// The value or the default value. It is an error if there is neither.
     pub fn get(&self) -> Result<T> {
-        self.find()?.ok_or_else(|| Error::Failed(format!("the setting `{}` is missing", self.name)))
+        self.find()?
+            .ok_or_else(|| Error::Failed(format!("the setting `{}` is missing", self.name)))
     }
 
     /// The value or the default value; `None` if there is neither.
     pub fn find(&self) -> Result<Option<T>> {
         let text = setting(self.name).or_else(|| self.default.map(str::to_owned));
         let invalid = |error| Error::Failed(format!("invalid setting `{}`: {error}", self.name));
-        text.map(|text| (self.parse)(&text).map_err(invalid)).transpose()
+        text.map(|text| (self.parse)(&text).map_err(invalid))
+            .transpose()
     }
 
     /// The declaration for [`Provider::settings`](crate::Provider::settings).
@@ -149,13 +163,19 @@ mod tests {
         const COUNT: Setting<u8> = Setting::number("count", "A count.").default("3");
         const LOUD: Setting<bool> = Setting::boolean("loud", "Whether.");
         const SIZE: Setting<u64> = Setting::size("size", "A size.").default("1KiB");
-        assert_eq!((COUNT.get(), LOUD.find(), SIZE.get()), (Ok(3), Ok(None), Ok(1024)));
+        assert_eq!(
+            (COUNT.get(), LOUD.find(), SIZE.get()),
+            (Ok(3), Ok(None), Ok(1024))
+        );
         assert_eq!(LOUD.get(), Err("the setting `loud` is missing".into()));
         for (name, value) in [("count", "300"), ("loud", "true"), ("size", "2 MB")] {
             set_setting(name, value);
         }
         let message = "invalid setting `count`: `300`: number too large to fit in target type";
-        assert_eq!((COUNT.get(), LOUD.get(), SIZE.get()), (Err(message.into()), Ok(true), Ok(2_000_000)));
+        assert_eq!(
+            (COUNT.get(), LOUD.get(), SIZE.get()),
+            (Err(message.into()), Ok(true), Ok(2_000_000))
+        );
     }
 
     #[test]

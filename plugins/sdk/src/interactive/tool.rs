@@ -80,7 +80,10 @@ pub struct Tool<P> {
 
 impl<P> Tool<P> {
     /// Creates a tool from its name and a method of the provider.
-    pub fn new<A, R>(name: impl Into<String>, function: impl Fn(&P, &Call<A>) -> Result<R> + 'static) -> Self
+    pub fn new<A, R>(
+        name: impl Into<String>,
+        function: impl Fn(&P, &Call<A>) -> Result<R> + 'static,
+    ) -> Self
     where
         A: DeserializeOwned + JsonSchema,
         R: ToolOutput,
@@ -208,7 +211,13 @@ impl<P> Tool<P> {
 #[allow(clippy::derivable_impls, reason = "the type is generated")]
 impl Default for Hints {
     fn default() -> Self {
-        Self { read_only: None, destructive: None, idempotent: None, open_world: None, long_running: None }
+        Self {
+            read_only: None,
+            destructive: None,
+            idempotent: None,
+            open_world: None,
+            long_running: None,
+        }
     }
 }
 
@@ -222,7 +231,10 @@ fn output_schema<T: JsonSchema + 'static>() -> Option<Value> {
 fn parse<A: DeserializeOwned>(call: wit::ToolCall) -> Result<Result<Call<A>, ToolResult>> {
     let json: Value = serde_json::from_str(&call.arguments).map_err(Error::invalid)?;
     Ok(match A::deserialize(json) {
-        Ok(arguments) => Ok(Call { arguments, input: call.input }),
+        Ok(arguments) => Ok(Call {
+            arguments,
+            input: call.input,
+        }),
         Err(error) => Err(ToolResult::error(format!("Invalid arguments: {error}"))),
     })
 }
@@ -237,6 +249,16 @@ fn encode<T: serde::Serialize>(answer: Answer<T>) -> Result<wit::ToolAnswer> {
     if let (Some(json), true) = (&structured, result.content.is_empty()) {
         result.content.push(json.as_str().into());
     }
-    let ToolResult { content, is_error, metadata, .. } = result;
-    Ok(wit::ToolAnswer::Complete(wit::ToolResult { content, structured, is_error, metadata }))
+    let ToolResult {
+        content,
+        is_error,
+        metadata,
+        ..
+    } = result;
+    Ok(wit::ToolAnswer::Complete(wit::ToolResult {
+        content,
+        structured,
+        is_error,
+        metadata,
+    }))
 }

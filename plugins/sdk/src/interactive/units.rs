@@ -31,8 +31,12 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
         let mut total = Duration::ZERO;
         while !rest.is_empty() || total.is_zero() {
             let (number, after) = split_number(rest)?;
-            let unit = after.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next()?;
-            let part = Duration::from_nanos(nanoseconds(unit)?).checked_mul(u32::try_from(number).ok()?)?;
+            let unit = after
+                .trim_start()
+                .split(|c: char| !c.is_ascii_alphabetic())
+                .next()?;
+            let part = Duration::from_nanos(nanoseconds(unit)?)
+                .checked_mul(u32::try_from(number).ok()?)?;
             total = total.checked_add(part)?;
             rest = after.trim_start()[unit.len()..].trim_start();
             if rest.is_empty() {
@@ -41,7 +45,9 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
         }
         Some(total)
     };
-    duration().ok_or_else(|| format!("`{text}` is not a duration such as \"10s\", \"250ms\" or \"1m 30s\""))
+    duration().ok_or_else(|| {
+        format!("`{text}` is not a duration such as \"10s\", \"250ms\" or \"1m 30s\"")
+    })
 }
 
 /// Splits a number from the text after it.
@@ -85,7 +91,11 @@ mod tests {
     #[test]
     fn parses_durations() {
         let check = |text, expected: Option<u64>| {
-            assert_eq!(parse_duration(text).ok(), expected.map(Duration::from_millis), "{text}");
+            assert_eq!(
+                parse_duration(text).ok(),
+                expected.map(Duration::from_millis),
+                "{text}"
+            );
         };
         check("10s", Some(10_000));
         check("250 ms", Some(250));

@@ -21,7 +21,9 @@ pub(super) fn get(bucket: Kind, key: &str) -> Result<Option<Vec<u8>>, Failure> {
 }
 
 pub(super) fn set(bucket: Kind, key: &str, value: &[u8]) -> Result<(), Failure> {
-    with(bucket, key, |values, key| values.insert(key, value.to_vec()));
+    with(bucket, key, |values, key| {
+        values.insert(key, value.to_vec())
+    });
     Ok(())
 }
 
@@ -55,7 +57,10 @@ pub(super) fn list_keys(
     let is_wanted =
         |key: &String| key.starts_with(prefix) && cursor.is_none_or(|cursor| key.as_str() > cursor);
     let mut keys: Vec<String> = VALUES.with_borrow(|values| {
-        let keys = values.keys().filter(|(owner, _)| *owner == of_caller).map(|(_, key)| key);
+        let keys = values
+            .keys()
+            .filter(|(owner, _)| *owner == of_caller)
+            .map(|(_, key)| key);
         keys.filter(|key| is_wanted(key)).cloned().collect()
     });
     let has_more = keys.len() > limit as usize;

@@ -19,13 +19,29 @@ const BROKEN: &str = "CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT);
 #[test]
 fn broken_views_and_virtual_tables_take_away_only_themselves() {
     let (_folder, provider) = database(BROKEN);
-    let uris: Vec<_> =
-        provider.list(&Query::new(50)).unwrap().entries.into_iter().map(|entry| entry.uri).collect();
+    let uris: Vec<_> = provider
+        .list(&Query::new(50))
+        .unwrap()
+        .entries
+        .into_iter()
+        .map(|entry| entry.uri)
+        .collect();
     let expected = ["schema", "tables/computed", "tables/old", "tables/plants"];
     assert_eq!(uris, expected.map(|path| format!("sqlite://garden/{path}")));
-    assert!(text(&provider, &table(&[("table", "plants")])).unwrap().contains("Rose"));
+    assert!(
+        text(&provider, &table(&[("table", "plants")]))
+            .unwrap()
+            .contains("Rose")
+    );
     assert!(provider.templates(None).is_ok());
-    assert_eq!(provider.search(&SearchQuery::new("rose", 5)).unwrap().hits.len(), 1);
+    assert_eq!(
+        provider
+            .search(&SearchQuery::new("rose", 5))
+            .unwrap()
+            .hits
+            .len(),
+        1
+    );
     let schema = text(&provider, &Request::new("sqlite://garden/schema")).unwrap();
     assert!(schema.contains("CREATE VIEW column_gone"), "{schema}");
 }
@@ -36,8 +52,13 @@ fn a_read_names_what_is_broken() {
     let check = |name: &str, reason: &str| {
         for request in [table(&[("table", name)]), row(name, "1")] {
             let error = text(&provider, &request).unwrap_err();
-            let Error::Failed(message) = &error else { panic!("{error:?}") };
-            assert!(message.contains(&format!("`{name}` cannot be used: ")), "{message}");
+            let Error::Failed(message) = &error else {
+                panic!("{error:?}")
+            };
+            assert!(
+                message.contains(&format!("`{name}` cannot be used: ")),
+                "{message}"
+            );
             assert!(message.contains(reason), "{message}");
         }
     };
@@ -49,9 +70,13 @@ fn a_read_names_what_is_broken() {
 
 #[test]
 fn a_broken_saved_query_takes_away_only_itself() {
-    let (_folder, mut provider) = database("CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT)");
-    for (name, sql) in [("broken", "SELECT * FROM nowhere"), ("old", "SELECT ?1"), ("ok", "SELECT 1 AS one")]
-    {
+    let (_folder, mut provider) =
+        database("CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT)");
+    for (name, sql) in [
+        ("broken", "SELECT * FROM nowhere"),
+        ("old", "SELECT ?1"),
+        ("ok", "SELECT 1 AS one"),
+    ] {
         let saved = serde_json::from_value(serde_json::json!({ "sql": sql })).unwrap();
         provider.settings.queries.insert(name.into(), saved);
     }
@@ -59,8 +84,21 @@ fn a_broken_saved_query_takes_away_only_itself() {
     let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["all", "ok", "schema", "notes"]);
     let templates = provider.templates(None).unwrap().templates;
-    assert!(templates.iter().all(|template| !template.uri_template.contains("broken")));
-    assert!(text(&provider, &Request::new("sqlite://garden/queries/ok")).unwrap().contains("\"one\": 1"));
-    let error = text(&provider, &Request::new("sqlite://garden/queries/broken")).unwrap_err().to_string();
-    assert!(error.contains("`broken`") && error.contains("no such table: nowhere"), "{error}");
+    assert!(
+        templates
+            .iter()
+            .all(|template| !template.uri_template.contains("broken"))
+    );
+    assert!(
+        text(&provider, &Request::new("sqlite://garden/queries/ok"))
+            .unwrap()
+            .contains("\"one\": 1")
+    );
+    let error = text(&provider, &Request::new("sqlite://garden/queries/broken"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("`broken`") && error.contains("no such table: nowhere"),
+        "{error}"
+    );
 }

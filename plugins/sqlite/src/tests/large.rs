@@ -32,8 +32,18 @@ fn a_large_value_takes_away_only_itself() {
     }
     assert_eq!(rows(&provider, &row("files", "2"))["data"], omitted);
     let csv = text(&provider, &table(&[("table", "files"), ("format", "csv")])).unwrap();
-    assert!(csv.contains("2,large,\"{\"\"omittedBytes\"\":6000000}\""), "{csv}");
-    assert_eq!(provider.search(&SearchQuery::new("last", 5)).unwrap().hits.len(), 1);
+    assert!(
+        csv.contains("2,large,\"{\"\"omittedBytes\"\":6000000}\""),
+        "{csv}"
+    );
+    assert_eq!(
+        provider
+            .search(&SearchQuery::new("last", 5))
+            .unwrap()
+            .hits
+            .len(),
+        1
+    );
 }
 
 #[test]
@@ -47,8 +57,16 @@ fn a_page_ends_before_it_is_too_large() {
     let mut next = table(&[("table", "files")]);
     loop {
         let page = rows(&provider, &next);
-        ids.extend(page["rows"].as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()));
-        let Some(uri) = page["next"].as_str() else { break };
+        ids.extend(
+            page["rows"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| row["id"].as_i64().unwrap()),
+        );
+        let Some(uri) = page["next"].as_str() else {
+            break;
+        };
         next = table(&variables(uri));
     }
     assert_eq!(ids, [1, 2, 3, 4, 5]);
@@ -68,11 +86,23 @@ fn the_next_rows_begin_after_a_row_and_not_at_an_offset() {
          DELETE FROM files WHERE name = 'a';",
     );
     let first = rows(&provider, &table(&[("table", "files"), ("limit", "1")]));
-    assert_eq!(first["rows"], serde_json::json!([{ "rowid": "y", "name": "b" }]));
+    assert_eq!(
+        first["rows"],
+        serde_json::json!([{ "rowid": "y", "name": "b" }])
+    );
     assert_eq!(first["columns"], serde_json::json!(["rowid", "name"]));
-    assert_eq!(first["next"], "sqlite://garden/tables/files?format=json&limit=1&after=2");
-    let second = rows(&provider, &table(&[("table", "files"), ("limit", "1"), ("after", "2")]));
-    assert_eq!((&second["rows"][0]["name"], second.get("next")), (&"c".into(), None));
+    assert_eq!(
+        first["next"],
+        "sqlite://garden/tables/files?format=json&limit=1&after=2"
+    );
+    let second = rows(
+        &provider,
+        &table(&[("table", "files"), ("limit", "1"), ("after", "2")]),
+    );
+    assert_eq!(
+        (&second["rows"][0]["name"], second.get("next")),
+        (&"c".into(), None)
+    );
     let error = text(&provider, &table(&[("table", "files"), ("after", "x")])).unwrap_err();
     assert_eq!(error, Error::invalid("`after` is not a number"));
 }
@@ -94,28 +124,75 @@ fn large_table() -> (tempfile::TempDir, Sqlite) {
 fn a_search_keeps_what_was_found_when_its_time_is_over() {
     let (_folder, provider) = large_table();
     set_time_left(Duration::from_millis(40));
-    let hits = provider.search(&SearchQuery::new("needle", 10)).unwrap().hits;
-    let uris: Vec<_> = hits.iter().map(|hit| hit.entry.uri["sqlite://garden/".len()..].to_owned()).collect();
-    for expected in
-        ["tables/needles", "tables/needles/rows/1", "tables/z_codes/rows/needle", "tables/a_log/rows/7"]
-    {
-        assert!(uris.iter().any(|uri| uri == expected), "{expected} in {uris:?}");
+    let hits = provider
+        .search(&SearchQuery::new("needle", 10))
+        .unwrap()
+        .hits;
+    let uris: Vec<_> = hits
+        .iter()
+        .map(|hit| hit.entry.uri["sqlite://garden/".len()..].to_owned())
+        .collect();
+    for expected in [
+        "tables/needles",
+        "tables/needles/rows/1",
+        "tables/z_codes/rows/needle",
+        "tables/a_log/rows/7",
+    ] {
+        assert!(
+            uris.iter().any(|uri| uri == expected),
+            "{expected} in {uris:?}"
+        );
     }
     assert_eq!(uris[0], "tables/needles");
-    assert!(!uris.contains(&"tables/a_log/rows/599999".to_owned()), "{uris:?}");
-    let metadata = &hits.last().unwrap().entry.details.as_ref().unwrap().metadata;
-    assert!(metadata.iter().any(|(key, _)| key == "dev.larder.search/incomplete"), "{metadata:?}");
+    assert!(
+        !uris.contains(&"tables/a_log/rows/599999".to_owned()),
+        "{uris:?}"
+    );
+    let metadata = &hits
+        .last()
+        .unwrap()
+        .entry
+        .details
+        .as_ref()
+        .unwrap()
+        .metadata;
+    assert!(
+        metadata
+            .iter()
+            .any(|(key, _)| key == "dev.larder.search/incomplete"),
+        "{metadata:?}"
+    );
 }
 
 #[test]
 fn a_search_without_time_says_that_it_is_not_complete() {
     let (_folder, provider) = large_table();
     set_time_left(Duration::from_millis(40));
-    let error = provider.search(&SearchQuery::new("nothing", 10)).unwrap_err();
-    assert!(matches!(&error, Error::Unavailable(why) if why.contains("not complete")), "{error}");
+    let error = provider
+        .search(&SearchQuery::new("nothing", 10))
+        .unwrap_err();
+    assert!(
+        matches!(&error, Error::Unavailable(why) if why.contains("not complete")),
+        "{error}"
+    );
     set_time_left(Duration::from_secs(60));
-    assert!(provider.search(&SearchQuery::new("nothing", 10)).unwrap().hits.is_empty());
-    let hits = provider.search(&SearchQuery::new("599999", 10)).unwrap().hits;
-    assert_eq!(hits[0].entry.uri, "sqlite://garden/tables/a_log/rows/599999");
-    assert!(hits.iter().all(|hit| hit.entry.details.as_ref().unwrap().metadata.is_empty()));
+    assert!(
+        provider
+            .search(&SearchQuery::new("nothing", 10))
+            .unwrap()
+            .hits
+            .is_empty()
+    );
+    let hits = provider
+        .search(&SearchQuery::new("599999", 10))
+        .unwrap()
+        .hits;
+    assert_eq!(
+        hits[0].entry.uri,
+        "sqlite://garden/tables/a_log/rows/599999"
+    );
+    assert!(
+        hits.iter()
+            .all(|hit| hit.entry.details.as_ref().unwrap().metadata.is_empty())
+    );
 }

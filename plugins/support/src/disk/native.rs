@@ -24,12 +24,20 @@ pub fn granted() -> Vec<(String, Disk)> {
 
 impl Disk {
     /// The names in a folder, in no order. `None` is a name that is not UTF-8.
-    pub fn entries(&self, path: &[String]) -> Result<impl Iterator<Item = Option<DirEntry>> + use<>> {
+    pub fn entries(
+        &self,
+        path: &[String],
+    ) -> Result<impl Iterator<Item = Option<DirEntry>> + use<>> {
         let entries = fs::read_dir(self.absolute(path))?.filter_map(std::result::Result::ok);
         Ok(entries.map(|entry| {
             let kind = entry.file_type().ok();
-            let (is_folder, is_file) = kind.map_or((false, false), |kind| (kind.is_dir(), kind.is_file()));
-            Some(DirEntry { name: entry.file_name().into_string().ok()?, is_folder, is_file })
+            let (is_folder, is_file) =
+                kind.map_or((false, false), |kind| (kind.is_dir(), kind.is_file()));
+            Some(DirEntry {
+                name: entry.file_name().into_string().ok()?,
+                is_folder,
+                is_file,
+            })
         }))
     }
 
@@ -39,8 +47,15 @@ impl Disk {
         if !metadata.is_file() && !metadata.is_dir() {
             return Err(Error::NotFound);
         }
-        let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(Stat { is_file: metadata.is_file(), size: metadata.len(), modified })
+        let modified = metadata
+            .modified()?
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Ok(Stat {
+            is_file: metadata.is_file(),
+            size: metadata.len(),
+            modified,
+        })
     }
 
     /// Opens a file.
@@ -49,7 +64,8 @@ impl Disk {
     }
 
     fn absolute(&self, path: &[String]) -> PathBuf {
-        path.iter().fold(self.0.clone(), |path, name| path.join(name))
+        path.iter()
+            .fold(self.0.clone(), |path, name| path.join(name))
     }
 }
 
