@@ -22,9 +22,15 @@ pub(crate) const UNOPTIMISED: &str = "larder_unoptimised_components ";
 pub(crate) fn configure(dir: &Path) -> Result<SocketAddr> {
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let file = dir.join("larder.toml");
-    let (off, on) = ("[admin]\nlisten = \"off\"", format!("[admin]\nlisten = \"{address}\""));
+    let (off, on) = (
+        "[admin]\nlisten = \"off\"",
+        format!("[admin]\nlisten = \"{address}\""),
+    );
     let config = fs::read_to_string(&file)?;
-    ensure!(config.contains(off), "the configuration has no admin address");
+    ensure!(
+        config.contains(off),
+        "the configuration has no admin address"
+    );
     fs::write(&file, config.replace(off, &on))?;
     Ok(address)
 }
@@ -36,8 +42,15 @@ pub(crate) fn wait_for(admin: SocketAddr, metric: &str, value: usize) -> Result<
     while start.elapsed() < TIMEOUT {
         let (_, _, metrics) = load::once(admin, get.as_bytes())?;
         let metrics = String::from_utf8_lossy(&metrics);
-        line = metrics.lines().find(|line| line.starts_with(metric)).unwrap_or_default().to_owned();
-        if line.rsplit_once(' ').is_some_and(|(_, number)| number == value.to_string()) {
+        line = metrics
+            .lines()
+            .find(|line| line.starts_with(metric))
+            .unwrap_or_default()
+            .to_owned();
+        if line
+            .rsplit_once(' ')
+            .is_some_and(|(_, number)| number == value.to_string())
+        {
             return Ok(());
         }
         std::thread::sleep(INTERVAL);

@@ -14,8 +14,9 @@ pub(crate) fn router(files: &[PathBuf]) -> Result<Router> {
     for file in files {
         let response = Bytes::from(std::fs::read(file)?);
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let serve =
-            move |_request: Bytes| async move { ([(header::CONTENT_TYPE, "application/json")], response) };
+        let serve = move |_request: Bytes| async move {
+            ([(header::CONTENT_TYPE, "application/json")], response)
+        };
         router = router.route(&format!("/{name}"), post(serve));
     }
     Ok(router)

@@ -18,7 +18,11 @@ use crate::setup::Setup;
 use crate::wire;
 
 /// The languages, by the name of the folder and the name for people.
-const LANGUAGES: [(&str, &str); 3] = [("rust", "Rust"), ("javascript", "JavaScript"), ("python", "Python")];
+const LANGUAGES: [(&str, &str); 3] = [
+    ("rust", "Rust"),
+    ("javascript", "JavaScript"),
+    ("python", "Python"),
+];
 /// The language of the reference.
 const REFERENCE: &str = "Python";
 /// The reference on the machine for which the targets were set.
@@ -63,7 +67,10 @@ pub(crate) struct Ratio {
 
 /// Measures this number of times, each with an empty cache. `revisions` has a folder for each language.
 pub(crate) fn measure(setup: &Setup, revisions: &Path, rounds: usize) -> Result<Compilation> {
-    let program = setup.bare.as_deref().context("--bare is required for --compilation")?;
+    let program = setup
+        .bare
+        .as_deref()
+        .context("--bare is required for --compilation")?;
     let mut compilation = Compilation::default();
     for (folder, name) in LANGUAGES {
         let files = files(&revisions.join(folder))?;
@@ -73,7 +80,13 @@ pub(crate) fn measure(setup: &Setup, revisions: &Path, rounds: usize) -> Result<
         };
         eprintln!("measuring compilation: {name}");
         let component_bytes = usize::try_from(fs::metadata(first)?.len())?;
-        let mut language = Language { name, component_bytes, first: vec![], rebuilt: vec![], engine: vec![] };
+        let mut language = Language {
+            name,
+            component_bytes,
+            first: vec![],
+            rebuilt: vec![],
+            engine: vec![],
+        };
         for _ in 0..rounds {
             language.measure_round(setup, program, &files)?;
         }
@@ -87,7 +100,9 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.exists() {
         return Ok(vec![]);
     }
-    let files: Result<Vec<PathBuf>, _> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect();
+    let files: Result<Vec<PathBuf>, _> = fs::read_dir(folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect();
     let mut files = files.map_err(|error: std::io::Error| error)?;
     files.sort();
     Ok(files)
@@ -99,15 +114,24 @@ impl Language {
         let dir = setup.server_dir("compilation", &[])?;
         let admin = admin::configure(&dir)?;
         let server = setup.start_on_all_cores(&dir)?;
-        let mut served = Served { list: list(&server)?, text: String::new() };
+        let mut served = Served {
+            list: list(&server)?,
+            text: String::new(),
+        };
         for (number, file) in files.iter().enumerate() {
             let took = place_and_read(&server, &dir, file, &mut served)?;
-            if number == 0 { &mut self.first } else { &mut self.rebuilt }.push(took);
+            if number == 0 {
+                &mut self.first
+            } else {
+                &mut self.rebuilt
+            }
+            .push(took);
             // The next revision and the engine must not wait for the optimisation of this one.
             admin::wait_for(admin, admin::UNOPTIMISED, 0)?;
             wait_until_idle(&server)?;
             if number % REFERENCE_EVERY == 0 {
-                let output = process::output(Command::new(program).arg("compile").arg(file), Cores::All)?;
+                let output =
+                    process::output(Command::new(program).arg("compile").arg(file), Cores::All)?;
                 self.engine.push(output.trim().parse()?);
             }
         }
@@ -134,7 +158,11 @@ fn place_and_read(server: &Server, dir: &Path, file: &Path, served: &mut Served)
     // A list needs no guest, so that asking for it often does not slow down the compilation. It has the size of the
     // resource, which each revision changes.
     while list(server)? == served.list {
-        ensure!(start.elapsed() < TIMEOUT, "{} was not served within {TIMEOUT:?}", file.display());
+        ensure!(
+            start.elapsed() < TIMEOUT,
+            "{} was not served within {TIMEOUT:?}",
+            file.display()
+        );
         std::thread::sleep(INTERVAL);
     }
     let read = wire::modern(server.address, "resources/read", Some(URI));
@@ -142,14 +170,23 @@ fn place_and_read(server: &Server, dir: &Path, file: &Path, served: &mut Served)
     let took = start.elapsed().as_secs_f64() * 1e3;
     ensure!(status == 200, "{status} {}", String::from_utf8_lossy(&body));
     let text = wire::first_content(&body)?;
-    ensure!(text != served.text, "{} was not served: {text}", file.display());
-    *served = Served { list: list(server)?, text };
+    ensure!(
+        text != served.text,
+        "{} was not served: {text}",
+        file.display()
+    );
+    *served = Served {
+        list: list(server)?,
+        text,
+    };
     Ok(took)
 }
 
 fn list(server: &Server) -> Result<Vec<u8>> {
-    let (status, _, body) =
-        load::once(server.address, &wire::modern(server.address, "resources/list", None))?;
+    let (status, _, body) = load::once(
+        server.address,
+        &wire::modern(server.address, "resources/list", None),
+    )?;
     ensure!(status == 200, "{status} {}", String::from_utf8_lossy(&body));
     Ok(body)
 }
@@ -178,7 +215,9 @@ impl Compilation {
 
     /// The ratios that have a target.
     pub(crate) fn ratios(&self) -> Vec<Ratio> {
-        let Some(reference) = self.reference() else { return vec![] };
+        let Some(reference) = self.reference() else {
+            return vec![];
+        };
         let ratio = |name: String, measured: f64, target: f64| Ratio {
             name,
             measured: measured / reference,
@@ -193,7 +232,11 @@ impl Compilation {
         });
         let first = FIRST_MS.iter().filter_map(|&(name, target)| {
             let measured = median(self.language(name)?.first.iter().copied());
-            Some(ratio(format!("first {name} to first answer / engine, Python"), measured, target))
+            Some(ratio(
+                format!("first {name} to first answer / engine, Python"),
+                measured,
+                target,
+            ))
         });
         rebuilt.chain(first).collect()
     }

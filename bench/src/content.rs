@@ -18,10 +18,22 @@ pub(crate) enum Kind {
 
 /// The documents that are measured, smallest first.
 pub(crate) const DOCUMENTS: [Document; 4] = [
-    Document { kind: Kind::Text, bytes: 1 << 10 },
-    Document { kind: Kind::Text, bytes: 64 << 10 },
-    Document { kind: Kind::Text, bytes: 1 << 20 },
-    Document { kind: Kind::Blob, bytes: 1 << 20 },
+    Document {
+        kind: Kind::Text,
+        bytes: 1 << 10,
+    },
+    Document {
+        kind: Kind::Text,
+        bytes: 64 << 10,
+    },
+    Document {
+        kind: Kind::Text,
+        bytes: 1 << 20,
+    },
+    Document {
+        kind: Kind::Blob,
+        bytes: 1 << 20,
+    },
 ];
 
 impl Document {
@@ -52,8 +64,13 @@ impl Document {
     pub(crate) fn from_uri(uri: &str) -> Option<Self> {
         let (rest, bytes) = uri.strip_prefix("sized://")?.rsplit_once('/')?;
         let (_, kind) = rest.rsplit_once('/')?;
-        let kind = [Kind::Text, Kind::Blob].into_iter().find(|known| known.name() == kind)?;
-        Some(Self { kind, bytes: bytes.parse().ok()? })
+        let kind = [Kind::Text, Kind::Blob]
+            .into_iter()
+            .find(|known| known.name() == kind)?;
+        Some(Self {
+            kind,
+            bytes: bytes.parse().ok()?,
+        })
     }
 }
 

@@ -147,7 +147,12 @@ impl Flood {
 /// by the deadline of the call.
 fn expensive_arguments() -> Value {
     let members: Vec<String> = (0..50).map(|number| format!("a{number}")).collect();
-    let wide = || members.iter().map(|name| (name.clone(), json!(1))).collect::<serde_json::Map<_, _>>();
+    let wide = || {
+        members
+            .iter()
+            .map(|name| (name.clone(), json!(1)))
+            .collect::<serde_json::Map<_, _>>()
+    };
     let nested = (0..30).fold(wide(), |inner, _| {
         let mut outer = wide();
         outer.insert("a".to_owned(), Value::Object(inner));
@@ -181,9 +186,19 @@ struct Teams {
 
 pub(crate) fn measure(setup: &Setup, quick: bool) -> Result<Vec<FloodOutcome>> {
     let ms = Duration::from_millis;
-    let (rounds, measured) = if quick { (3, ms(1_000)) } else { (5, ms(3_000)) };
-    let times = Times { warmup: WARMUP, measured };
-    FLOODS.into_iter().map(|flood| measure_flood(setup, flood, rounds, times)).collect()
+    let (rounds, measured) = if quick {
+        (3, ms(1_000))
+    } else {
+        (5, ms(3_000))
+    };
+    let times = Times {
+        warmup: WARMUP,
+        measured,
+    };
+    FLOODS
+        .into_iter()
+        .map(|flood| measure_flood(setup, flood, rounds, times))
+        .collect()
 }
 
 fn measure_flood(setup: &Setup, flood: Flood, rounds: usize, times: Times) -> Result<FloodOutcome> {
@@ -193,9 +208,17 @@ fn measure_flood(setup: &Setup, flood: Flood, rounds: usize, times: Times) -> Re
     let address = teams.server.address;
     let document = DOCUMENTS[0];
     let bytes = wire::read_with_token(address, &teams.quiet, &document.uri("fresh"), None);
-    let request = RequestSpec { address, bytes, expected: document.json_escaped().into_bytes() };
+    let request = RequestSpec {
+        address,
+        bytes,
+        expected: document.json_escaped().into_bytes(),
+    };
     let window = || load::paced(&request, QUIET, times, PAUSE, || teams.server.cpu_time());
-    let mut outcome = FloodOutcome { flood, windows: vec![], per_second: vec![] };
+    let mut outcome = FloodOutcome {
+        flood,
+        windows: vec![],
+        per_second: vec![],
+    };
     for _ in 0..rounds {
         let without = window()?;
         let (with, per_second) = with_flood(flood, address, &teams.busy, window)?;
@@ -215,11 +238,19 @@ impl Teams {
         }
         let (quiet, quiet_config) = token(&setup.larder, "quiet")?;
         let (busy, busy_config) = token(&setup.larder, "busy")?;
-        let components = [("quiet", "sized"), ("busy", "sized"), ("busy", "spin"), ("busy", "touch")];
+        let components = [
+            ("quiet", "sized"),
+            ("busy", "sized"),
+            ("busy", "spin"),
+            ("busy", "touch"),
+        ];
         let of_flood = flood.component().map(|component| ("busy", component));
         for (team, component) in components.into_iter().chain(of_flood) {
             fs::create_dir_all(plugins(&dir, team))?;
-            fs::write(plugins(&dir, team).join(format!("{component}.wasm")), setup.guest(component)?)?;
+            fs::write(
+                plugins(&dir, team).join(format!("{component}.wasm")),
+                setup.guest(component)?,
+            )?;
         }
         let mut sleep = setup.guest("sleep")?;
         match flood {
@@ -249,7 +280,11 @@ impl Teams {
             setup.scratch.join("cache").display().to_string()
         );
         fs::write(dir.join("larder.toml"), config)?;
-        let teams = Self { server: setup.start(&dir)?, quiet, busy };
+        let teams = Self {
+            server: setup.start(&dir)?,
+            quiet,
+            busy,
+        };
         if let Flood::Searches = flood {
             teams.wait_for_index()?;
         }
@@ -267,7 +302,10 @@ impl Teams {
             if status == 200 && body.contains("indexed://") {
                 return Ok(());
             }
-            ensure!(start.elapsed() < INDEXED_WITHIN, "no file is found: {status} {body}");
+            ensure!(
+                start.elapsed() < INDEXED_WITHIN,
+                "no file is found: {status} {body}"
+            );
             std::thread::sleep(STOP_CHECK);
         }
     }
@@ -279,7 +317,10 @@ fn write_files(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir.join("log"))?;
     for file in 0..FILES {
         let words = (0..WORDS).map(|word| format!("word{}", (word * (file + 1)) % WORDS));
-        fs::write(dir.join("docs").join(format!("{file}")), words.collect::<Vec<_>>().join(" "))?;
+        fs::write(
+            dir.join("docs").join(format!("{file}")),
+            words.collect::<Vec<_>>().join(" "),
+        )?;
     }
     Ok(())
 }
@@ -290,15 +331,27 @@ fn plugins(dir: &Path, team: &str) -> PathBuf {
 
 /// Creates a token for a team. Returns it and its part of the configuration.
 fn token(larder: &Path, team: &str) -> Result<(String, String)> {
-    let output =
-        Command::new(larder).args(["token", "new", "--json", "--name", team, "--team", team]).output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(larder)
+        .args(["token", "new", "--json", "--name", team, "--team", team])
+        .output()?;
+    ensure!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let created: Value = serde_json::from_slice(&output.stdout)?;
-    let text = |key: &str| created[key].as_str().map(ToOwned::to_owned).with_context(|| format!("no {key}"));
+    let text = |key: &str| {
+        created[key]
+            .as_str()
+            .map(ToOwned::to_owned)
+            .with_context(|| format!("no {key}"))
+    };
     let digest = text("digest")?;
     Ok((
         text("token")?,
-        format!("[[auth.tokens]]\nname = \"{team}\"\ndigest = \"{digest}\"\nteams = [\"{team}\"]\n"),
+        format!(
+            "[[auth.tokens]]\nname = \"{team}\"\ndigest = \"{digest}\"\nteams = [\"{team}\"]\n"
+        ),
     ))
 }
 
@@ -310,15 +363,21 @@ fn with_flood<T>(
     token: &str,
     work: impl FnOnce() -> Result<T>,
 ) -> Result<(T, [f64; 2])> {
-    let (stop, handled) = (Arc::new(AtomicBool::new(false)), Arc::new(Handled::default()));
+    let (stop, handled) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(Handled::default()),
+    );
     let (shared, token) = ((stop.clone(), handled.clone()), token.to_owned());
     let flooding = std::thread::spawn(move || run(flood, address, &token, &shared.0, shared.1));
     let start = Instant::now();
     let result = work();
     let seconds = start.elapsed().as_secs_f64();
-    let per_second = [&handled.answered, &handled.refused].map(|count| count.load(Relaxed) as f64 / seconds);
+    let per_second =
+        [&handled.answered, &handled.refused].map(|count| count.load(Relaxed) as f64 / seconds);
     stop.store(true, Relaxed);
-    flooding.join().expect("the flood returns errors and does not panic")?;
+    flooding
+        .join()
+        .expect("the flood returns errors and does not panic")?;
     Ok((result?, per_second))
 }
 
@@ -332,7 +391,9 @@ fn run(
     handled: Arc<Handled>,
 ) -> Result<()> {
     rustix::process::nice(19)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     LocalSet::new().block_on(&runtime, async {
         let mut tasks = JoinSet::new();
         for number in 0..flood.connections() {
@@ -388,7 +449,11 @@ impl FloodOutcome {
     /// The medians of a latency of the quiet team without and with the flood, in microseconds.
     fn latencies(&self, quantile: f64) -> [f64; 2] {
         [
-            median(self.windows.iter().map(|(without, _)| without.latency(quantile))),
+            median(
+                self.windows
+                    .iter()
+                    .map(|(without, _)| without.latency(quantile)),
+            ),
             median(self.windows.iter().map(|(_, with)| with.latency(quantile))),
         ]
     }

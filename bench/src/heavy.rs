@@ -20,7 +20,11 @@ pub(crate) fn add(component: &mut Vec<u8>, many: Many) {
     // The sections of core modules and of core instances.
     component.extend([1, u8::try_from(module.len()).expect("it is short")]);
     component.extend(module);
-    component.extend([2, u8::try_from(instances.len() + 1).expect("it is short"), count]);
+    component.extend([
+        2,
+        u8::try_from(instances.len() + 1).expect("it is short"),
+        count,
+    ]);
     component.extend(instances);
 }
 

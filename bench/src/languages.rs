@@ -92,12 +92,24 @@ pub(crate) fn measure(setup: &Setup, plan: Plan) -> Result<Languages> {
             Ok((server, request))
         };
         let (fresh, reused) = (start("fresh", "")?, start("reused", "guests = \"reuse\"")?);
-        servers.push(Servers { language: results.languages.len(), fresh, reused });
+        servers.push(Servers {
+            language: results.languages.len(),
+            fresh,
+            reused,
+        });
         let (component_bytes, phases) = (component.len(), phases(setup, &file)?);
         let (fresh, reused) = (vec![], vec![]);
-        results.languages.push(Language { name: title, component_bytes, fresh, reused, phases });
+        results.languages.push(Language {
+            name: title,
+            component_bytes,
+            fresh,
+            reused,
+            phases,
+        });
     }
-    let Some(first) = servers.first() else { return Ok(results) };
+    let Some(first) = servers.first() else {
+        return Ok(results);
+    };
     let baseline = start_baseline(setup, &first.fresh.0)?;
     results.measure_rounds(plan, &servers, &baseline)?;
     Ok(results)
@@ -112,7 +124,11 @@ fn request(server: &Server) -> Result<RequestSpec> {
         ensure!(status == 200, "{status} {}", String::from_utf8_lossy(&body));
         match wire::first_content(&body) {
             Ok(content) => {
-                return Ok(RequestSpec { address: server.address, bytes, expected: content.into_bytes() });
+                return Ok(RequestSpec {
+                    address: server.address,
+                    bytes,
+                    expected: content.into_bytes(),
+                });
             }
             Err(_) if start.elapsed() < TIMEOUT => std::thread::sleep(RETRY),
             Err(error) => return Err(error),
@@ -129,16 +145,27 @@ fn start_baseline(setup: &Setup, server: &Server) -> Result<(Server, RequestSpec
     std::fs::write(folder.join("mcp"), body)?;
     let baseline = start_own(&["baseline".as_ref(), folder.join("mcp").as_os_str()])?;
     let bytes = wire::modern(baseline.address, "resources/read", Some(URI));
-    let request = RequestSpec { address: baseline.address, bytes, ..request };
+    let request = RequestSpec {
+        address: baseline.address,
+        bytes,
+        ..request
+    };
     Ok((baseline, request))
 }
 
 /// Measures the phases of a fresh call with the program of the microbenchmarks.
 fn phases(setup: &Setup, file: &PathBuf) -> Result<Vec<Phase>> {
-    let Some(program) = &setup.bare else { return Ok(vec![]) };
-    let output = process::output(Command::new(program).arg("breakdown").arg(file), Cores::First)?;
+    let Some(program) = &setup.bare else {
+        return Ok(vec![]);
+    };
+    let output = process::output(
+        Command::new(program).arg("breakdown").arg(file),
+        Cores::First,
+    )?;
     let line: Value = serde_json::from_str(output.lines().next().context("no breakdown")?)?;
-    let phases = line["phases"].as_array().context("the breakdown has no phases")?;
+    let phases = line["phases"]
+        .as_array()
+        .context("the breakdown has no phases")?;
     let phase = |phase: &Value| {
         Some(Phase {
             name: phase["name"].as_str()?.to_owned(),
@@ -147,7 +174,10 @@ fn phases(setup: &Setup, file: &PathBuf) -> Result<Vec<Phase>> {
             page_faults: phase["page_faults"].as_u64()?,
         })
     };
-    phases.iter().map(|value| phase(value).with_context(|| format!("not a phase: {value}"))).collect()
+    phases
+        .iter()
+        .map(|value| phase(value).with_context(|| format!("not a phase: {value}")))
+        .collect()
 }
 
 impl Languages {
@@ -164,10 +194,19 @@ impl Languages {
             eprintln!("languages, round {} of {}", round + 1, plan.rounds);
             self.baseline.push(window(baseline)?);
             // The order rotates, so that no language is always the first.
-            for servers in servers.iter().cycle().skip(round % servers.len()).take(servers.len()) {
+            for servers in servers
+                .iter()
+                .cycle()
+                .skip(round % servers.len())
+                .take(servers.len())
+            {
                 let language = &mut self.languages[servers.language];
-                language.fresh.push(window(&servers.fresh).with_context(|| language.name)?);
-                language.reused.push(window(&servers.reused).with_context(|| language.name)?);
+                language
+                    .fresh
+                    .push(window(&servers.fresh).with_context(|| language.name)?);
+                language
+                    .reused
+                    .push(window(&servers.reused).with_context(|| language.name)?);
             }
         }
         Ok(())
@@ -202,7 +241,10 @@ impl Languages {
                 format!("{middle:.3} | {low:.3}-{high:.3} | {:.1}", cpu_us(windows))
             });
             let kib = language.component_bytes.div_ceil(1024);
-            println!("| {} | {kib} KiB | {} | {} |", language.name, cells[0], cells[1]);
+            println!(
+                "| {} | {kib} KiB | {} | {} |",
+                language.name, cells[0], cells[1]
+            );
         }
         for missing in &self.missing {
             println!("| {missing} | not built | | | | | | |");
@@ -215,10 +257,24 @@ impl Languages {
             "\n### Phases of a fresh call\n\nMicroseconds of CPU time of the thread (median, and minimum in"
         );
         println!("parentheses), and the page faults.\n");
-        let measured = || self.languages.iter().filter(|language| !language.phases.is_empty());
-        let Some(first) = measured().next() else { return };
-        let names: Vec<&str> = first.phases.iter().map(|phase| phase.name.as_str()).collect();
-        println!("| language | {} |\n|---{}|", names.join(" | "), "|---:".repeat(names.len()));
+        let measured = || {
+            self.languages
+                .iter()
+                .filter(|language| !language.phases.is_empty())
+        };
+        let Some(first) = measured().next() else {
+            return;
+        };
+        let names: Vec<&str> = first
+            .phases
+            .iter()
+            .map(|phase| phase.name.as_str())
+            .collect();
+        println!(
+            "| language | {} |\n|---{}|",
+            names.join(" | "),
+            "|---:".repeat(names.len())
+        );
         for language in measured() {
             let cells: Vec<String> = language.phases.iter().map(Phase::cell).collect();
             println!("| {} | {} |", language.name, cells.join(" | "));
@@ -245,7 +301,10 @@ impl Languages {
 
 impl Phase {
     fn cell(&self) -> String {
-        format!("{:.1} ({:.1}), {}", self.median_us, self.min_us, self.page_faults)
+        format!(
+            "{:.1} ({:.1}), {}",
+            self.median_us, self.min_us, self.page_faults
+        )
     }
 }
 

@@ -56,7 +56,13 @@ pub(crate) fn measure(setup: &Setup, large: Option<&Path>, quick: bool) -> Resul
         None => setup.guest("revision")?,
     };
     let (component_bytes, reload_ms) = (component.len(), reload_ms(setup, component, reloads)?);
-    Ok(Lifecycle { idle_bytes, start_empty_ms, start_ten_ms, reload_ms, component_bytes })
+    Ok(Lifecycle {
+        idle_bytes,
+        start_empty_ms,
+        start_ten_ms,
+        reload_ms,
+        component_bytes,
+    })
 }
 
 /// Enough providers to touch all pooled instance slots of the engine. The slots are shared, so their memory
@@ -67,18 +73,24 @@ const WARMUP_PROVIDERS: usize = 80;
 /// more. Each provider is called once.
 fn idle_bytes(setup: &Setup, additional: usize) -> Result<f64> {
     let used = |count: usize| -> Result<u64> {
-        let providers: Vec<ProviderSetup> =
-            (0..count).map(|n| distinct_provider(setup, n)).collect::<Result<_>>()?;
+        let providers: Vec<ProviderSetup> = (0..count)
+            .map(|n| distinct_provider(setup, n))
+            .collect::<Result<_>>()?;
         let server = setup.start(&setup.server_dir("idle", &providers)?)?;
         for n in 0..count {
             let uri = format!("sized://p{n}/text/1024");
-            let (status, _, body) =
-                load::once(server.address, &wire::modern(server.address, "resources/read", Some(&uri)))?;
+            let (status, _, body) = load::once(
+                server.address,
+                &wire::modern(server.address, "resources/read", Some(&uri)),
+            )?;
             ensure!(status == 200, "{uri}: {}", String::from_utf8_lossy(&body));
         }
         server.anonymous_memory()
     };
-    let (before, after) = (used(WARMUP_PROVIDERS)?, used(WARMUP_PROVIDERS + additional)?);
+    let (before, after) = (
+        used(WARMUP_PROVIDERS)?,
+        used(WARMUP_PROVIDERS + additional)?,
+    );
     Ok(after.saturating_sub(before) as f64 / additional as f64)
 }
 
@@ -88,16 +100,23 @@ fn distinct_provider(setup: &Setup, number: usize) -> Result<ProviderSetup> {
     let mut provider = setup.sized_provider(&format!("p{number}"), "")?;
     provider.component.extend([0, 7, 2]);
     provider.component.extend(b"no");
-    provider.component.extend(u32::try_from(number)?.to_le_bytes());
+    provider
+        .component
+        .extend(u32::try_from(number)?.to_le_bytes());
     Ok(provider)
 }
 
 fn ten_providers(setup: &Setup) -> Result<std::path::PathBuf> {
-    let mut providers: Vec<ProviderSetup> =
-        (0..8).map(|n| setup.sized_provider(&format!("p{n}"), "")).collect::<Result<_>>()?;
+    let mut providers: Vec<ProviderSetup> = (0..8)
+        .map(|n| setup.sized_provider(&format!("p{n}"), ""))
+        .collect::<Result<_>>()?;
     for language in ["python", "javascript"] {
         let component = setup.example(language)?;
-        providers.push(ProviderSetup { name: language.into(), component, config: String::new() });
+        providers.push(ProviderSetup {
+            name: language.into(),
+            component,
+            config: String::new(),
+        });
     }
     setup.server_dir("ten", &providers)
 }
@@ -111,15 +130,23 @@ fn start_ms(setup: &Setup, dir: &Path, providers: usize) -> Result<f64> {
     let (status, _, body) = load::once(server.address, &list)?;
     let took = start.elapsed();
     let body = String::from_utf8_lossy(&body);
-    let is_complete = providers == 0 || body.contains("changelog://") && body.contains("sized://p7/");
-    ensure!(status == 200 && is_complete, "the first list is incomplete: {body}");
+    let is_complete =
+        providers == 0 || body.contains("changelog://") && body.contains("sized://p7/");
+    ensure!(
+        status == 200 && is_complete,
+        "the first list is incomplete: {body}"
+    );
     Ok(took.as_secs_f64() * 1e3)
 }
 
 /// Replaces one component of a running server repeatedly, each time with a different revision in its text.
 fn reload_ms(setup: &Setup, component: Vec<u8>, times: usize) -> Result<Vec<f64>> {
     let first = component.clone();
-    let provider = ProviderSetup { name: "revision".into(), component: first, config: String::new() };
+    let provider = ProviderSetup {
+        name: "revision".into(),
+        component: first,
+        config: String::new(),
+    };
     let dir = setup.server_dir("change", &[provider])?;
     let server = setup.start(&dir)?;
     wait_for(&server, "revision-00000000")?;
@@ -153,10 +180,16 @@ fn wait_for(server: &Server, text: &str) -> Result<()> {
 }
 
 fn replace_bytes(component: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>> {
-    ensure!(old.len() == new.len(), "the replacement must have the same length");
+    ensure!(
+        old.len() == new.len(),
+        "the replacement must have the same length"
+    );
     let mut changed = component.to_vec();
     let positions: Vec<usize> = memchr::memmem::find_iter(component, old).collect();
-    ensure!(!positions.is_empty(), "the component does not contain a revision");
+    ensure!(
+        !positions.is_empty(),
+        "the component does not contain a revision"
+    );
     for position in positions {
         changed[position..position + new.len()].copy_from_slice(new);
     }

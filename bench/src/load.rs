@@ -65,7 +65,11 @@ impl Window {
     /// The latency at this quantile, in microseconds.
     pub(crate) fn latency(&self, quantile: f64) -> f64 {
         let last = self.latencies.len().saturating_sub(1);
-        self.latencies.get((last as f64 * quantile) as usize).copied().unwrap_or_default().into()
+        self.latencies
+            .get((last as f64 * quantile) as usize)
+            .copied()
+            .unwrap_or_default()
+            .into()
     }
 }
 
@@ -101,7 +105,9 @@ pub(crate) fn paced(
     pause: Duration,
     cpu: impl Fn() -> Result<Duration>,
 ) -> Result<Window> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let phase = Rc::new(Cell::new(Phase::Warmup));
     let latencies = Rc::new(RefCell::new(Vec::with_capacity(1 << 20)));
     LocalSet::new().block_on(&runtime, async {
@@ -127,8 +133,17 @@ pub(crate) fn paced(
         }
         let mut latencies = latencies.take();
         latencies.sort_unstable();
-        ensure!(!latencies.is_empty(), "no response was received within {:?}", times.measured);
-        Ok(Window { responses: latencies.len() as u64, wall, cpu, latencies })
+        ensure!(
+            !latencies.is_empty(),
+            "no response was received within {:?}",
+            times.measured
+        );
+        Ok(Window {
+            responses: latencies.len() as u64,
+            wall,
+            cpu,
+            latencies,
+        })
     })
 }
 
@@ -154,15 +169,24 @@ async fn run_connection(
         match phase.get() {
             Phase::Done => return Ok(()),
             Phase::Measured => {
-                latencies.borrow_mut().push(u32::try_from(start.elapsed().as_micros()).unwrap_or(u32::MAX));
+                latencies
+                    .borrow_mut()
+                    .push(u32::try_from(start.elapsed().as_micros()).unwrap_or(u32::MAX));
             }
             Phase::Warmup => {}
         }
-        ensure!(status == 200, "status {status}: {}", String::from_utf8_lossy(body));
+        ensure!(
+            status == 200,
+            "status {status}: {}",
+            String::from_utf8_lossy(body)
+        );
         // The expected bytes are usually at the same position as in the previous response.
         if body.get(position..position + request.expected.len()) != Some(&request.expected[..]) {
             position = finder.find(body).with_context(|| {
-                format!("unexpected response: {}", String::from_utf8_lossy(&body[..body.len().min(500)]))
+                format!(
+                    "unexpected response: {}",
+                    String::from_utf8_lossy(&body[..body.len().min(500)])
+                )
             })?;
         }
         if !pause.is_zero() {
@@ -173,12 +197,18 @@ async fn run_connection(
 
 /// Sends one request. Returns the status, head and body of the response.
 pub(crate) fn once(address: SocketAddr, bytes: &[u8]) -> Result<(u16, String, Vec<u8>)> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let mut connection = Connection::open(address).await?;
         let (status, body) = connection.send(bytes).await?;
         let body = body.to_vec();
-        Ok((status, String::from_utf8_lossy(&connection.buffer[..connection.head]).into_owned(), body))
+        Ok((
+            status,
+            String::from_utf8_lossy(&connection.buffer[..connection.head]).into_owned(),
+            body,
+        ))
     })
 }
 
@@ -190,10 +220,15 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
-        let stream =
-            TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
+        let stream = TcpStream::connect(address)
+            .await
+            .with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: Vec::with_capacity(1 << 16), head: 0 })
+        Ok(Self {
+            stream,
+            buffer: Vec::with_capacity(1 << 16),
+            head: 0,
+        })
     }
 
     /// Sends a request. Returns the status and body of the response.
@@ -206,7 +241,10 @@ impl Connection {
     async fn receive(&mut self) -> Result<(u16, &[u8])> {
         self.buffer.clear();
         let (status, length) = loop {
-            ensure!(self.stream.read_buf(&mut self.buffer).await? > 0, "the server closed the connection");
+            ensure!(
+                self.stream.read_buf(&mut self.buffer).await? > 0,
+                "the server closed the connection"
+            );
             if let Some(end) = memmem::find(&self.buffer, b"\r\n\r\n") {
                 self.head = end + 4;
                 break read_head(&self.buffer[..self.head])?;
@@ -215,7 +253,10 @@ impl Connection {
         let end = self.head + length;
         self.buffer.reserve(end.saturating_sub(self.buffer.len()));
         while self.buffer.len() < end {
-            ensure!(self.stream.read_buf(&mut self.buffer).await? > 0, "the server closed the connection");
+            ensure!(
+                self.stream.read_buf(&mut self.buffer).await? > 0,
+                "the server closed the connection"
+            );
         }
         ensure!(self.buffer.len() == end, "received more than one response");
         Ok((status, &self.buffer[self.head..end]))
@@ -223,12 +264,19 @@ impl Connection {
 }
 
 fn read_head(head: &[u8]) -> Result<(u16, usize)> {
-    let status = head.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    let status = head
+        .get(9..12)
+        .and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
     let name = b"content-length: ";
     let Some(at) = memmem::find(head, name) else {
-        bail!("response without a content length: {}", String::from_utf8_lossy(head));
+        bail!(
+            "response without a content length: {}",
+            String::from_utf8_lossy(head)
+        );
     };
-    let digits = head[at + name.len()..].iter().take_while(|byte| byte.is_ascii_digit());
+    let digits = head[at + name.len()..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit());
     let length = digits.fold(0, |length, digit| length * 10 + usize::from(digit - b'0'));
     Ok((status.context("response without a status")?, length))
 }

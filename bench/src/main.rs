@@ -61,10 +61,15 @@ usage: larder-bench baseline FILE...
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["baseline", files @ ..] => {
-            serve(baseline::router(&files.iter().map(PathBuf::from).collect::<Vec<_>>())?)
-        }
+    match args
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
+        ["baseline", files @ ..] => serve(baseline::router(
+            &files.iter().map(PathBuf::from).collect::<Vec<_>>(),
+        )?),
         ["sdk"] => serve(sdk::router()),
         ["run", options @ ..] => run(options),
         _ => bail!("{HELP}"),
@@ -73,7 +78,9 @@ fn main() -> Result<()> {
 
 /// Serves on a free port until the process is killed, and prints its URL on stderr.
 fn serve(router: Router) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         eprintln!("http://{}/", listener.local_addr()?);
@@ -125,8 +132,11 @@ impl Options {
         let mut options = Self::default();
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value =
-                || args.next().map(PathBuf::from).with_context(|| format!("{arg} needs a value\n\n{HELP}"));
+            let mut value = || {
+                args.next()
+                    .map(PathBuf::from)
+                    .with_context(|| format!("{arg} needs a value\n\n{HELP}"))
+            };
             match *arg {
                 "--quick" => options.quick = true,
                 "--json" => options.json = true,
@@ -139,7 +149,9 @@ impl Options {
                 "--only" => {
                     let name = value()?.display().to_string();
                     let found = ALL.into_iter().find(|variant| variant.name() == name);
-                    options.only.push(found.with_context(|| format!("unknown server variant `{name}`"))?);
+                    options
+                        .only
+                        .push(found.with_context(|| format!("unknown server variant `{name}`"))?);
                 }
                 "--large" => options.large = Some(value()?),
                 "--micro" => options.micro = Some(value()?),
@@ -163,7 +175,15 @@ impl Options {
 
     /// The parts to measure: those that are named, or all.
     fn parts(&self) -> Parts {
-        let Self { reads, languages, names, compilation, overload, floods, .. } = *self;
+        let Self {
+            reads,
+            languages,
+            names,
+            compilation,
+            overload,
+            floods,
+            ..
+        } = *self;
         let all = !(reads || languages || names || compilation || overload || floods);
         Parts {
             reads: all || reads,
@@ -178,7 +198,8 @@ impl Options {
 
     fn setup(&self) -> Result<Setup> {
         let required = |path: &Option<PathBuf>, name: &str| {
-            path.clone().with_context(|| format!("{name} is required\n\n{HELP}"))
+            path.clone()
+                .with_context(|| format!("{name} is required\n\n{HELP}"))
         };
         let setup = Setup {
             larder: required(&self.larder, "--larder")?,
@@ -210,17 +231,46 @@ fn run(args: &[&str]) -> Result<()> {
         true => languages::measure(&setup, Plan::new(options.quick))?,
         false => Languages::default(),
     };
-    let names = if parts.names { names::measure(&setup)? } else { None };
+    let names = if parts.names {
+        names::measure(&setup)?
+    } else {
+        None
+    };
     let compilation = measure_compilation(&setup, &options)?;
     let lifecycle = match parts.lifecycle {
-        true => Some(lifecycle::measure(&setup, options.large.as_deref(), options.quick)?),
+        true => Some(lifecycle::measure(
+            &setup,
+            options.large.as_deref(),
+            options.quick,
+        )?),
         false => None,
     };
-    let overload = if parts.overload { overload::measure(&setup, options.quick)? } else { vec![] };
-    let floods = if parts.floods { floods::measure(&setup, options.quick)? } else { vec![] };
-    let micro = options.micro.as_deref().map(MicroResults::load).unwrap_or_default();
-    let results =
-        Results { environment, reads, languages, names, compilation, lifecycle, overload, floods, micro };
+    let overload = if parts.overload {
+        overload::measure(&setup, options.quick)?
+    } else {
+        vec![]
+    };
+    let floods = if parts.floods {
+        floods::measure(&setup, options.quick)?
+    } else {
+        vec![]
+    };
+    let micro = options
+        .micro
+        .as_deref()
+        .map(MicroResults::load)
+        .unwrap_or_default();
+    let results = Results {
+        environment,
+        reads,
+        languages,
+        names,
+        compilation,
+        lifecycle,
+        overload,
+        floods,
+        micro,
+    };
     match options.json {
         true => println!("{:#}", results.json()),
         false => results.print(),
@@ -230,15 +280,22 @@ fn run(args: &[&str]) -> Result<()> {
 
 /// None without revisions, or if only other parts run.
 fn measure_compilation(setup: &Setup, options: &Options) -> Result<Option<Compilation>> {
-    let revisions = options.revisions.as_deref().filter(|_| options.parts().compilation);
+    let revisions = options
+        .revisions
+        .as_deref()
+        .filter(|_| options.parts().compilation);
     let rounds = if options.quick { 1 } else { 3 };
-    revisions.map(|revisions| compilation::measure(setup, revisions, rounds)).transpose()
+    revisions
+        .map(|revisions| compilation::measure(setup, revisions, rounds))
+        .transpose()
 }
 
 fn environment(setup: &Setup, options: &Options) -> Vec<(&'static str, String)> {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map(|(_, name)| name);
+    let model = cpu
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map(|(_, name)| name);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -252,9 +309,24 @@ fn environment(setup: &Setup, options: &Options) -> Vec<(&'static str, String)> 
             ),
         ),
         ("kernel", kernel.trim().to_owned()),
-        ("load before", load.split_whitespace().take(3).collect::<Vec<_>>().join(" ")),
-        ("larder", format!("{}, release build, defaults (all limits on)", process::version(&setup.larder))),
-        ("compared with", "rmcp 3.9, axum 0.8, both with mimalloc".to_owned()),
+        (
+            "load before",
+            load.split_whitespace()
+                .take(3)
+                .collect::<Vec<_>>()
+                .join(" "),
+        ),
+        (
+            "larder",
+            format!(
+                "{}, release build, defaults (all limits on)",
+                process::version(&setup.larder)
+            ),
+        ),
+        (
+            "compared with",
+            "rmcp 3.9, axum 0.8, both with mimalloc".to_owned(),
+        ),
         (
             "rounds",
             format!(

@@ -11,15 +11,23 @@ pub(crate) struct MicroResults(Vec<(String, f64)>);
 impl MicroResults {
     pub(crate) fn load(criterion: &Path) -> Self {
         let mut found = Vec::new();
-        let entries =
-            |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let entries = |path: &Path| {
+            std::fs::read_dir(path)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path())
+        };
         // A single benchmark has a folder of its own. Benchmarks of a group are in the folder of the group.
-        let with_children = |path: PathBuf| entries(&path).chain([path.clone()]).collect::<Vec<_>>();
+        let with_children =
+            |path: PathBuf| entries(&path).chain([path.clone()]).collect::<Vec<_>>();
         for path in entries(criterion).flat_map(with_children) {
             let read = |file: &str| -> Option<Value> {
                 serde_json::from_slice(&std::fs::read(path.join("new").join(file)).ok()?).ok()
             };
-            let (Some(estimates), Some(benchmark)) = (read("estimates.json"), read("benchmark.json")) else {
+            let (Some(estimates), Some(benchmark)) =
+                (read("estimates.json"), read("benchmark.json"))
+            else {
                 continue;
             };
             let median = estimates["median"]["point_estimate"].as_f64();
@@ -32,7 +40,10 @@ impl MicroResults {
     }
 
     pub(crate) fn median(&self, name: &str) -> Option<f64> {
-        self.0.iter().find(|(found, _)| found == name).map(|(_, median)| *median)
+        self.0
+            .iter()
+            .find(|(found, _)| found == name)
+            .map(|(_, median)| *median)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, f64)> {

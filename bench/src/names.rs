@@ -32,7 +32,9 @@ pub(crate) struct Names {
 
 /// None if the example in Python is not built.
 pub(crate) fn measure(setup: &Setup) -> Result<Option<Names>> {
-    let Some(component) = setup.example_file("python") else { return Ok(None) };
+    let Some(component) = setup.example_file("python") else {
+        return Ok(None);
+    };
     eprintln!("measuring the memory of a component under {NAMES} names");
     let idle = |count: usize| -> Result<(u64, Duration)> {
         let dir = setup.server_dir("names", &[])?;
@@ -51,7 +53,12 @@ pub(crate) fn measure(setup: &Setup) -> Result<Option<Names>> {
     };
     let (one, _) = idle(1)?;
     let (all, start) = idle(NAMES)?;
-    Ok(Some(Names { names: NAMES, one, all, start }))
+    Ok(Some(Names {
+        names: NAMES,
+        one,
+        all,
+        start,
+    }))
 }
 
 /// Waits until the server has nothing to do: files are read again some seconds after the start.
@@ -60,7 +67,11 @@ fn wait_until_idle(server: &Server) -> Result<()> {
     while start.elapsed() < TIMEOUT {
         let before = server.cpu_time()?;
         std::thread::sleep(INTERVAL);
-        quiet = if server.cpu_time()?.saturating_sub(before) <= IDLE { quiet + 1 } else { 0 };
+        quiet = if server.cpu_time()?.saturating_sub(before) <= IDLE {
+            quiet + 1
+        } else {
+            0
+        };
         if quiet == 10 {
             return Ok(());
         }
@@ -72,10 +83,15 @@ impl Names {
     pub(crate) fn print(&self) {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         println!("\n## One component in Python under many names, all idle\n");
-        println!("| names | memory (PSS) | with one name | per name | start |\n|---:|---:|---:|---:|---:|");
+        println!(
+            "| names | memory (PSS) | with one name | per name | start |\n|---:|---:|---:|---:|---:|"
+        );
         let each = self.all.saturating_sub(self.one) as f64 / 1024.0 / (self.names - 1) as f64;
         let (all, one, start) = (mib(self.all), mib(self.one), self.start.as_secs_f64());
-        println!("| {} | {all:.0} MiB | {one:.0} MiB | {each:.0} KiB | {start:.1} s |", self.names);
+        println!(
+            "| {} | {all:.0} MiB | {one:.0} MiB | {each:.0} KiB | {start:.1} s |",
+            self.names
+        );
     }
 
     pub(crate) fn json(&self) -> Value {

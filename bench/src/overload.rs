@@ -26,8 +26,7 @@ const FLOOD_DELAY: Duration = Duration::from_millis(150);
 /// How often the flood checks whether it has to stop.
 const STOP_CHECK: Duration = Duration::from_millis(20);
 /// Limits of a provider that never responds during the measurement.
-const SLOW: &str =
-    "[provider.slow.limits]\nconcurrency = 4\nqueue_length = 4\nqueue_timeout = \"1h\"\ntimeout = \"1h\"\n";
+const SLOW: &str = "[provider.slow.limits]\nconcurrency = 4\nqueue_length = 4\nqueue_timeout = \"1h\"\ntimeout = \"1h\"\n";
 
 /// What the flood consists of.
 #[derive(Debug, Clone, Copy)]
@@ -57,8 +56,11 @@ impl Flood {
     }
 
     fn start_server(self, setup: &Setup) -> Result<Server> {
-        let slow =
-            ProviderSetup { name: "slow".into(), component: setup.guest("sleep")?, config: SLOW.into() };
+        let slow = ProviderSetup {
+            name: "slow".into(),
+            component: setup.guest("sleep")?,
+            config: SLOW.into(),
+        };
         let providers = [setup.sized_provider("fresh", "")?, slow];
         let (name, connections) = match self {
             Self::Connections => ("full", ACCEPTED),
@@ -73,7 +75,10 @@ impl Flood {
         match self {
             Self::Connections => (read(&DOCUMENTS[0].uri("fresh")), b"no more connections"),
             // An accepted request takes an hour. The URIs differ, so that requests do not share a response.
-            Self::Requests => (read(&format!("sleep://ms/{}", 3_600_000 + number)), b"\"kind\":\"busy\""),
+            Self::Requests => (
+                read(&format!("sleep://ms/{}", 3_600_000 + number)),
+                b"\"kind\":\"busy\"",
+            ),
         }
     }
 }
@@ -82,7 +87,10 @@ pub(crate) fn measure(setup: &Setup, quick: bool) -> Result<Vec<FloodResult>> {
     eprintln!("measuring latency under overload");
     let ms = Duration::from_millis;
     let (rounds, measured) = if quick { (3, ms(700)) } else { (7, ms(1500)) };
-    let times = Times { warmup: 2 * FLOOD_DELAY, measured };
+    let times = Times {
+        warmup: 2 * FLOOD_DELAY,
+        measured,
+    };
     [Flood::Connections, Flood::Requests]
         .into_iter()
         .map(|flood| {
@@ -90,9 +98,17 @@ pub(crate) fn measure(setup: &Setup, quick: bool) -> Result<Vec<FloodResult>> {
             let uri = DOCUMENTS[0].uri("fresh");
             let bytes = wire::modern(server.address, "resources/read", Some(&uri));
             let expected = DOCUMENTS[0].json_escaped().into_bytes();
-            let request = RequestSpec { address: server.address, bytes, expected };
+            let request = RequestSpec {
+                address: server.address,
+                bytes,
+                expected,
+            };
             let window = || load::paced(&request, ACCEPTED, times, PAUSE, || server.cpu_time());
-            let mut result = FloodResult { flood, windows: vec![], refused_per_second: vec![] };
+            let mut result = FloodResult {
+                flood,
+                windows: vec![],
+                refused_per_second: vec![],
+            };
             for _ in 0..rounds {
                 let without = window()?;
                 let (with, refused) = with_flood(flood, server.address, window)?;
@@ -105,15 +121,24 @@ pub(crate) fn measure(setup: &Setup, quick: bool) -> Result<Vec<FloodResult>> {
 }
 
 /// Runs `work` during a flood. Also returns the number of refused requests per second.
-fn with_flood<T>(flood: Flood, address: SocketAddr, work: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
-    let (stop, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+fn with_flood<T>(
+    flood: Flood,
+    address: SocketAddr,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<(T, f64)> {
+    let (stop, refused) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU64::new(0)),
+    );
     let shared = (stop.clone(), refused.clone());
     let flooding = std::thread::spawn(move || run(flood, address, shared.0, shared.1));
     let start = Instant::now() + FLOOD_DELAY;
     let result = work();
     let per_second = refused.load(Relaxed) as f64 / start.elapsed().as_secs_f64();
     stop.store(true, Relaxed);
-    flooding.join().expect("the flood returns errors and does not panic")?;
+    flooding
+        .join()
+        .expect("the flood returns errors and does not panic")?;
     let result = result?;
     ensure!(per_second > 0.0, "nothing was refused: {}", flood.name());
     Ok((result, per_second))
@@ -121,10 +146,17 @@ fn with_flood<T>(flood: Flood, address: SocketAddr, work: impl FnOnce() -> Resul
 
 /// Runs the flood on the current thread, with a lower priority than the measuring thread, so that the
 /// measured latency is that of the server and not of the load generator.
-fn run(flood: Flood, address: SocketAddr, stop: Arc<AtomicBool>, refused: Arc<AtomicU64>) -> Result<()> {
+fn run(
+    flood: Flood,
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    refused: Arc<AtomicU64>,
+) -> Result<()> {
     rustix::process::nice(19)?;
     std::thread::sleep(FLOOD_DELAY);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     LocalSet::new().block_on(&runtime, async {
         let mut tasks = JoinSet::new();
         for number in 0..FLOODING {
@@ -162,7 +194,11 @@ async fn flood_connection(
             continue;
         };
         let is_refused = memchr::memmem::find(body, refusal).is_some();
-        ensure!(is_refused || status == 200, "{status}: {}", String::from_utf8_lossy(body));
+        ensure!(
+            is_refused || status == 200,
+            "{status}: {}",
+            String::from_utf8_lossy(body)
+        );
         refused.fetch_add(u64::from(is_refused), Relaxed);
         open = (is_refused && status == 200).then_some(connection);
     }

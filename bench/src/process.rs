@@ -20,8 +20,13 @@ pub(crate) struct Server {
 impl Server {
     /// Starts the server and waits until it prints its address on stderr: `http://127.0.0.1:PORT`.
     pub(crate) fn start(command: &mut Command, cores: Cores) -> Result<Self> {
-        let mut child =
-            spawn(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()), cores)?;
+        let mut child = spawn(
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped()),
+            cores,
+        )?;
         let mut lines = BufReader::new(child.stderr.take().context("stderr is a pipe")?);
         let mut output = String::new();
         let address = loop {
@@ -45,8 +50,13 @@ impl Server {
         let mut nanoseconds = 0;
         for task in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
             // The thread may have ended since the directory was listed.
-            let Ok(stat) = std::fs::read_to_string(task?.path().join("schedstat")) else { continue };
-            let run_time = stat.split_whitespace().next().and_then(|field| field.parse::<u64>().ok());
+            let Ok(stat) = std::fs::read_to_string(task?.path().join("schedstat")) else {
+                continue;
+            };
+            let run_time = stat
+                .split_whitespace()
+                .next()
+                .and_then(|field| field.parse::<u64>().ok());
             nanoseconds += run_time.context("schedstat does not begin with a number")?;
         }
         Ok(Duration::from_nanos(nanoseconds))
@@ -57,9 +67,13 @@ impl Server {
         let parent = self.child.id().to_string();
         for process in std::fs::read_dir("/proc")? {
             // It may have ended since the directory was listed. Other entries have no such file.
-            let Ok(stat) = std::fs::read_to_string(process?.path().join("stat")) else { continue };
+            let Ok(stat) = std::fs::read_to_string(process?.path().join("stat")) else {
+                continue;
+            };
             // The name before it can contain spaces and parentheses.
-            let after_name = stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ').nth(1));
+            let after_name = stat
+                .rsplit_once(") ")
+                .map(|(_, rest)| rest.split(' ').nth(1));
             if after_name.flatten() == Some(parent.as_str()) {
                 return Ok(true);
             }
@@ -70,7 +84,10 @@ impl Server {
     /// Proportional set size in bytes: what it shares with other processes is divided by their number.
     pub(crate) fn proportional_memory(&self) -> Result<u64> {
         let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
-        let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).context("no Pss")?;
+        let line = rollup
+            .lines()
+            .find_map(|line| line.strip_prefix("Pss:"))
+            .context("no Pss")?;
         let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
         Ok(kib << 10)
     }
@@ -78,7 +95,10 @@ impl Server {
     /// Resident anonymous memory in bytes.
     pub(crate) fn anonymous_memory(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).context("no RssAnon")?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("RssAnon:"))
+            .context("no RssAnon")?;
         let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
         Ok(kib << 10)
     }
@@ -107,7 +127,9 @@ fn spawn(command: &mut Command, cores: Cores) -> Result<Child> {
         Cores::First => pin_to(0..1)?,
         Cores::All => pin_to(0..count())?,
     }
-    let child = command.spawn().with_context(|| format!("cannot start {command:?}"));
+    let child = command
+        .spawn()
+        .with_context(|| format!("cannot start {command:?}"));
     pin_to_second_core()?;
     child
 }
@@ -134,7 +156,8 @@ static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
 
 fn address(line: &str) -> Option<SocketAddr> {
     let (_, rest) = line.split_once("http://")?;
-    let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.' && letter != ':')?;
+    let end =
+        rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.' && letter != ':')?;
     rest[..end].parse().ok()
 }
 
@@ -142,12 +165,18 @@ fn address(line: &str) -> Option<SocketAddr> {
 pub(crate) fn output(command: &mut Command, cores: Cores) -> Result<String> {
     let child = spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()), cores)?;
     let output = child.wait_with_output()?;
-    ensure!(output.status.success(), "{command:?} ended with {}", output.status);
+    ensure!(
+        output.status.success(),
+        "{command:?} ended with {}",
+        output.status
+    );
     Ok(String::from_utf8(output.stdout)?)
 }
 
 /// The output of `PROGRAM --version`.
 pub(crate) fn version(program: &Path) -> String {
     let output = Command::new(program).arg("--version").output();
-    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+    output
+        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        .unwrap_or_default()
 }

@@ -159,13 +159,19 @@ impl Plan {
             true => Self {
                 rounds: 5,
                 target_rounds: 15,
-                times: Times { warmup: ms(60), measured: ms(300) },
+                times: Times {
+                    warmup: ms(60),
+                    measured: ms(300),
+                },
                 quick,
             },
             false => Self {
                 rounds: 7,
                 target_rounds: 25,
-                times: Times { warmup: ms(100), measured: ms(500) },
+                times: Times {
+                    warmup: ms(100),
+                    measured: ms(500),
+                },
                 quick,
             },
         }
@@ -174,7 +180,11 @@ impl Plan {
     /// The smallest document comes first: after a large response, the memory that it touched has to be
     /// cleared for each later guest.
     fn cases(self) -> Vec<Case> {
-        let case = |document, connections, era| Case { document, connections, era };
+        let case = |document, connections, era| Case {
+            document,
+            connections,
+            era,
+        };
         let mut cases = Vec::new();
         for document in DOCUMENTS {
             let connections: &[usize] = match (self.quick, document.bytes > 1024) {
@@ -183,7 +193,11 @@ impl Plan {
                 (false, true) => &[32, 8],
                 (false, false) => &[32, 1, 8, 256],
             };
-            cases.extend(connections.iter().map(|connections| case(document, *connections, Era::Modern)));
+            cases.extend(
+                connections
+                    .iter()
+                    .map(|connections| case(document, *connections, Era::Modern)),
+            );
             if document == DOCUMENTS[0] {
                 cases.push(case(document, 32, Era::Legacy));
             }
@@ -219,28 +233,56 @@ pub(crate) fn measure(setup: &Setup, plan: Plan, only: &[Variant]) -> Result<Vec
         other: start_other(setup)?,
         bare: start_bare(setup)?,
     };
-    plan.cases().into_iter().map(|case| servers.measure_case(setup, plan, case, only)).collect()
+    plan.cases()
+        .into_iter()
+        .map(|case| servers.measure_case(setup, plan, case, only))
+        .collect()
 }
 
 impl Servers {
-    fn measure_case(&self, setup: &Setup, plan: Plan, case: Case, only: &[Variant]) -> Result<CaseResult> {
-        eprintln!("{}, {} connections, {}", case.document, case.connections, case.era.name());
+    fn measure_case(
+        &self,
+        setup: &Setup,
+        plan: Plan,
+        case: Case,
+        only: &[Variant],
+    ) -> Result<CaseResult> {
+        eprintln!(
+            "{}, {} connections, {}",
+            case.document,
+            case.connections,
+            case.era.name()
+        );
         let baseline = self.start_baseline(setup, case)?;
         let mut runs = Vec::new();
-        for variant in ALL.into_iter().filter(|variant| only.is_empty() || only.contains(variant)) {
-            let server = if variant == Variant::Baseline { Some(&baseline) } else { self.get(variant) };
-            let Some(server) = server.filter(|_| variant.takes_part_in(case)) else { continue };
+        for variant in ALL
+            .into_iter()
+            .filter(|variant| only.is_empty() || only.contains(variant))
+        {
+            let server = if variant == Variant::Baseline {
+                Some(&baseline)
+            } else {
+                self.get(variant)
+            };
+            let Some(server) = server.filter(|_| variant.takes_part_in(case)) else {
+                continue;
+            };
             let request = request(variant, server.address, case)?;
             runs.push((variant, server, request));
         }
         let mut windows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        let rounds = if case.has_target() { plan.target_rounds } else { plan.rounds };
+        let rounds = if case.has_target() {
+            plan.target_rounds
+        } else {
+            plan.rounds
+        };
         for round in 0..rounds {
             // The order rotates, so that no variant is always the first.
             let count = runs.len();
             for (variant, server, request) in runs.iter().cycle().skip(round % count).take(count) {
-                let window = load::window(request, case.connections, plan.times, || server.cpu_time())
-                    .with_context(|| variant.name())?;
+                let window =
+                    load::window(request, case.connections, plan.times, || server.cpu_time())
+                        .with_context(|| variant.name())?;
                 windows.entry(*variant).or_default().push(window);
             }
         }
@@ -262,8 +304,12 @@ impl Servers {
             Variant::Sdk | Variant::SdkTool | Variant::SdkReadTool => Some(&self.sdk),
             Variant::Tool | Variant::ReadToolCached | Variant::ReadToolFresh => Some(&self.tools),
             Variant::Cached | Variant::Reused | Variant::Fresh => Some(&self.larder),
-            Variant::BareCached | Variant::BareReused | Variant::BareFresh => self.bare.get(&variant),
-            Variant::OtherCached | Variant::OtherReused | Variant::OtherFresh => self.other.as_ref(),
+            Variant::BareCached | Variant::BareReused | Variant::BareFresh => {
+                self.bare.get(&variant)
+            }
+            Variant::OtherCached | Variant::OtherReused | Variant::OtherFresh => {
+                self.other.as_ref()
+            }
         }
     }
 }
@@ -278,18 +324,32 @@ fn documents(setup: &Setup) -> Result<[ProviderSetup; 3]> {
 }
 
 fn start_other(setup: &Setup) -> Result<Option<Server>> {
-    let (Some(program), Some(guests)) = (&setup.against, &setup.against_guests) else { return Ok(None) };
-    let with_guests = Setup { guests: guests.clone(), ..setup.clone() };
-    with_guests.start_other(program, "against", &documents(&with_guests)?).map(Some)
+    let (Some(program), Some(guests)) = (&setup.against, &setup.against_guests) else {
+        return Ok(None);
+    };
+    let with_guests = Setup {
+        guests: guests.clone(),
+        ..setup.clone()
+    };
+    with_guests
+        .start_other(program, "against", &documents(&with_guests)?)
+        .map(Some)
 }
 
 fn start_bare(setup: &Setup) -> Result<BTreeMap<Variant, Server>> {
-    let Some(program) = &setup.bare else { return Ok(BTreeMap::new()) };
+    let Some(program) = &setup.bare else {
+        return Ok(BTreeMap::new());
+    };
     let guest = setup.guests.join("sized.wasm");
-    let modes = ALL.into_iter().filter_map(|variant| Some((variant, variant.bare_mode()?)));
+    let modes = ALL
+        .into_iter()
+        .filter_map(|variant| Some((variant, variant.bare_mode()?)));
     modes
         .map(|(variant, mode)| {
-            let server = Server::start(Command::new(program).args(["bare", mode]).arg(&guest), Cores::First)?;
+            let server = Server::start(
+                Command::new(program).args(["bare", mode]).arg(&guest),
+                Cores::First,
+            )?;
             Ok((variant, server))
         })
         .collect()
@@ -308,11 +368,15 @@ fn request(variant: Variant, address: SocketAddr, case: Case) -> Result<RequestS
             case.document.uri("fresh")
         }
         Variant::Sdk | Variant::SdkTool | Variant::SdkReadTool => case.document.uri("sdk"),
-        Variant::Cached | Variant::OtherCached | Variant::ReadToolCached => case.document.uri("cached"),
+        Variant::Cached | Variant::OtherCached | Variant::ReadToolCached => {
+            case.document.uri("cached")
+        }
         Variant::Tool => case.document.uri("tool"),
         Variant::Reused | Variant::OtherReused => case.document.uri("reused"),
         // The bare server has no configuration, so its guest uses the default authority.
-        Variant::BareCached | Variant::BareReused | Variant::BareFresh => case.document.uri("sized"),
+        Variant::BareCached | Variant::BareReused | Variant::BareFresh => {
+            case.document.uri("sized")
+        }
     };
     let bytes = match (case.era, variant.tool()) {
         (_, Some(READ_TOOL)) => wire::tool_call(address, READ_TOOL, &json!({"uri": uri})),
@@ -321,9 +385,18 @@ fn request(variant: Variant, address: SocketAddr, case: Case) -> Result<RequestS
         (Era::Modern | Era::Legacy, None) => wire::modern(address, "resources/read", Some(&uri)),
     };
     let (status, _, body) = load::once(address, &bytes).with_context(|| variant.name())?;
-    ensure!(status == 200, "{}: {status} {}", variant.name(), String::from_utf8_lossy(&body));
+    ensure!(
+        status == 200,
+        "{}: {status} {}",
+        variant.name(),
+        String::from_utf8_lossy(&body)
+    );
     let found = wire::first_content(&body).with_context(|| variant.name())?;
     let expected = case.document.json_escaped();
     ensure!(found == expected, "{}: unexpected content", variant.name());
-    Ok(RequestSpec { address, bytes, expected: expected.into_bytes() })
+    Ok(RequestSpec {
+        address,
+        bytes,
+        expected: expected.into_bytes(),
+    })
 }

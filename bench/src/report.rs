@@ -26,7 +26,11 @@ pub(crate) struct Target {
 
 impl Target {
     fn is_met(&self) -> bool {
-        if self.is_minimum { self.measured >= self.bound } else { self.measured <= self.bound }
+        if self.is_minimum {
+            self.measured >= self.bound
+        } else {
+            self.measured <= self.bound
+        }
     }
 }
 
@@ -38,7 +42,10 @@ pub(crate) fn quantile(numbers: impl IntoIterator<Item = f64>, part: f64) -> f64
     let mut numbers: Vec<f64> = numbers.into_iter().collect();
     numbers.sort_by(f64::total_cmp);
     let last = numbers.len().saturating_sub(1);
-    numbers.get((last as f64 * part).round() as usize).copied().unwrap_or(f64::NAN)
+    numbers
+        .get((last as f64 * part).round() as usize)
+        .copied()
+        .unwrap_or(f64::NAN)
 }
 
 /// The median of the ratios of a metric in each round. Both windows of a round were measured at about the
@@ -50,7 +57,11 @@ fn ratio(
     metric: impl Fn(&crate::load::Window) -> f64,
 ) -> Option<f64> {
     let (one, other) = (result.windows.get(&one)?, result.windows.get(&other)?);
-    Some(median(one.iter().zip(other).map(|(one, other)| metric(one) / metric(other))))
+    Some(median(
+        one.iter()
+            .zip(other)
+            .map(|(one, other)| metric(one) / metric(other)),
+    ))
 }
 
 /// The upper bound of a ratio.
@@ -77,57 +88,173 @@ pub(crate) struct Results {
 
 impl Results {
     fn case(&self, bytes: usize) -> Option<&CaseResult> {
-        self.reads.iter().find(|result| result.case.has_target() && result.case.document.bytes == bytes)
+        self.reads
+            .iter()
+            .find(|result| result.case.has_target() && result.case.document.bytes == bytes)
     }
 
     /// The project's performance targets.
     pub(crate) fn targets(&self) -> Vec<Target> {
         use Variant::{
-            BareCached, BareFresh, BareReused, Baseline, Cached, Fresh, ReadToolCached, ReadToolFresh,
-            Reused, Sdk, SdkReadTool, SdkTool, Tool,
+            BareCached, BareFresh, BareReused, Baseline, Cached, Fresh, ReadToolCached,
+            ReadToolFresh, Reused, Sdk, SdkReadTool, SdkTool, Tool,
         };
         let mut targets = Vec::new();
-        let mut add =
-            |name: &str, measured: Option<f64>, is_minimum: bool, bound: f64, unit: &'static str| {
-                let Some(measured) = measured else { return };
-                targets.push(Target { name: name.to_owned(), measured, is_minimum, bound, unit });
-            };
-        let per_cpu =
-            |bytes, one, other| ratio(self.case(bytes)?, one, other, |window| window.per_cpu_second());
+        let mut add = |name: &str,
+                       measured: Option<f64>,
+                       is_minimum: bool,
+                       bound: f64,
+                       unit: &'static str| {
+            let Some(measured) = measured else { return };
+            targets.push(Target {
+                name: name.to_owned(),
+                measured,
+                is_minimum,
+                bound,
+                unit,
+            });
+        };
+        let per_cpu = |bytes, one, other| {
+            ratio(self.case(bytes)?, one, other, |window| {
+                window.per_cpu_second()
+            })
+        };
         let kib = DOCUMENTS[0].bytes;
         // What no server with this HTTP library and this engine can exceed is 1.
-        add("cached / hyper alone, 1 KiB", per_cpu(kib, Cached, BareCached), true, 0.85, "");
-        add("reused / hyper and engine alone, 1 KiB", per_cpu(kib, Reused, BareReused), true, 0.8, "");
-        add("fresh / hyper and engine alone, 1 KiB", per_cpu(kib, Fresh, BareFresh), true, 0.85, "");
-        add("fresh / sdk, 1 KiB", per_cpu(kib, Fresh, Sdk), true, 1.15, "");
-        add("cached / sdk, 1 KiB", per_cpu(kib, Cached, Sdk), true, 2.2, "");
-        add("fresh / sdk, 64 KiB", per_cpu(DOCUMENTS[1].bytes, Fresh, Sdk), true, 1.5, "");
+        add(
+            "cached / hyper alone, 1 KiB",
+            per_cpu(kib, Cached, BareCached),
+            true,
+            0.85,
+            "",
+        );
+        add(
+            "reused / hyper and engine alone, 1 KiB",
+            per_cpu(kib, Reused, BareReused),
+            true,
+            0.8,
+            "",
+        );
+        add(
+            "fresh / hyper and engine alone, 1 KiB",
+            per_cpu(kib, Fresh, BareFresh),
+            true,
+            0.85,
+            "",
+        );
+        add(
+            "fresh / sdk, 1 KiB",
+            per_cpu(kib, Fresh, Sdk),
+            true,
+            1.15,
+            "",
+        );
+        add(
+            "cached / sdk, 1 KiB",
+            per_cpu(kib, Cached, Sdk),
+            true,
+            2.2,
+            "",
+        );
+        add(
+            "fresh / sdk, 64 KiB",
+            per_cpu(DOCUMENTS[1].bytes, Fresh, Sdk),
+            true,
+            1.5,
+            "",
+        );
         // Both ratios are to the SDK, so that they tell what a call takes beyond a read.
-        let to_read = |tool, sdk_tool, read| Some(per_cpu(kib, tool, sdk_tool)? / per_cpu(kib, read, Sdk)?);
+        let to_read =
+            |tool, sdk_tool, read| Some(per_cpu(kib, tool, sdk_tool)? / per_cpu(kib, read, Sdk)?);
         let calls = [
-            ("tool / sdk tool, to fresh / sdk, 1 KiB", to_read(Tool, SdkTool, Fresh)),
-            ("read_resource, to cached / sdk, 1 KiB", to_read(ReadToolCached, SdkReadTool, Cached)),
-            ("read_resource, to fresh / sdk, 1 KiB", to_read(ReadToolFresh, SdkReadTool, Fresh)),
+            (
+                "tool / sdk tool, to fresh / sdk, 1 KiB",
+                to_read(Tool, SdkTool, Fresh),
+            ),
+            (
+                "read_resource, to cached / sdk, 1 KiB",
+                to_read(ReadToolCached, SdkReadTool, Cached),
+            ),
+            (
+                "read_resource, to fresh / sdk, 1 KiB",
+                to_read(ReadToolFresh, SdkReadTool, Fresh),
+            ),
         ];
-        calls.into_iter().for_each(|(name, measured)| add(name, measured, true, 0.9, ""));
-        let p99 = self.case(kib).and_then(|case| ratio(case, Fresh, Baseline, |window| window.latency(0.99)));
+        calls
+            .into_iter()
+            .for_each(|(name, measured)| add(name, measured, true, 0.9, ""));
+        let p99 = self
+            .case(kib)
+            .and_then(|case| ratio(case, Fresh, Baseline, |window| window.latency(0.99)));
         add("fresh p99 / baseline p99, 1 KiB", p99, false, 3.0, "");
-        let micro = |one: &str, other: &str| Some(self.micro.median(one)? / self.micro.median(other)?);
+        let micro =
+            |one: &str, other: &str| Some(self.micro.median(one)? / self.micro.median(other)?);
         let page = micro("page of 100/1000 providers", "page of 100/1 provider");
-        add("page of 100 from 1,000 providers / from 1", page, false, 1.3, "");
-        add("match among 10,000 templates / 10", micro("match/10000", "match/10"), false, 3.0, "");
-        add("find among 1,000,000 URIs / 1,000", micro("find/1000000", "find/1000"), false, 3.0, "");
+        add(
+            "page of 100 from 1,000 providers / from 1",
+            page,
+            false,
+            1.3,
+            "",
+        );
+        add(
+            "match among 10,000 templates / 10",
+            micro("match/10000", "match/10"),
+            false,
+            3.0,
+            "",
+        );
+        add(
+            "find among 1,000,000 URIs / 1,000",
+            micro("find/1000000", "find/1000"),
+            false,
+            3.0,
+            "",
+        );
         if let Some(lifecycle) = &self.lifecycle {
             let ten = median(lifecycle.start_ten_ms.iter().copied());
             let empty = median(lifecycle.start_empty_ms.iter().copied());
-            add("memory of an idle Rust provider", Some(lifecycle.idle_bytes / 1024.0), false, 256.0, " KiB");
-            add("start to first response, 10 providers", Some(ten), false, 300.0, " ms");
-            add("the same / without providers", Some(ten / empty), false, 2.0, "");
+            add(
+                "memory of an idle Rust provider",
+                Some(lifecycle.idle_bytes / 1024.0),
+                false,
+                256.0,
+                " KiB",
+            );
+            add(
+                "start to first response, 10 providers",
+                Some(ten),
+                false,
+                300.0,
+                " ms",
+            );
+            add(
+                "the same / without providers",
+                Some(ten / empty),
+                false,
+                2.0,
+                "",
+            );
             let reload = quantile(lifecycle.reload_ms.iter().copied(), 0.95);
-            add("component change to first new response, p95", Some(reload), false, 500.0, " ms");
+            add(
+                "component change to first new response, p95",
+                Some(reload),
+                false,
+                500.0,
+                " ms",
+            );
         }
-        let memory = self.names.as_ref().map(|names| names.all as f64 / f64::from(1 << 20));
-        add("memory of a Python component under 1,000 names", memory, false, 1024.0, " MiB");
+        let memory = self
+            .names
+            .as_ref()
+            .map(|names| names.all as f64 / f64::from(1 << 20));
+        add(
+            "memory of a Python component under 1,000 names",
+            memory,
+            false,
+            1024.0,
+            " MiB",
+        );
         for ratio in self.compilation.iter().flat_map(Compilation::ratios) {
             add(&ratio.name, Some(ratio.measured), false, ratio.target, "");
         }
@@ -145,7 +272,11 @@ impl Results {
         let bound = |name, bare: Variant, reference: Variant| {
             let (bare, protocol) = (cpu(bare)?, cpu(Cached)? - cpu(BareCached)?);
             let reference = cpu(reference)?;
-            Some(UpperBound { name, bare: reference / bare, with_protocol: reference / (bare + protocol) })
+            Some(UpperBound {
+                name,
+                bare: reference / bare,
+                with_protocol: reference / (bare + protocol),
+            })
         };
         let all = [
             bound("cached / baseline", BareCached, Baseline),
@@ -160,11 +291,18 @@ impl Results {
     /// Compares each case with the other build: p10, median and p90 of the ratios per round.
     fn against(&self) -> Vec<(crate::reads::Case, &'static str, [f64; 3])> {
         use Variant::{Cached, Fresh, OtherCached, OtherFresh, OtherReused, Reused};
-        let pairs = [(Cached, OtherCached), (Reused, OtherReused), (Fresh, OtherFresh)];
+        let pairs = [
+            (Cached, OtherCached),
+            (Reused, OtherReused),
+            (Fresh, OtherFresh),
+        ];
         let rows = self.reads.iter().flat_map(|result| {
             pairs.into_iter().filter_map(move |(one, other)| {
                 let (this, other) = (result.windows.get(&one)?, result.windows.get(&other)?);
-                let ratio = this.iter().zip(other).map(|(a, b)| a.per_cpu_second() / b.per_cpu_second());
+                let ratio = this
+                    .iter()
+                    .zip(other)
+                    .map(|(a, b)| a.per_cpu_second() / b.per_cpu_second());
                 let ratios: Vec<f64> = ratio.collect();
                 Some((
                     result.case,
@@ -187,9 +325,16 @@ impl Results {
         }
         for target in targets {
             let bound = format!("{}{}", target.bound, target.unit);
-            let (min, max) = if target.is_minimum { (bound, String::new()) } else { (String::new(), bound) };
+            let (min, max) = if target.is_minimum {
+                (bound, String::new())
+            } else {
+                (String::new(), bound)
+            };
             let met = if target.is_met() { "" } else { "missed" };
-            println!("| {} | {:.2}{} | {min} | {max} | {met} |", target.name, target.measured, target.unit);
+            println!(
+                "| {} | {:.2}{} | {min} | {max} | {met} |",
+                target.name, target.measured, target.unit
+            );
         }
         println!(
             "\n## Reads\n\nRequests per second of the server's CPU time, relative to the baseline, with p10 to p90 of the"
@@ -229,7 +374,10 @@ impl Results {
             println!("| ratio | bare | with the protocol |\n|---|---:|---:|");
         }
         for bound in upper_bounds {
-            println!("| {} | {:.2} | {:.2} |", bound.name, bound.bare, bound.with_protocol);
+            println!(
+                "| {} | {:.2} | {:.2} |",
+                bound.name, bound.bare, bound.with_protocol
+            );
         }
         let against = self.against();
         if !against.is_empty() {
@@ -242,7 +390,9 @@ impl Results {
         }
         for (case, variant, [low, median, high]) in against {
             let (document, connections, era) = (case.document, case.connections, case.era.name());
-            println!("| {document} | {connections} | {era} | {variant} | {median:.3} | {low:.2}-{high:.2} |");
+            println!(
+                "| {document} | {connections} | {era} | {variant} | {median:.3} | {low:.2}-{high:.2} |"
+            );
         }
         if !self.overload.is_empty() {
             println!(
@@ -256,19 +406,31 @@ impl Results {
         for row in self.overload.iter().map(OverloadRow::new) {
             println!(
                 "| {} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.2} |",
-                row.flood, row.refused_per_second, row.p50[0], row.p50[1], row.p99[0], row.p99[1], row.ratio
+                row.flood,
+                row.refused_per_second,
+                row.p50[0],
+                row.p50[1],
+                row.p99[0],
+                row.p99[1],
+                row.ratio
             );
         }
         print!("{}", crate::floods::table(&self.floods));
         if self.micro.iter().next().is_some() {
             println!("\n## Microbenchmarks\n\n| benchmark | ns |\n|---|---:|");
-            self.micro.iter().for_each(|(name, median)| println!("| {name} | {median:.0} |"));
+            self.micro
+                .iter()
+                .for_each(|(name, median)| println!("| {name} | {median:.0} |"));
         }
     }
 
     pub(crate) fn json(&self) -> Value {
         let targets = self.targets().into_iter().map(|target| {
-            let bound = if target.is_minimum { "at_least" } else { "at_most" };
+            let bound = if target.is_minimum {
+                "at_least"
+            } else {
+                "at_most"
+            };
             json!({"name": target.name, "measured": target.measured, bound: target.bound,
                 "unit": target.unit.trim(), "met": target.is_met()})
         });
@@ -286,10 +448,16 @@ impl Results {
             json!({"refused": row.flood, "refused_per_second": row.refused_per_second, "p50_us": row.p50,
                 "p99_us": row.p99, "p99_with_to_without": row.ratio})
         });
-        let environment: serde_json::Map<_, _> =
-            self.environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect();
-        let micro: serde_json::Map<_, _> =
-            self.micro.iter().map(|(name, median)| (name.to_owned(), median.into())).collect();
+        let environment: serde_json::Map<_, _> = self
+            .environment
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone().into()))
+            .collect();
+        let micro: serde_json::Map<_, _> = self
+            .micro
+            .iter()
+            .map(|(name, median)| (name.to_owned(), median.into()))
+            .collect();
         let against = self.against().into_iter().map(|(case, variant, [low, median, high])| {
             json!({"document": case.document.to_string(), "connections": case.connections, "era": case.era.name(),
                 "variant": variant, "ratio": median, "p10": low, "p90": high})
@@ -332,7 +500,11 @@ impl OverloadRow {
             refused_per_second: median(result.refused_per_second.iter().copied()),
             p50: latencies(0.5),
             p99: latencies(0.99),
-            ratio: median(windows.iter().map(|(without, with)| with.latency(0.99) / without.latency(0.99))),
+            ratio: median(
+                windows
+                    .iter()
+                    .map(|(without, with)| with.latency(0.99) / without.latency(0.99)),
+            ),
         }
     }
 }
@@ -356,7 +528,8 @@ fn rows(result: &CaseResult) -> impl Iterator<Item = Row> {
     let case = result.case;
     let baseline = result.windows.get(&Variant::Baseline);
     result.windows.iter().map(move |(variant, windows)| {
-        let median_of = |metric: &dyn Fn(&crate::load::Window) -> f64| median(windows.iter().map(metric));
+        let median_of =
+            |metric: &dyn Fn(&crate::load::Window) -> f64| median(windows.iter().map(metric));
         let ratios: Vec<f64> = baseline
             .into_iter()
             .flat_map(|baseline| windows.iter().zip(baseline))

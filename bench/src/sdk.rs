@@ -6,8 +6,9 @@ use std::sync::Arc;
 use axum::Router;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -22,7 +23,12 @@ struct SdkServer(Arc<HashMap<String, String>>);
 
 impl ServerHandler for SdkServer {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_resources().enable_tools().build())
+        ServerConfig::new(
+            ServerCapabilities::builder()
+                .enable_resources()
+                .enable_tools()
+                .build(),
+        )
     }
 
     async fn read_resource(
@@ -32,13 +38,15 @@ impl ServerHandler for SdkServer {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let missing = || ErrorData::resource_not_found("there is no such document", None);
         let body = self.0.get(&request.uri).ok_or_else(missing)?.clone();
-        let contents = match crate::content::Document::from_uri(&request.uri).map(|document| document.kind) {
-            Some(Kind::Blob) => {
-                ResourceContents::blob(body, request.uri).with_mime_type("application/octet-stream")
-            }
-            _ => ResourceContents::text(body, request.uri),
-        };
-        Ok(ReadResourceResult::new(vec![contents]).with_ttl_ms(0).into())
+        let contents =
+            match crate::content::Document::from_uri(&request.uri).map(|document| document.kind) {
+                Some(Kind::Blob) => ResourceContents::blob(body, request.uri)
+                    .with_mime_type("application/octet-stream"),
+                _ => ResourceContents::text(body, request.uri),
+            };
+        Ok(ReadResourceResult::new(vec![contents])
+            .with_ttl_ms(0)
+            .into())
     }
 
     /// `document` returns a text, as the tool of the guest `sized_tool` does, and `read_resource` also the structured
@@ -74,7 +82,11 @@ impl ServerHandler for SdkServer {
 pub(crate) fn router() -> Router {
     // Blobs are stored in base64, as a handler that is written for speed would do.
     let documents = DOCUMENTS.map(|document| {
-        let text = if document.kind == Kind::Text { document.text() } else { document.json_escaped() };
+        let text = if document.kind == Kind::Text {
+            document.text()
+        } else {
+            document.json_escaped()
+        };
         (document.uri("sdk"), text)
     });
     let server = SdkServer(Arc::new(HashMap::from(documents)));

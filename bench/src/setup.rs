@@ -43,7 +43,8 @@ pub(crate) struct ProviderSetup {
 impl Setup {
     pub(crate) fn guest(&self, name: &str) -> Result<Vec<u8>> {
         let file = self.guests.join(format!("{name}.wasm"));
-        fs::read(&file).with_context(|| format!("{}: build it with `cargo xtask guests`", file.display()))
+        fs::read(&file)
+            .with_context(|| format!("{}: build it with `cargo xtask guests`", file.display()))
     }
 
     /// The file of the changelog example in this language, if it was built.
@@ -63,15 +64,24 @@ impl Setup {
 
     /// A provider of the benchmark documents under its own authority.
     pub(crate) fn sized_provider(&self, name: &str, extra: &str) -> Result<ProviderSetup> {
-        let config =
-            format!("[provider.{name}]\n{extra}\n[provider.{name}.settings]\nauthority = \"{name}\"\n");
-        Ok(ProviderSetup { name: name.to_owned(), component: self.guest("sized")?, config })
+        let config = format!(
+            "[provider.{name}]\n{extra}\n[provider.{name}.settings]\nauthority = \"{name}\"\n"
+        );
+        Ok(ProviderSetup {
+            name: name.to_owned(),
+            component: self.guest("sized")?,
+            config,
+        })
     }
 
     /// A provider with the tool `document`, which returns a text of any size.
     pub(crate) fn tool_provider(&self, name: &str) -> Result<ProviderSetup> {
         let config = format!("[provider.{name}]\ntools = true\n");
-        Ok(ProviderSetup { name: name.to_owned(), component: self.guest("sized_tool")?, config })
+        Ok(ProviderSetup {
+            name: name.to_owned(),
+            component: self.guest("sized_tool")?,
+            config,
+        })
     }
 
     /// Creates a folder with a configuration and plugins. All servers share one cache of compiled components.
@@ -90,13 +100,22 @@ impl Setup {
     }
 
     /// The same as `server_dir`, with resources as tools.
-    pub(crate) fn tool_server_dir(&self, name: &str, providers: &[ProviderSetup]) -> Result<PathBuf> {
+    pub(crate) fn tool_server_dir(
+        &self,
+        name: &str,
+        providers: &[ProviderSetup],
+    ) -> Result<PathBuf> {
         let keys = format!("connections = {MAX_CONNECTIONS}\nresource_tools = true");
         self.write_server_dir(name, providers, &keys)
     }
 
     /// `server` are keys of the section with that name.
-    fn write_server_dir(&self, name: &str, providers: &[ProviderSetup], server: &str) -> Result<PathBuf> {
+    fn write_server_dir(
+        &self,
+        name: &str,
+        providers: &[ProviderSetup],
+        server: &str,
+    ) -> Result<PathBuf> {
         let dir = self.scratch.join(name);
         if dir.exists() {
             fs::remove_dir_all(&dir)?;
@@ -109,7 +128,10 @@ impl Setup {
             cache.display().to_string()
         );
         for provider in providers {
-            fs::write(dir.join("plugins").join(format!("{}.wasm", provider.name)), &provider.component)?;
+            fs::write(
+                dir.join("plugins").join(format!("{}.wasm", provider.name)),
+                &provider.component,
+            )?;
             config.push_str(&provider.config);
         }
         fs::write(dir.join("larder.toml"), config)?;
@@ -148,19 +170,31 @@ impl Setup {
         name: &str,
         providers: &[ProviderSetup],
     ) -> Result<Server> {
-        let own = Self { scratch: self.scratch.join(name), ..self.clone() };
+        let own = Self {
+            scratch: self.scratch.join(name),
+            ..self.clone()
+        };
         fs::create_dir_all(&own.scratch)?;
         Self::start_program(program, &own.server_dir("rust", providers)?, Cores::First)
     }
 
     fn start_program(program: &Path, dir: &Path, cores: Cores) -> Result<Server> {
         let mut serve = Command::new(program);
-        serve.current_dir(dir).args(["serve", "--config", "larder.toml", "--listen", "127.0.0.1:0"]);
+        serve.current_dir(dir).args([
+            "serve",
+            "--config",
+            "larder.toml",
+            "--listen",
+            "127.0.0.1:0",
+        ]);
         Server::start(&mut serve, cores)
     }
 }
 
 /// Starts a server that is part of this program.
 pub(crate) fn start_own(args: &[&std::ffi::OsStr]) -> Result<Server> {
-    Server::start(Command::new(std::env::current_exe()?).args(args), Cores::First)
+    Server::start(
+        Command::new(std::env::current_exe()?).args(args),
+        Cores::First,
+    )
 }

@@ -26,7 +26,12 @@ impl Era {
 }
 
 /// Formats a request with these headers in addition to those that every client sends.
-pub(crate) fn post(address: SocketAddr, path: &str, headers: &[(&str, &str)], body: &Value) -> Vec<u8> {
+pub(crate) fn post(
+    address: SocketAddr,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &Value,
+) -> Vec<u8> {
     let body = body.to_string();
     let mut head = format!(
         "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
@@ -45,7 +50,12 @@ pub(crate) fn modern(address: SocketAddr, method: &str, uri: Option<&str>) -> Ve
 }
 
 /// Formats a read with a token. Reads with different numbers cannot share a response.
-pub(crate) fn read_with_token(address: SocketAddr, token: &str, uri: &str, number: Option<usize>) -> Vec<u8> {
+pub(crate) fn read_with_token(
+    address: SocketAddr,
+    token: &str,
+    uri: &str,
+    number: Option<usize>,
+) -> Vec<u8> {
     modern_with(address, "resources/read", Some(uri), Some(token), number)
 }
 
@@ -59,7 +69,11 @@ fn modern_with(
     let mut params = json!({"_meta": client_metadata()});
     let mut headers = vec![("mcp-protocol-version", MODERN), ("mcp-method", method)];
     let authorization = token.map(|token| format!("Bearer {token}"));
-    headers.extend(authorization.iter().map(|value| ("authorization", value.as_str())));
+    headers.extend(
+        authorization
+            .iter()
+            .map(|value| ("authorization", value.as_str())),
+    );
     if let Some(number) = number {
         params["_meta"]["bench/number"] = number.into();
     }
@@ -90,12 +104,25 @@ pub(crate) fn tool_call_with_token(
     tool_call_with(address, name, arguments, Some(token))
 }
 
-fn tool_call_with(address: SocketAddr, name: &str, arguments: &Value, token: Option<&str>) -> Vec<u8> {
+fn tool_call_with(
+    address: SocketAddr,
+    name: &str,
+    arguments: &Value,
+    token: Option<&str>,
+) -> Vec<u8> {
     let method = "tools/call";
     let params = json!({"name": name, "arguments": arguments, "_meta": client_metadata()});
-    let mut headers = vec![("mcp-protocol-version", MODERN), ("mcp-method", method), ("mcp-name", name)];
+    let mut headers = vec![
+        ("mcp-protocol-version", MODERN),
+        ("mcp-method", method),
+        ("mcp-name", name),
+    ];
     let authorization = token.map(|token| format!("Bearer {token}"));
-    headers.extend(authorization.iter().map(|value| ("authorization", value.as_str())));
+    headers.extend(
+        authorization
+            .iter()
+            .map(|value| ("authorization", value.as_str())),
+    );
     let body = json!({"jsonrpc": "2.0", "id": load::FIRST_ID, "method": method, "params": params});
     post(address, "/mcp", &headers, &body)
 }
@@ -115,12 +142,17 @@ pub(crate) fn legacy(address: SocketAddr, uri: &str) -> Result<Vec<u8>> {
         "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "larder-bench", "version": "0.1.0"},
     }});
     let (status, head, body) = load::once(address, &post(address, "/mcp", &[], &initialize))?;
-    ensure!(status == 200, "initialize: {status} {}", String::from_utf8_lossy(&body));
-    let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+    ensure!(
+        status == 200,
+        "initialize: {status} {}",
+        String::from_utf8_lossy(&body)
+    );
+    let session = head
+        .lines()
+        .find_map(|line| line.strip_prefix("mcp-session-id: "));
     let mut headers = vec![("mcp-protocol-version", LEGACY)];
     headers.extend(session.map(|session| ("mcp-session-id", session)));
-    let read =
-        json!({"jsonrpc": "2.0", "id": load::FIRST_ID, "method": "resources/read", "params": {"uri": uri}});
+    let read = json!({"jsonrpc": "2.0", "id": load::FIRST_ID, "method": "resources/read", "params": {"uri": uri}});
     Ok(post(address, "/mcp", &headers, &read))
 }
 
@@ -129,12 +161,19 @@ pub(crate) fn first_content(body: &[u8]) -> Result<String> {
     let excerpt = || String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned();
     let response: Value = serde_json::from_slice(body).with_context(excerpt)?;
     let result = &response["result"];
-    ensure!(result["isError"] != Value::Bool(true), "the tool failed: {}", excerpt());
+    ensure!(
+        result["isError"] != Value::Bool(true),
+        "the tool failed: {}",
+        excerpt()
+    );
     let content = result.get("contents").unwrap_or(&result["content"]);
     let content = &content[0];
     if let Some(text) = content["text"].as_str() {
         let quoted = Value::from(text).to_string();
         return Ok(quoted[1..quoted.len() - 1].to_owned());
     }
-    content["blob"].as_str().map(ToOwned::to_owned).with_context(excerpt)
+    content["blob"]
+        .as_str()
+        .map(ToOwned::to_owned)
+        .with_context(excerpt)
 }
