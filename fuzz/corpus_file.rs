@@ -10,7 +10,11 @@ fn unescape(line: &str) -> Option<Vec<u8>> {
     let mut input = Vec::new();
     let mut rest = line.bytes();
     while let Some(byte) = rest.next() {
-        input.push(if byte == b'\\' { escape(&mut rest)? } else { byte });
+        input.push(if byte == b'\\' {
+            escape(&mut rest)?
+        } else {
+            byte
+        });
     }
     Some(input)
 }
