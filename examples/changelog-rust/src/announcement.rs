@@ -11,10 +11,13 @@ impl Changelog {
     pub(crate) fn announce(&self, request: &PromptRequest) -> Result<PromptResult> {
         let version = request.argument("version")?;
         let tone = request.optional("tone").filter(|tone| !tone.is_empty());
-        let manner = tone.map(|tone| format!(", in a {tone} tone")).unwrap_or_default();
+        let manner = tone
+            .map(|tone| format!(", in a {tone} tone"))
+            .unwrap_or_default();
         let releases = releases(&load()?);
         let release = releases.iter().find(|release| release.version == version);
-        let release = release.ok_or_else(|| Error::invalid(format!("there is no release `{version}`")))?;
+        let release =
+            release.ok_or_else(|| Error::invalid(format!("there is no release `{version}`")))?;
         let text = format!(
             "Write an announcement of release {version} for its users{manner}. Name the most important change first."
         );
@@ -26,7 +29,9 @@ impl Changelog {
     }
 
     pub(crate) fn complete_version(&self, query: &ArgumentQuery) -> Result<Completion> {
-        let versions = releases(&load()?).into_iter().map(|release| release.version);
+        let versions = releases(&load()?)
+            .into_iter()
+            .map(|release| release.version);
         Ok(Completion::matching(versions, &query.prefix))
     }
 }

@@ -14,7 +14,8 @@ pub(crate) fn releases(text: &str) -> Vec<Release> {
     let mut inside = false;
     for line in text.lines() {
         if let Some(title) = line.strip_prefix("## ") {
-            let release = titled(title).filter(|new| found.iter().all(|old| old.version != new.version));
+            let release =
+                titled(title).filter(|new| found.iter().all(|old| old.version != new.version));
             inside = release.is_some();
             found.extend(release);
         } else if line.starts_with('[') && line.contains("]: ") {
@@ -44,21 +45,38 @@ fn titled(title: &str) -> Option<Release> {
     if version.is_empty() || !version.chars().all(fits) {
         return None;
     }
-    let date = rest.trim_start_matches([' ', '-']).split(' ').next().filter(|date| is_date(date));
-    Some(Release { version: version.to_owned(), date: date.map(str::to_owned), text: String::new() })
+    let date = rest
+        .trim_start_matches([' ', '-'])
+        .split(' ')
+        .next()
+        .filter(|date| is_date(date));
+    Some(Release {
+        version: version.to_owned(),
+        date: date.map(str::to_owned),
+        text: String::new(),
+    })
 }
 
 /// `2026-05-12`
 fn is_date(text: &str) -> bool {
-    let fits = |(at, c): (usize, char)| if at == 4 || at == 7 { c == '-' } else { c.is_ascii_digit() };
+    let fits = |(at, c): (usize, char)| {
+        if at == 4 || at == 7 {
+            c == '-'
+        } else {
+            c.is_ascii_digit()
+        }
+    };
     text.len() == 10 && text.chars().enumerate().all(fits)
 }
 
 impl Release {
     /// Formats version, date and changes as JSON.
     pub(crate) fn json(&self) -> Value {
-        let changes: Vec<Value> =
-            self.changes().into_iter().map(|(kind, items)| json!({ "kind": kind, "items": items })).collect();
+        let changes: Vec<Value> = self
+            .changes()
+            .into_iter()
+            .map(|(kind, items)| json!({ "kind": kind, "items": items }))
+            .collect();
         json!({ "version": self.version, "date": self.date, "changes": changes })
     }
 
@@ -86,7 +104,10 @@ impl Release {
     /// The first line that contains a text, trimmed, without regard to the case of ASCII letters.
     pub(crate) fn line_with(&self, text: &str) -> Option<&str> {
         let text = text.to_ascii_lowercase();
-        let line = self.text.lines().find(|line| line.to_ascii_lowercase().contains(&text));
+        let line = self
+            .text
+            .lines()
+            .find(|line| line.to_ascii_lowercase().contains(&text));
         line.map(str::trim)
     }
 

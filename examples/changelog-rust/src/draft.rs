@@ -18,7 +18,10 @@ impl Changelog {
     // Called twice: first without input, then with the response to the request that the first call returned.
     pub(crate) fn draft(&self, call: &Call) -> Result<Answer> {
         let releases = releases(&load()?);
-        let Some(unreleased) = releases.iter().find(|release| release.version == "Unreleased") else {
+        let Some(unreleased) = releases
+            .iter()
+            .find(|release| release.version == "Unreleased")
+        else {
             return Ok(ToolResult::error("There is nothing to release.").into());
         };
         let Some(input) = &call.input else {

@@ -9,9 +9,9 @@ mod tests;
 
 use changelog::{Release, releases};
 use larder_provider::{
-    Argument, Completion, CompletionRequest, Content, Declaration, Description, Details, Entry, EntryPage,
-    Error, Hit, Hits, Prompt, Prompts, Provider, Query, Reading, Request, Result, SearchQuery, Setting,
-    Template, TemplatePage, Tool, Tools, info, paginate,
+    Argument, Completion, CompletionRequest, Content, Declaration, Description, Details, Entry,
+    EntryPage, Error, Hit, Hits, Prompt, Prompts, Provider, Query, Reading, Request, Result,
+    SearchQuery, Setting, Template, TemplatePage, Tool, Tools, info, paginate,
 };
 
 /// The guest path of the granted folder: `dirs = [{ host = "docs", guest = "/changelog" }]`.
@@ -23,9 +23,11 @@ const RELEASE: &str = "changelog://releases/{version}";
 const AS_JSON: &str = "changelog://releases/{version}/json";
 
 /// A setting of the operator.
-const FILE: Setting<String> =
-    Setting::text("file", "Name of the file in the folder that is granted as `/changelog`.")
-        .default("CHANGELOG.md");
+const FILE: Setting<String> = Setting::text(
+    "file",
+    "Name of the file in the folder that is granted as `/changelog`.",
+)
+.default("CHANGELOG.md");
 
 struct Changelog;
 
@@ -53,8 +55,12 @@ impl Provider for Changelog {
 
     // Lists the templates. The host matches URIs with them and passes on the variables.
     fn templates(&self, _cursor: Option<&str>) -> Result<TemplatePage> {
-        let text = Template::new(RELEASE, "release").title("A release").mime("text/markdown");
-        let json = Template::new(AS_JSON, "release-json").title("A release as JSON").mime("application/json");
+        let text = Template::new(RELEASE, "release")
+            .title("A release")
+            .mime("text/markdown");
+        let json = Template::new(AS_JSON, "release-json")
+            .title("A release as JSON")
+            .mime("application/json");
         Ok(vec![text, json].into())
     }
 
@@ -62,7 +68,10 @@ impl Provider for Changelog {
     fn read(&self, request: &Request) -> Result<Reading> {
         let version = request.var("version")?;
         let releases = releases(&load()?);
-        let release = releases.iter().find(|release| release.version == version).ok_or(Error::NotFound)?;
+        let release = releases
+            .iter()
+            .find(|release| release.version == version)
+            .ok_or(Error::NotFound)?;
         request.unless_known(&release.digest())?;
         let content = match request.template() {
             Some(AS_JSON) => Content::text(release.json().to_string()).mime("application/json"),
@@ -76,7 +85,9 @@ impl Provider for Changelog {
         if request.variable != "version" {
             return Err(Error::NotFound);
         }
-        let versions = releases(&load()?).into_iter().map(|release| release.version);
+        let versions = releases(&load()?)
+            .into_iter()
+            .map(|release| release.version);
         Ok(Completion::matching(versions, &request.prefix))
     }
 
@@ -86,7 +97,10 @@ impl Provider for Changelog {
         let digest = |uri: &String| {
             let version = uri.strip_prefix(RELEASES)?;
             let version = version.strip_suffix("/json").unwrap_or(version);
-            releases.iter().find(|release| release.version == version).map(Release::digest)
+            releases
+                .iter()
+                .find(|release| release.version == version)
+                .map(Release::digest)
         };
         Ok(uris.iter().map(digest).collect())
     }
@@ -113,7 +127,9 @@ impl Provider for Changelog {
             .description("Lists what changed after one release, up to and including another.");
         let draft = Tool::new("draft_release", Self::draft)
             .title("Draft a release")
-            .description("Turns the unreleased changes into a release, after asking for its version.");
+            .description(
+                "Turns the unreleased changes into a release, after asking for its version.",
+            );
         // Both only read this changelog.
         let hints = |tool: Tool<Self>| tool.read_only(true).idempotent(true).open_world(false);
         Ok(Tools::new().tool(hints(compare)).tool(hints(draft)))
@@ -121,7 +137,9 @@ impl Provider for Changelog {
 
     // Offers prompts to the user.
     fn prompts(&self) -> Result<Prompts<Self>> {
-        let version = Argument::new("version").description("The version to announce.").required();
+        let version = Argument::new("version")
+            .description("The version to announce.")
+            .required();
         let tone = Argument::new("tone").description("Such as friendly or formal.");
         let announce = Prompt::new("announce_release", Self::announce)
             .title("Announce a release")
@@ -134,7 +152,10 @@ impl Provider for Changelog {
 
 fn entry(release: &Release) -> Entry {
     let mut details = Details::kind("release");
-    details.last_modified = release.date.as_ref().map(|date| format!("{date}T00:00:00Z"));
+    details.last_modified = release
+        .date
+        .as_ref()
+        .map(|date| format!("{date}T00:00:00Z"));
     Entry::new(format!("{RELEASES}{}", release.version), &release.version)
         .title(format!("Release {}", release.version))
         .mime("text/markdown")
@@ -150,7 +171,7 @@ fn load() -> Result<String> {
         info!("{FOLDER} is not granted: showing the sample");
         return Ok(SAMPLE.to_owned());
     }
-    let bytes =
-        std::fs::read(&path).map_err(|error| Error::failed(format!("cannot read {path}: {error}")))?;
+    let bytes = std::fs::read(&path)
+        .map_err(|error| Error::failed(format!("cannot read {path}: {error}")))?;
     String::from_utf8(bytes).map_err(|_| Error::failed(format!("{path} is not UTF-8")))
 }
