@@ -97,10 +97,8 @@ impl Authentication {
 
     /// The kinds of credentials that are accepted.
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
-        let (token, scope) = (
-            self.token.map(|_| "token"),
-            self.scope.as_ref().map(|_| "oauth"),
-        );
+        let token = self.token.map(|_| "token");
+        let scope = self.scope.as_ref().map(|_| "oauth");
         token.into_iter().chain(scope).collect()
     }
 
@@ -130,14 +128,16 @@ impl Authentication {
     /// Returns the sender of a request to the API.
     pub(crate) async fn operator(&self, head: Head<'_>) -> Result<Operator, Denied> {
         if !self.requires_credential() {
-            let (credential, peer) = (Credential::Loopback, head.peer);
-            return match self.is_of_this_machine(head) {
-                true => Ok(Operator {
+            let credential = Credential::Loopback;
+            let peer = head.peer;
+            return if self.is_of_this_machine(head) {
+                Ok(Operator {
                     credential,
                     peer,
                     session: None,
-                }),
-                false => Err(Denied::NotLocal),
+                })
+            } else {
+                Err(Denied::NotLocal)
             };
         }
         if head.headers.contains_key(AUTHORIZATION) {

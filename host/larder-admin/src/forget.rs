@@ -79,7 +79,8 @@ impl Admin {
             .forget(&provider)
             .await
             .map_err(|error| error.to_string())?;
-        let (team, provider) = (Some(query.team.as_str()), Some(provider.as_str()));
+        let team = Some(query.team.as_str());
+        let provider = Some(provider.as_str());
         sources.audit.record(&AuditEvent {
             team,
             provider,

@@ -184,7 +184,8 @@ impl Admin {
             .with_addresses()
             .with_own_origins();
         let is_local = config.listen.as_ref().is_none_or(ListenAddress::is_local);
-        let (token, scope) = (config.token, config.scope.clone());
+        let token = config.token;
+        let scope = config.scope.clone();
         let authentication =
             Authentication::new(token, scope, is_local, sources.credentials.clone());
         let may_reload = is_local || authentication.requires_credential();
@@ -230,8 +231,9 @@ impl Admin {
                     let Some(slot) = connection_slots.take(client.source()) else {
                         continue;
                     };
-                    let (admin, router, permits) =
-                        (self.clone(), router.clone(), report_permits.clone());
+                    let admin = self.clone();
+                    let router = router.clone();
+                    let permits = report_permits.clone();
                     slot.serve(&self.0.drain, |slot| async move {
                         let connection = Connection::new(slot, permits);
                         admin

@@ -75,9 +75,10 @@ fn response(path: &str, headers: &HeaderMap) -> Response {
         );
     };
     let common = [(CACHE_CONTROL, REVALIDATE), (ETAG, asset.etag.clone())];
-    match is_known(&asset.etag, headers) {
-        true => (StatusCode::NOT_MODIFIED, common).into_response(),
-        false => (common, [(CONTENT_TYPE, asset.content_type)], asset.content).into_response(),
+    if is_known(&asset.etag, headers) {
+        (StatusCode::NOT_MODIFIED, common).into_response()
+    } else {
+        (common, [(CONTENT_TYPE, asset.content_type)], asset.content).into_response()
     }
 }
 

@@ -265,7 +265,8 @@ impl Memory {
 
 impl Team {
     fn of(team: &TeamView) -> Self {
-        let (catalog, index) = (team.catalog.snapshot(), team.index.providers());
+        let catalog = team.catalog.snapshot();
+        let index = team.index.providers();
         let provider = |offer: &Arc<Offer>| Provider {
             index: index.get(offer.name()).map(IndexStatus::of),
             ..Provider::of(offer)
@@ -292,14 +293,14 @@ impl Team {
                 .key_value
                 .usage()
                 .into_iter()
-                .map(StoredValues::of)
+                .map(|(provider, usage)| StoredValues::of(provider, usage))
                 .collect(),
         }
     }
 }
 
 impl StoredValues {
-    fn of((provider, usage): (ProviderName, Usage)) -> Self {
+    fn of(provider: ProviderName, usage: Usage) -> Self {
         let Usage {
             keys,
             bytes,

@@ -153,10 +153,8 @@ mod tests {
         let check = |abilities: &[Ability], expected: Expect| {
             let (resolve, world) = world(abilities).unwrap();
             let world = &resolve.worlds[world];
-            let (imports, exports) = (
-                names(&resolve, world.imports.keys()),
-                names(&resolve, world.exports.keys()),
-            );
+            let imports = names(&resolve, world.imports.keys());
+            let exports = names(&resolve, world.exports.keys());
             expected.assert_eq(&format!("{imports} -> {exports}"));
         };
         check(

@@ -61,9 +61,10 @@ impl From<anyhow::Error> for PackError {
 /// Turns a core module into a component.
 pub fn pack(module: &[u8]) -> Result<Vec<u8>, PackError> {
     let core = CoreModule::parse(module)?;
-    let module = match core.has_types {
-        true => module.to_vec(),
-        false => core.with_types(module)?,
+    let module = if core.has_types {
+        module.to_vec()
+    } else {
+        core.with_types(module)?
     };
     let types = metadata::decode(&module)?.1;
     core.check(&types.resolve, types.world)?;

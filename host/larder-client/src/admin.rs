@@ -56,7 +56,8 @@ pub(super) async fn reload<T: DeserializeOwned>(
 /// Makes the server with this admin address delete the stored values of a provider, and returns the result.
 pub(super) async fn forget<T: DeserializeOwned>(
     admin: &str,
-    (team, provider): (&str, &str),
+    team: &str,
+    provider: &str,
     options: &HttpOptions,
 ) -> Result<T, ClientError> {
     let path = format!("/forget?team={team}&provider={provider}");

@@ -115,7 +115,7 @@ impl ClientBuilder {
         team: &str,
         provider: &str,
     ) -> Result<T, ClientError> {
-        super::admin::forget(admin, (team, provider), &self.http).await
+        super::admin::forget(admin, team, provider, &self.http).await
     }
 
     /// Fetches JSON from the API of the server with this admin address. The path begins with `/api/`.

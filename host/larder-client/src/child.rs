@@ -31,7 +31,8 @@ impl Child {
                 .to_string(),
             why: error.to_string(),
         })?;
-        let (input, output) = (child.stdout.take(), child.stdin.take());
+        let input = child.stdout.take();
+        let output = child.stdin.take();
         let (Some(input), Some(output)) = (input, output) else {
             return Err(ClientError::Closed);
         };

@@ -59,11 +59,12 @@ async fn discover(transport: &mut Transport) -> Result<bool, ClientError> {
     let is_pipe = matches!(transport, Transport::Lines(_));
     let mut on_message = ignore_message;
     let exchange = transport.exchange(&request, Era::Modern, &mut on_message);
-    let answer = match is_pipe {
-        true => tokio::time::timeout(PROBE_TIMEOUT, exchange)
+    let answer = if is_pipe {
+        tokio::time::timeout(PROBE_TIMEOUT, exchange)
             .await
-            .map_err(|_| ClientError::TimedOut("the server".into()))?,
-        false => exchange.await,
+            .map_err(|_| ClientError::TimedOut("the server".into()))?
+    } else {
+        exchange.await
     };
     let discovered: DiscoverResult = answer?.result("server/discover")?;
     Ok(discovered

@@ -95,12 +95,11 @@ impl HttpTransport {
         if request.method == "initialize" {
             self.session = response.headers().get(SESSION_HEADER).cloned();
         }
-        let answer = match is_stream(&response) {
-            true => {
-                self.answer_in_stream(response, request.id, era, on_message)
-                    .await
-            }
-            false => self.answer(response).await,
+        let answer = if is_stream(&response) {
+            self.answer_in_stream(response, request.id, era, on_message)
+                .await
+        } else {
+            self.answer(response).await
         };
         // After any other error the server may still be working on the request.
         if matches!(answer, Ok(_) | Err(ClientError::Cancelled)) {
@@ -115,9 +114,10 @@ impl HttpTransport {
         era: Era,
     ) -> Result<(), ClientError> {
         let response = self.post(notification, era).await?;
-        match response.status().is_success() {
-            true => Ok(()),
-            false => self.answer(response).await.map(|_| ()),
+        if response.status().is_success() {
+            Ok(())
+        } else {
+            self.answer(response).await.map(|_| ())
         }
     }
 
@@ -157,7 +157,8 @@ impl HttpTransport {
                     }
                     _ => unknown,
                 };
-                let (url, hint) = (self.url.to_string(), hint.into());
+                let url = self.url.to_string();
+                let hint = hint.into();
                 Err(ClientError::Status {
                     url,
                     status: status.as_u16(),

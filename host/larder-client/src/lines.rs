@@ -34,7 +34,8 @@ impl LineTransport {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let (input, output) = (Box::new(BufReader::new(input)), Box::new(output));
+        let input = Box::new(BufReader::new(input));
+        let output = Box::new(output);
         Self {
             input,
             output,

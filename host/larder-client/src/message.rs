@@ -155,7 +155,8 @@ impl Incoming {
 
     /// Returns the reply, if this is a request of the server.
     pub(super) fn reply(&self) -> Option<String> {
-        let (id, method) = (self.id.as_ref()?, self.method.as_deref()?);
+        let id = self.id.as_ref()?;
+        let method = self.method.as_deref()?;
         let reply = match method {
             "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
             _ => {

@@ -112,9 +112,10 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
             listening.close().await;
             return Ok(End::Missing(uri));
         }
-        let changed = match listening.is_http() {
-            true => self.known.compare(&mut listening, &honoured.uris).await?,
-            false => Vec::new(),
+        let changed = if listening.is_http() {
+            self.known.compare(&mut listening, &honoured.uris).await?
+        } else {
+            Vec::new()
         };
         let mut flow = self.begin(honoured, changed);
         let mut delay = None;
@@ -152,7 +153,8 @@ impl<E: FnMut(Event) -> ControlFlow<()>> Watcher<'_, E> {
     /// Reports that the watch began, and what changed since it ended.
     fn begin(&mut self, honoured: ListenTargets, changed: Vec<String>) -> ControlFlow<()> {
         let is_first = self.watched.replace(honoured.clone()).is_none();
-        (self.missing_since, self.backoff) = (None, INITIAL_BACKOFF);
+        self.missing_since = None;
+        self.backoff = INITIAL_BACKOFF;
         let lists = honoured.list.then_some(ResourceChange::ListChanged);
         let refused = self
             .targets

@@ -47,7 +47,8 @@ async fn subscribe(node: &Node) -> Result<SelectAll<async_nats::Subscriber>, Sub
 
 async fn handle(node: &Node, message: &Message) {
     let mut parts = message.subject.rsplit('.');
-    let (from, kind) = (parts.next().and_then(ReplicaId::parse), parts.next());
+    let from = parts.next().and_then(ReplicaId::parse);
+    let kind = parts.next();
     let Some(from) = from else { return };
     if kind == Some("snapshot") {
         return send_snapshot(node, message).await;

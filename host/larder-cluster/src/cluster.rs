@@ -44,7 +44,8 @@ impl Cluster {
             ReplicaId::random()?,
             config,
             connection,
-            (health, drain.clone()),
+            health,
+            drain.clone(),
         ));
         status::register(&node, &metrics);
         tracing::info!(replica = %node.id, "this server is a replica");

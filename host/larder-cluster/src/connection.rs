@@ -218,7 +218,8 @@ fn with_user(options: ConnectOptions, server: &NatsServer) -> ConnectOptions {
 }
 
 fn with_events(options: ConnectOptions, state: &Arc<ConnectionState>) -> ConnectOptions {
-    let (events, attempts) = (state.clone(), state.clone());
+    let events = state.clone();
+    let attempts = state.clone();
     options
         .event_callback(move |event| {
             events.on_event(&event);

@@ -44,7 +44,8 @@ impl Node {
         id: ReplicaId,
         config: ClusterConfig,
         connection: Connection,
-        (health, drain): (Health, Drain),
+        health: Health,
+        drain: Drain,
     ) -> Self {
         let replica = Mutex::new(Replica::new(id, config.version.clone(), config.lease));
         let sealer = Sealer::new(&config.keys, config.require_sealed);

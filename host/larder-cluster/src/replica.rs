@@ -158,7 +158,8 @@ impl Replica {
 
     /// The connection was lost: this replica checks everything itself, and relies on no other before it heard from it.
     pub(crate) fn disconnected(&mut self) {
-        (self.renewed, self.is_alone) = (None, true);
+        self.renewed = None;
+        self.is_alone = true;
         for peer in self.peers.values_mut() {
             peer.interest.doubt();
             peer.events.restart();
@@ -253,9 +254,9 @@ impl Replica {
         let Some(peer) = self.peers.get_mut(&from) else {
             return;
         };
-        hashes
-            .into_iter()
-            .for_each(|hash| self.index.add(from, hash, &mut peer.interest.digest));
+        for hash in hashes {
+            self.index.add(from, hash, &mut peer.interest.digest);
+        }
         for batch in peer.interest.complete() {
             self.batch_received(from, batch, now);
         }

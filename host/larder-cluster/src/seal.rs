@@ -141,7 +141,8 @@ mod tests {
 
     #[test]
     fn opens_only_what_has_the_key_and_the_place() {
-        let (own, message) = (sealer(&["new", "old"]), json!({ "a": [1, "x"] }));
+        let own = sealer(&["new", "old"]);
+        let message = json!({ "a": [1, "x"] });
         for (key, is_known) in [("new", true), ("old", true), ("other", false)] {
             let sealed = sealer(&[key]).seal("lease.1", &message).unwrap();
             let opened = own.open::<Value>("lease.1", &sealed);
@@ -210,7 +211,8 @@ mod tests {
                 .sequence
                 .unwrap()
         };
-        let (first, second) = (sequence(), sequence());
+        let first = sequence();
+        let second = sequence();
         assert!(first < second);
     }
 }

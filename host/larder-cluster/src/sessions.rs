@@ -75,7 +75,8 @@ impl NatsSessions {
         let task = SupervisedTask::new("session messages to replicas", Impact::OperatorOnly);
         node.drain
             .supervise(task, messages::send(node.clone(), waiting));
-        let (changes, messages) = (Mutex::new(changes), Mutex::new(messages));
+        let changes = Mutex::new(changes);
+        let messages = Mutex::new(messages);
         let replica = ReplicaName::of(node.id.number());
         Self {
             node: node.clone(),

@@ -40,7 +40,8 @@ pub struct ReplicaStatus {
 
 /// Returns the current status.
 pub(crate) fn status(node: &Node) -> ClusterStatus {
-    let (replica, connection) = (node.replica(), &node.connection);
+    let replica = node.replica();
+    let connection = &node.connection;
     let replicas = replica.live_peers().into_iter().map(|peer| ReplicaStatus {
         id: peer.id,
         version: peer.version,

@@ -41,7 +41,8 @@ impl TeamConnection {
 
 impl TeamReplicas for TeamConnection {
     fn watch(&self, added: &[Uri], removed: &[Uri]) {
-        let (added, removed) = (self.hashes(added), self.hashes(removed));
+        let added = self.hashes(added);
+        let removed = self.hashes(removed);
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         removed.iter().for_each(|hash| _ = watched.remove(hash));
         watched.extend(added.iter().copied());

@@ -137,7 +137,8 @@ impl AuditLog {
     pub fn open(
         config: &Config,
         shares: BTreeMap<TeamName, TeamShares>,
-        (metrics, health): (Metrics, Health),
+        metrics: Metrics,
+        health: Health,
         drain: &Drain,
     ) -> io::Result<Self> {
         let Some(target) = &config.to else {
@@ -145,7 +146,8 @@ impl AuditLog {
         };
         let file = LogFile::open(target, config.sync)?;
         let (lines, queue) = mpsc::channel(AUDIT_LINES + EVENT_CAPACITY);
-        let (is_dropping, reopen) = (Arc::<AtomicBool>::default(), Arc::<Notify>::default());
+        let is_dropping = Arc::<AtomicBool>::default();
+        let reopen = Arc::<Notify>::default();
         let writer = LogWriter {
             file: Some(file),
             queue,
@@ -161,7 +163,8 @@ impl AuditLog {
             SupervisedTask::new("audit log", Impact::AllTeams),
             writer.run(),
         );
-        let (shares, on_full) = (ArcSwap::from_pointee(shares), config.on_full);
+        let shares = ArcSwap::from_pointee(shares);
+        let on_full = config.on_full;
         Ok(Self(Some(Arc::new(Inner {
             lines,
             shares,

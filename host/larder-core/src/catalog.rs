@@ -363,7 +363,8 @@ impl Catalog {
 
     /// Returns the lists that differ for clients.
     fn changed_lists(&self, other: &Self) -> Lists {
-        let (own, before) = (SeenLists::of(&[self]), SeenLists::of(&[other]));
+        let own = SeenLists::of(&[self]);
+        let before = SeenLists::of(&[other]);
         Lists {
             // What is claimed here is not in the lists of callers who have this team before others.
             resources: self.visible_lists() != other.visible_lists()

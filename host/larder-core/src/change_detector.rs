@@ -83,7 +83,8 @@ impl ChangeDetector {
         replicas: Arc<dyn TeamReplicas>,
         drain: Drain,
     ) -> Self {
-        let (table, known_count) = (WatchTable::default(), watch::Sender::default());
+        let table = WatchTable::default();
+        let known_count = watch::Sender::default();
         let health = Health::default();
         Self {
             config,
@@ -112,7 +113,8 @@ impl ChangeDetector {
 
     /// Runs until shutdown.
     pub async fn run(mut self) {
-        let (drain, replicas) = (self.drain.clone(), self.replicas.clone());
+        let drain = self.drain.clone();
+        let replicas = self.replicas.clone();
         let (mut hints, mut folder_monitor) = self.spawn_folder_monitor();
         let (results, mut received_results) = mpsc::channel(CHANNEL_CAPACITY);
         let mut running_batches = RunningBatches::new();
@@ -268,8 +270,9 @@ impl ChangeDetector {
     ) {
         for Batch { provider, checks } in self.table.take_batches() {
             let name = provider.as_ref().map(|provider| provider.name().clone());
-            let (catalog, results, drain) =
-                (self.reader.snapshot(), results.clone(), self.drain.clone());
+            let catalog = self.reader.snapshot();
+            let results = results.clone();
+            let drain = self.drain.clone();
             let uris = checks.iter().map(|check| check.uri.clone()).collect();
             let began = Instant::now();
             let task = self.drain.spawn(async move {

@@ -118,7 +118,7 @@ impl Gateway {
     pub fn new(config: Config, teams: impl IntoIterator<Item = (Reader, SignalSender)>) -> Self {
         let default_quota = Arc::new(QuotaUsage::new(Quota::default()));
         let memory = MemoryBudget::unlimited();
-        let state = State::new(config, teams, BTreeMap::new(), (None, &memory));
+        let state = State::new(config, teams, BTreeMap::new(), None, &memory);
         let state = Arc::new(ArcSwap::from_pointee(state));
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let search_turns = Turns::new(processors);
@@ -157,7 +157,8 @@ impl Gateway {
             config,
             teams,
             quotas.into_iter().collect(),
-            (Some(&before), &self.memory),
+            Some(&before),
+            &self.memory,
         );
         self.state.store(Arc::new(state));
     }
@@ -188,7 +189,9 @@ impl Gateway {
         quotas: impl IntoIterator<Item = (TeamName, Arc<QuotaUsage>)>,
     ) -> Self {
         let State { config, teams, .. } = &**self.state.load();
-        let (config, teams, quotas) = (config.clone(), teams.clone(), quotas.into_iter().collect());
+        let config = config.clone();
+        let teams = teams.clone();
+        let quotas = quotas.into_iter().collect();
         self.state.store(Arc::new(State {
             config,
             teams,
@@ -229,7 +232,8 @@ impl Gateway {
                 })
             })
         };
-        let (bytes, entries) = (gauges(|(bytes, _)| bytes), gauges(|(_, entries)| entries));
+        let bytes = gauges(|(bytes, _)| bytes);
+        let entries = gauges(|(_, entries)| entries);
         metrics.register("larder_cache_bytes", "Bytes of cached responses", bytes);
         metrics.register(
             "larder_cache_entries",
@@ -286,7 +290,8 @@ impl State {
         config: Config,
         teams: impl IntoIterator<Item = (Reader, SignalSender)>,
         quotas: BTreeMap<TeamName, Arc<QuotaUsage>>,
-        (before, memory): (Option<&Self>, &MemoryBudget),
+        before: Option<&Self>,
+        memory: &MemoryBudget,
     ) -> Self {
         let teams: Vec<_> = teams.into_iter().collect();
         let share = config.cache.share(teams.len());

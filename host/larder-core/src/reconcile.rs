@@ -111,7 +111,8 @@ impl Reconciler {
     ) -> Self {
         let (signals, signal_receiver) = signal_channel();
         let (load_events_sender, load_events) = mpsc::unbounded_channel();
-        let (team, scan_interval) = (config.team.clone(), config.scan_interval);
+        let team = config.team.clone();
+        let scan_interval = config.scan_interval;
         let max_providers = quota_usage.as_ref().map_or(usize::MAX, |quota_usage| {
             quota_usage.quota().providers as usize
         });
@@ -276,9 +277,9 @@ impl Reconciler {
                 Some(LoadEvent::Ended(result)) => {
                     let timer = result.timer_of_served();
                     self.state.apply(*result, pass);
-                    timer
-                        .into_iter()
-                        .for_each(|(name, timer)| timer.finish(&name));
+                    if let Some((name, timer)) = timer {
+                        timer.finish(&name);
+                    }
                 }
                 None => break,
             }
@@ -380,9 +381,10 @@ impl Reconciler {
     fn publish(&mut self, pass: &ReconcilePass) {
         let catalog = self.state.catalog();
         self.writer
-            .publish(match self.config_handle.has_resource_tools() {
-                true => catalog.with_resource_tools(),
-                false => catalog,
+            .publish(if self.config_handle.has_resource_tools() {
+                catalog.with_resource_tools()
+            } else {
+                catalog
             });
         pass.record(&self.audit, &self.team);
         pass_events::record(pass, &self.team, self.loader.sandbox.metrics().events());
@@ -413,8 +415,9 @@ impl Reconciler {
             )
             .with_tools(&approval.tools)
         });
-        let (pending, served, offers) =
-            (pending.collect(), self.state.imports(), self.state.offers());
+        let pending = pending.collect();
+        let served = self.state.imports();
+        let offers = self.state.offers();
         self.state_writer.save(PersistedState {
             pending,
             served,

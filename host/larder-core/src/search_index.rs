@@ -81,7 +81,8 @@ impl SearchIndexer {
                 self.update(&catalog).await;
             }
             self.index.release(MAX_IDLE).await;
-            let (drain, next) = (self.drain.clone(), self.next_turn());
+            let drain = self.drain.clone();
+            let next = self.next_turn();
             tokio::select! {
                 biased;
                 () = drain.stopping() => break,

@@ -92,7 +92,9 @@ impl Telemetry {
             SupervisedTask::new("traces", Impact::OperatorOnly),
             exporter.run(),
         );
-        let (recorders, sample, metrics) = (ArcSwap::default(), collector.sample, metrics.clone());
+        let recorders = ArcSwap::default();
+        let sample = collector.sample;
+        let metrics = metrics.clone();
         let telemetry = Self(Some(Arc::new(Inner {
             recorders,
             sample,
@@ -148,11 +150,9 @@ impl Telemetry {
 impl Inner {
     /// Creates the recorder of a team, which may use its share of the queue.
     fn recorder(&self, shares: TeamShares) -> SpanRecorder {
-        let (spans, metrics, dropping) = (
-            self.spans.clone(),
-            self.metrics.clone(),
-            self.dropping.clone(),
-        );
+        let spans = self.spans.clone();
+        let metrics = self.metrics.clone();
+        let dropping = self.dropping.clone();
         SpanRecorder::new(move |span| {
             let share = shares.try_take(Resource::Spans, 1);
             if share

@@ -139,7 +139,8 @@ mod tests {
             ("1e300", "1", Ordering::Greater),
             ("1e300", "1e301", Ordering::Less),
         ] {
-            let (a, b) = (ExactNumber::new(&number(a)), ExactNumber::new(&number(b)));
+            let a = ExactNumber::new(&number(a));
+            let b = ExactNumber::new(&number(b));
             assert_eq!(a.compare(b), expected, "{a:?} {b:?}");
             assert_eq!(
                 a.key() == b.key(),

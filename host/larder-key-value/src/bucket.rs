@@ -73,7 +73,8 @@ mod tests {
         };
         let bucket =
             |team: &TeamName, caller: &Caller| BucketName::of_caller(&provider, team, caller);
-        let (a, b) = (team("a"), team("b"));
+        let a = team("a");
+        let b = team("b");
         let names = [
             bucket(&a, &caller(None, Some("ann"))),
             bucket(&b, &caller(None, Some("ann"))),

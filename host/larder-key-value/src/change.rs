@@ -35,9 +35,10 @@ impl Write {
             .and_then(Option::as_ref)
             .map_or(0, Vec::len);
         let value = self.value.as_ref().map_or(0, Vec::len);
-        match self.key.len() <= MAX_KEY && value.max(expected) <= MAX_VALUE {
-            true => Ok(()),
-            false => Err(KeyValueError::TooLarge),
+        if self.key.len() <= MAX_KEY && value.max(expected) <= MAX_VALUE {
+            Ok(())
+        } else {
+            Err(KeyValueError::TooLarge)
         }
     }
 
@@ -87,7 +88,8 @@ impl Write {
         value: &[u8],
         now: u64,
     ) -> Result<(), Failed> {
-        let (limits, provider) = (&self.limits, self.bucket.provider.as_str());
+        let limits = &self.limits;
+        let provider = self.bucket.provider.as_str();
         let is_new_caller = found.is_none() && self.bucket.is_of_caller();
         let mut usage = tables.usage(provider)?;
         if is_new_caller && usage.callers >= limits.callers {
@@ -99,7 +101,8 @@ impl Write {
             bytes: 0,
             last_used: now,
         });
-        let (new, old) = (entry_size(&self.key, value), old_size.unwrap_or(0));
+        let new = entry_size(&self.key, value);
+        let old = old_size.unwrap_or(0);
         let new_key = u64::from(old_size.is_none());
         let full = |bytes: u64, limit: u64| new > old && bytes - old + new > limit;
         if new_key == 1 && bucket.keys >= limits.bucket_keys {
@@ -117,7 +120,8 @@ impl Write {
         }
         (bucket.keys, bucket.bytes, bucket.last_used) =
             (bucket.keys + new_key, bucket.bytes - old + new, now);
-        (usage.keys, usage.bytes) = (usage.keys + new_key, usage.bytes - old + new);
+        usage.keys += new_key;
+        usage.bytes = usage.bytes - old + new;
         tables
             .values
             .insert((bucket.id, self.key.as_str()), value)?;
@@ -136,10 +140,13 @@ impl Write {
             return Ok(());
         };
         tables.values.remove((bucket.id, self.key.as_str()))?;
-        (bucket.keys, bucket.bytes, bucket.last_used) = (bucket.keys - 1, bucket.bytes - old, now);
+        bucket.keys -= 1;
+        bucket.bytes -= old;
+        bucket.last_used = now;
         let provider = self.bucket.provider.as_str();
         let mut usage = tables.usage(provider)?;
-        (usage.keys, usage.bytes) = (usage.keys - 1, usage.bytes - old);
+        usage.keys -= 1;
+        usage.bytes -= old;
         usage.callers -= u64::from(bucket.keys == 0 && self.bucket.is_of_caller());
         tables.put_bucket(&self.bucket, &bucket)?;
         tables.put_usage(provider, usage)
@@ -203,7 +210,8 @@ fn remove_buckets(
             .values
             .retain_in((bucket.id, "")..(bucket.id + 1, ""), |_, _| false)?;
         tables.buckets.remove((provider, &*caller))?;
-        (usage.keys, usage.bytes) = (usage.keys - bucket.keys, usage.bytes - bucket.bytes);
+        usage.keys -= bucket.keys;
+        usage.bytes -= bucket.bytes;
         usage.callers -= u64::from(!caller.is_empty());
     }
     tables.put_usage(provider, usage)?;

@@ -84,7 +84,8 @@ impl DatabaseFile {
             self.health.resolve(&part);
             return Ok(());
         }
-        let (path, team) = (self.path.display(), &self.team);
+        let path = self.path.display();
+        let team = &self.team;
         let message = format!(
             "the stored values of team {team} cannot be changed: the disk of {path} is full"
         );
@@ -97,11 +98,12 @@ impl DatabaseFile {
         &self,
         work: impl FnOnce(&Database) -> Result<T, Failed>,
     ) -> Result<T, KeyValueError> {
-        match self.lock().open.is_none()
+        if self.lock().open.is_none()
             && matches!(self.path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
         {
-            true => Ok(T::default()),
-            false => self.run(work),
+            Ok(T::default())
+        } else {
+            self.run(work)
         }
     }
 
@@ -155,7 +157,8 @@ impl DatabaseFile {
 
     /// Tells the operator, and moves a damaged file aside.
     fn report(&self, error: OpenError) -> KeyValueError {
-        let (path, team) = (self.path.display(), &self.team);
+        let path = self.path.display();
+        let team = &self.team;
         let (part, message) = match error {
             OpenError::InUse => {
                 let message =

@@ -93,7 +93,8 @@ impl Queue {
     /// Takes the next changes. If there are none, the thread has to end.
     pub(crate) fn take(&self) -> Vec<Job> {
         let mut waiting = self.lock();
-        let (mut batch, mut bytes) = (Vec::new(), 0);
+        let mut batch = Vec::new();
+        let mut bytes = 0;
         while let Some(job) = waiting.jobs.front() {
             let size = job.change.size();
             if batch.len() >= MAX_BATCH || (bytes + size > MAX_BATCH_BYTES && !batch.is_empty()) {
@@ -169,11 +170,13 @@ pub(crate) fn commit(
         Err(error) => vec![(Err(error), Duration::ZERO); batch.len()],
     };
     for (job, (answer, cpu_time)) in batch.into_iter().zip(answers) {
-        job.charge.into_iter().for_each(|charge| charge(cpu_time));
+        if let Some(charge) = job.charge {
+            charge(cpu_time);
+        }
         // Nobody receives it if the call ended.
-        job.answer
-            .into_iter()
-            .for_each(|sender| _ = sender.send(answer.clone()));
+        if let Some(sender) = job.answer {
+            _ = sender.send(answer.clone());
+        }
     }
 }
 
@@ -181,7 +184,8 @@ fn commit_in(database: &Database, batch: &[Job], now: u64) -> Result<Committed, 
     let mut transaction = database.begin_write()?;
     // Providers choose the content. In one phase, an attacker could cause a transaction that is committed in part.
     transaction.set_two_phase_commit(true);
-    let (mut answers, mut usage) = (Vec::with_capacity(batch.len()), BTreeMap::new());
+    let mut answers = Vec::with_capacity(batch.len());
+    let mut usage = BTreeMap::new();
     {
         let mut tables = Tables::open(&transaction)?;
         for job in batch {
@@ -199,13 +203,14 @@ fn commit_in(database: &Database, batch: &[Job], now: u64) -> Result<Committed, 
         }
     }
     let start = thread_cpu_time();
-    match answers
+    if answers
         .iter()
         .any(|(answer, _)| !matches!(answer, Err(_) | Ok(Done::Written(false))))
     {
-        true => transaction.commit()?,
+        transaction.commit()?
+    } else {
         // Nothing was changed, so the disk has nothing to do.
-        false => transaction.abort()?,
+        transaction.abort()?
     }
     let share = thread_cpu_time().saturating_sub(start)
         / u32::try_from(batch.len().max(1)).unwrap_or(u32::MAX);

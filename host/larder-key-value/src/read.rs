@@ -55,7 +55,8 @@ pub(crate) fn list(
     };
     let limit = query.limit.clamp(1, MAX_PAGE) as usize;
     let cursor = query.cursor.as_deref().unwrap_or_default();
-    let (start, mut page) = (query.prefix.as_str().max(cursor), KeyPage::default());
+    let start = query.prefix.as_str().max(cursor);
+    let mut page = KeyPage::default();
     for row in transaction
         .open_table(VALUES)?
         .range((bucket.id, start)..(bucket.id + 1, ""))?

@@ -114,18 +114,18 @@ impl KeyValueStore {
     pub async fn list(
         &self,
         bucket: &BucketName,
-        (prefix, cursor, limit): (String, Option<String>, u32),
+        prefix: String,
+        cursor: Option<String>,
+        limit: u32,
         limits: &KeyValueLimits,
         charge: ChargeCpu,
     ) -> Result<KeyPage, KeyValueError> {
-        let (name, query) = (
-            bucket.clone(),
-            ListQuery {
-                prefix,
-                cursor,
-                limit,
-            },
-        );
+        let name = bucket.clone();
+        let query = ListQuery {
+            prefix,
+            cursor,
+            limit,
+        };
         query.check()?;
         let (page, last_used) = self
             .read(bucket, charge, move |database| {
@@ -164,7 +164,8 @@ impl KeyValueStore {
         charge: ChargeCpu,
         work: impl FnOnce(&redb::Database) -> Result<T, Failed> + Send + 'static,
     ) -> Result<T, KeyValueError> {
-        let (inner, share) = (self.0.clone(), self.share(&bucket.provider));
+        let inner = self.0.clone();
+        let share = self.share(&bucket.provider);
         let read = share.read_threads.run(move || {
             let start = thread_cpu_time();
             let result = inner.file.run_if_exists(work);

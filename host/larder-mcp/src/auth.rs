@@ -353,7 +353,8 @@ impl State {
     ) -> Self {
         let listed = config.tokens.iter().map(|token| {
             let source = CredentialSource::ConfiguredToken(token.digest);
-            let (caller, expires) = (token.caller.clone(), token.expires);
+            let caller = token.caller.clone();
+            let expires = token.expires;
             let name = caller.subject.as_deref().map(Arc::from);
             (
                 token.digest,
@@ -418,8 +419,9 @@ fn bearer_token(head: &Parts) -> Result<Option<&str>, AuthError> {
         .ok_or_else(|| malformed.clone())?;
     let token = token.trim_matches(' ');
     let is_valid = !token.is_empty() && token.bytes().all(|byte| matches!(byte, 0x21..=0x7e));
-    match scheme.eq_ignore_ascii_case("bearer") && is_valid {
-        true => Ok(Some(token)),
-        false => Err(malformed),
+    if scheme.eq_ignore_ascii_case("bearer") && is_valid {
+        Ok(Some(token))
+    } else {
+        Err(malformed)
     }
 }

@@ -56,9 +56,9 @@ impl LegacyClientSide {
 
     /// Sets the lowest severity of log messages by its name. Another one than those of the protocol is ignored.
     pub(super) fn set_log_level_name(&self, name: &str) {
-        parse_level(name)
-            .into_iter()
-            .for_each(|level| self.set_log_level(level));
+        if let Ok(level) = parse_level(name) {
+            self.set_log_level(level);
+        }
     }
 
     /// The name of the severity that the client chose.
@@ -92,10 +92,8 @@ impl LegacyClientSide {
             .log_level
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let (capabilities, log_level) = (
-            self.capabilities.clone(),
-            Some(level.unwrap_or(DEFAULT_LEVEL)),
-        );
+        let capabilities = self.capabilities.clone();
+        let log_level = Some(level.unwrap_or(DEFAULT_LEVEL));
         (
             Interaction {
                 capabilities,

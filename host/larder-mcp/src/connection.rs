@@ -191,7 +191,8 @@ pub(super) async fn serve(
     };
     let timeout_stream = TimeoutStream::new(stream, timeouts, connection.clone());
     let service = service_fn(|request| {
-        let (endpoint, guard) = (endpoint.clone(), connection.begin());
+        let endpoint = endpoint.clone();
+        let guard = connection.begin();
         async move {
             let mut response = endpoint.respond_to(request, Some(guard.connection())).await;
             yield_batch::yield_once().await;

@@ -163,7 +163,8 @@ impl UnsentContents {
             return Poll::Ready(VecDeque::new());
         };
         let (encoder, pieces) = ready!(encoding.poll_unpin(context));
-        (self.encoder, self.encoding) = (Some(encoder), None);
+        self.encoder = Some(encoder);
+        self.encoding = None;
         Poll::Ready(pieces)
     }
 }

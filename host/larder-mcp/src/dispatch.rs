@@ -46,7 +46,9 @@ pub(super) fn error(id: Option<&Id>, rpc_error: &RpcError) -> Vec<u8> {
     object(|o| {
         o.text("jsonrpc", "2.0");
         // `id` is omitted when it could not be read: the schema does not allow null.
-        id.into_iter().for_each(|id| o.json("id", id.json()));
+        if let Some(id) = id {
+            o.json("id", id.json());
+        }
         o.object("error", |o| {
             o.signed("code", rpc_error.code);
             o.text("message", &rpc_error.message);
@@ -62,7 +64,8 @@ impl Endpoint {
         id: &Id,
         operation: &mut Operation,
         call: &mut Arc<Call>,
-        (peer, slot): (&Peer, &mut RequestSlot),
+        peer: &Peer,
+        slot: &mut RequestSlot,
     ) -> ChargedResponse {
         let modern = peer.is_modern();
         self.resolve_resource_tool(operation, call);
@@ -77,12 +80,14 @@ impl Endpoint {
             },
         );
         // A panic fails this request only.
-        let outcome = AssertUnwindSafe(self.run(id, operation, call, (peer, slot)))
+        let outcome = AssertUnwindSafe(self.run(id, operation, call, peer, slot))
             .catch_unwind()
             .await;
         let (rpc_error, is_server_failure) = match outcome {
             Ok(Ok(response)) => {
-                span.into_iter().for_each(|span| span.end(None));
+                if let Some(span) = span {
+                    span.end(None);
+                }
                 return self.charged(self.caller(call), id, response);
             }
             Ok(Err(DispatchError::Rpc(rpc_error))) => (rpc_error, false),
@@ -132,10 +137,9 @@ impl Endpoint {
         if modern {
             span.set_attribute("mcp.protocol.version", MODERN);
         }
-        operation
-            .uri()
-            .into_iter()
-            .for_each(|uri| span.set_attribute("mcp.resource.uri", uri));
+        if let Some(uri) = operation.uri() {
+            span.set_attribute("mcp.resource.uri", uri);
+        }
         Some(span)
     }
 
@@ -156,7 +160,8 @@ impl Endpoint {
         id: &Id,
         operation: &mut Operation,
         call: &Arc<Call>,
-        (peer, slot): (&Peer, &mut RequestSlot),
+        peer: &Peer,
+        slot: &mut RequestSlot,
     ) -> Result<ChargedResponse, DispatchError> {
         let modern = peer.is_modern();
         let gateway = &self.0.gateway;
@@ -170,7 +175,7 @@ impl Endpoint {
                     .iter()
                     .map(|entry| render::entry_json(entry))
                     .collect();
-                self.page((id, modern), call, &page, "resources", &items)?
+                self.page(id, modern, call, &page, "resources", &items)?
             }
             Operation::Templates { cursor, filter } => {
                 let page = gateway.templates(call, cursor.as_deref(), filter).await?;
@@ -179,7 +184,7 @@ impl Endpoint {
                     .iter()
                     .map(|item| render::template_json(item))
                     .collect();
-                self.page((id, modern), call, &page, "resourceTemplates", &items)?
+                self.page(id, modern, call, &page, "resourceTemplates", &items)?
             }
             Operation::Read { uri, known_version } => {
                 let reading = gateway.read(call, uri, known_version.as_deref()).await?;
@@ -199,12 +204,12 @@ impl Endpoint {
                     .await?
             }
             Operation::CallTool(request) => {
-                self.call_tool(id, call, request, (peer, slot))
+                self.call_tool(id, call, request, peer, slot)
                     .boxed()
                     .await?
             }
             Operation::CallResourceTool(request) => {
-                self.call_resource_tool((id, modern), call, request)
+                self.call_resource_tool(id, modern, call, request)
                     .boxed()
                     .await?
             }
@@ -213,7 +218,7 @@ impl Endpoint {
                     .search(call, query, cursor.as_deref())
                     .boxed()
                     .await?;
-                self.search_result((id, modern), call, &page)?
+                self.search_result(id, modern, call, &page)?
             }
             Operation::Prompts { cursor } => {
                 self.prompts(id, modern, call, cursor.as_deref())
@@ -221,7 +226,7 @@ impl Endpoint {
                     .await?
             }
             Operation::GetPrompt(request) => {
-                self.get_prompt(id, call, request, (peer, slot))
+                self.get_prompt(id, call, request, peer, slot)
                     .boxed()
                     .await?
             }
@@ -244,7 +249,7 @@ impl Endpoint {
             }
             Operation::Get { uri, known_version } => {
                 let reading = gateway.read(call, uri, known_version.as_deref()).await?;
-                self.get_result((id, modern), call, uri, reading)
+                self.get_result(id, modern, call, uri, reading)
                     .boxed()
                     .await?
             }
@@ -284,7 +289,8 @@ impl Endpoint {
 
     fn page<T>(
         &self,
-        (id, modern): (&Id, bool),
+        id: &Id,
+        modern: bool,
         call: &Call,
         page: &Page<T>,
         key: &'static str,
@@ -310,10 +316,9 @@ impl Endpoint {
                     "values",
                     completion.values.iter().take(100).map(String::as_str),
                 );
-                completion
-                    .total
-                    .into_iter()
-                    .for_each(|total| o.integer("total", total));
+                if let Some(total) = completion.total {
+                    o.integer("total", total);
+                }
                 o.flag(
                     "hasMore",
                     completion.has_more || completion.values.len() > 100,

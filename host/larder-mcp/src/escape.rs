@@ -46,7 +46,8 @@ pub(super) fn write_escaped(out: &mut Output, text: &[u8]) {
 /// Writes all complete windows and returns the rest of the text. The last window is not written, because a
 /// block after it must be readable.
 fn windows<'t>(out: &mut Output, text: &'t [u8]) -> &'t [u8] {
-    let (mut rest, mut end) = (text, out.len());
+    let mut rest = text;
+    let mut end = out.len();
     while let Some(ahead) = rest.first_chunk::<{ WINDOW + LANES }>() {
         let done = text.len() - rest.len();
         if done > 0 && done.is_multiple_of(PAUSE_INTERVAL) {

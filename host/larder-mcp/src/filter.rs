@@ -33,7 +33,8 @@ pub(super) fn read(meta: &Fields<'_>) -> Result<Filter, RpcError> {
         .find(|(key, _)| key.starts_with(PREFIX) && !is_known(key))
     {
         let supported: Vec<_> = KEYS.iter().map(|(supported, _)| *supported).collect();
-        let (key, supported) = (clip(key, 100), supported.join("`, `"));
+        let key = clip(key, 100);
+        let supported = supported.join("`, `");
         return Err(RpcError::new(
             INVALID_PARAMS,
             format!("a list has no filter `{key}`: use `{supported}`"),

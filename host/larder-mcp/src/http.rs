@@ -71,7 +71,9 @@ struct RequestHead<'a> {
 impl RequestHead<'_> {
     /// Records that the request is valid, or complete if no credentials are required.
     fn prove_connection(&self) {
-        self.connection.into_iter().for_each(ConnectionState::prove);
+        if let Some(value) = self.connection {
+            ConnectionState::prove(value);
+        }
     }
 
     fn note_method(&self, message: &Message<'_>) {
@@ -80,9 +82,9 @@ impl RequestHead<'_> {
             Message::Notification(notification) => &notification.method,
             Message::Response(_) | Message::Malformed { .. } => return,
         };
-        self.details
-            .into_iter()
-            .for_each(|details| _ = details.method.set(method.to_string()));
+        if let Some(details) = self.details {
+            _ = details.method.set(method.to_string());
+        }
     }
 }
 
@@ -114,7 +116,7 @@ impl Endpoint {
         let response = match head.uri.path() {
             // The futures inside contain only a reference to the body.
             PATH => {
-                self.respond_to_mcp(&head, &mut body, is_unix, (connection, &mut source))
+                self.respond_to_mcp(&head, &mut body, is_unix, connection, &mut source)
                     .await
             }
             path => match path
@@ -139,7 +141,8 @@ impl Endpoint {
         head: &Parts,
         body: impl RequestBody,
         is_unix: bool,
-        (connection, source): (Option<&ConnectionState>, &mut RequestSource),
+        connection: Option<&ConnectionState>,
+        source: &mut RequestSource,
     ) -> Response {
         let checked = self
             .0
@@ -161,7 +164,8 @@ impl Endpoint {
                     Ok(identity) => {
                         let details = source.details.as_ref().map(|(details, _)| details);
                         let identity = &*source.identity.insert(identity);
-                        let (headers, peer) = (&head.headers, source.peer);
+                        let headers = &head.headers;
+                        let peer = source.peer;
                         let sender = RequestHead {
                             headers,
                             identity,
@@ -297,7 +301,7 @@ impl Endpoint {
         let memory = (&*self.0.waiting_bytes, &head.identity.caller);
         match with_deadline(
             deadline,
-            received_body::receive(body, (limit, length), memory),
+            received_body::receive(body, limit, length, memory),
         )
         .await
         {
@@ -395,11 +399,9 @@ impl Endpoint {
             details,
             ..
         } = *head;
-        let (caller, token, limit) = (
-            &identity.caller,
-            identity.token.as_ref(),
-            &ConcurrencyLimit::Quota,
-        );
+        let caller = &identity.caller;
+        let token = identity.token.as_ref();
+        let limit = &ConcurrencyLimit::Quota;
         let headers = Some(headers);
         RequestContext {
             endpoint: self,

@@ -167,7 +167,8 @@ mod tests {
     #[test]
     fn a_state_is_of_use_only_for_its_call() {
         let states = InputStates::new();
-        let (ann, component) = (caller("ann", "a"), Digest::of(b"component"));
+        let ann = caller("ann", "a");
+        let component = Digest::of(b"component");
         let binding = |caller, name, arguments: &str| Binding {
             caller,
             method: "tools/call",
@@ -187,7 +188,8 @@ mod tests {
             (state.component, state.of_provider),
             (component.to_string(), Some(b"secret".to_vec()))
         );
-        let (ben, other_team) = (caller("ben", "a"), caller("ann", "b"));
+        let ben = caller("ben", "a");
+        let other_team = caller("ann", "b");
         assert_eq!(
             open(binding(Some(&ben), "x", "{}"), &sealed),
             None,

@@ -166,7 +166,8 @@ impl Endpoint {
         authenticator: Authenticator,
         gateway: Gateway,
         drain: Drain,
-        (metrics, telemetry): (Metrics, Telemetry),
+        metrics: Metrics,
+        telemetry: Telemetry,
     ) -> Self {
         let (fixed, settings) = Settings::split(config);
         let settings = Arc::new(ArcSwap::from_pointee(settings));

@@ -82,7 +82,8 @@ impl ListenSubscription {
             .collect();
         let readable = stream::iter(uris)
             .map(|uri| {
-                let (gateway, call) = (gateway.clone(), call.clone());
+                let gateway = gateway.clone();
+                let call = call.clone();
                 async move { gateway.is_readable(&call, &uri).await.then_some(uri) }
             })
             .buffered(MAX_CONCURRENT_CHECKS);
@@ -97,7 +98,9 @@ impl ListenSubscription {
             .metrics
             .server()
             .request("listen", ProtocolEra::Modern);
-        span.into_iter().for_each(|span| span.end(None));
+        if let Some(span) = span {
+            span.end(None);
+        }
         Self {
             id,
             watch,

@@ -279,18 +279,18 @@ impl ParsedRequest {
             Peer::Uninitialized => return Ok(self),
         };
         // The `Arc` has not been cloned yet, so this succeeds.
-        Arc::get_mut(&mut self.call)
-            .into_iter()
-            .for_each(|call| call.interaction = Some(interaction.clone()));
+        if let Some(call) = Arc::get_mut(&mut self.call) {
+            call.interaction = Some(interaction.clone());
+        }
         Ok(self)
     }
 
     /// Takes the trace context from the headers if the request's metadata has none.
     pub(super) fn with_trace_headers(mut self, headers: &HeaderMap) -> Self {
         // The `Arc` has not been cloned yet, so this succeeds.
-        Arc::get_mut(&mut self.call)
-            .into_iter()
-            .for_each(|call| add_trace_headers(call, headers));
+        if let Some(call) = Arc::get_mut(&mut self.call) {
+            add_trace_headers(call, headers);
+        }
         self
     }
 }
@@ -396,7 +396,8 @@ impl Operation {
                 filter: filter()?,
             },
             Method::Read => {
-                let (uri, known_version) = (uri()?, params.meta.text(VERSION_KEY)?.map(Into::into));
+                let uri = uri()?;
+                let known_version = params.meta.text(VERSION_KEY)?.map(Into::into);
                 Self::with_uri(method, uri, |uri| Self::Read { uri, known_version })
             }
             Method::Complete => parameters::completion(fields)?,
@@ -414,7 +415,8 @@ impl Operation {
                 uri: uri_text()?.into_owned(),
             },
             Method::Get => {
-                let (uri, known_version) = (uri()?, fields.text("version")?.map(Into::into));
+                let uri = uri()?;
+                let known_version = fields.text("version")?.map(Into::into);
                 Self::with_uri(method, uri, |uri| Self::Get { uri, known_version })
             }
             Method::SubscribeAll => {

@@ -40,10 +40,13 @@ fn check_one(
             format!("header mismatch: {name} is sent, but the body has no such argument"),
         )),
         (None, Some(value)) => Err(mismatch(name.as_str(), None, &text(value))),
-        (Some(header), Some(value)) => match agrees(&decode(header, name.as_str())?, value) {
-            true => Ok(()),
-            false => Err(mismatch(name.as_str(), Some(header), &text(value))),
-        },
+        (Some(header), Some(value)) => {
+            if agrees(&decode(header, name.as_str())?, value) {
+                Ok(())
+            } else {
+                Err(mismatch(name.as_str(), Some(header), &text(value)))
+            }
+        }
     }
 }
 

@@ -58,7 +58,8 @@ impl Encoding {
 
 /// Puts the parts of a response in order: JSON, and what belongs at places in it.
 pub(super) fn parts(mut json: Bytes, places: Vec<Place>) -> VecDeque<Part> {
-    let (mut parts, mut done) = (VecDeque::with_capacity(2 * places.len() + 1), 0);
+    let mut parts = VecDeque::with_capacity(2 * places.len() + 1);
+    let mut done = 0;
     for Place { at, raw, encoding } in places {
         parts.push_back(Part {
             raw: json.split_to(at - done),

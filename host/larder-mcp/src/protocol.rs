@@ -49,7 +49,8 @@ impl RequestContext<'_> {
     /// Creates the call of a request.
     pub(super) fn new_call(&self, params: &Params<'_>) -> Result<Call, RpcError> {
         let mut call = method::new_call(params, self.caller.clone())?;
-        let (token, request_details) = (self.token.cloned(), self.details.cloned());
+        let token = self.token.cloned();
+        let request_details = self.details.cloned();
         call.origin = Origin {
             peer: self.peer,
             token,
@@ -61,10 +62,10 @@ impl RequestContext<'_> {
 
     /// Handles a notification. Only cancellations have an effect.
     pub(super) fn handle_notification(&self, notification: &Notification<'_>) {
-        if notification.method == "notifications/cancelled" {
-            self.in_flight
-                .into_iter()
-                .for_each(|requests| requests.cancel(&notification.params));
+        if notification.method == "notifications/cancelled"
+            && let Some(requests) = self.in_flight
+        {
+            requests.cancel(&notification.params);
         }
     }
 }

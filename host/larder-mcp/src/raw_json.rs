@@ -43,9 +43,10 @@ impl<'a> RawJson<'a> {
     /// Returns the decoded string, borrowed if it has no escapes; `None` if the value is not a string.
     pub(super) fn string(self) -> Option<Cow<'a, str>> {
         let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
-        match inner.contains('\\') {
-            false => Some(Cow::Borrowed(inner)),
-            true => serde_json::from_str(self.0).ok().map(Cow::Owned),
+        if inner.contains('\\') {
+            serde_json::from_str(self.0).ok().map(Cow::Owned)
+        } else {
+            Some(Cow::Borrowed(inner))
         }
     }
 
@@ -58,7 +59,8 @@ impl<'a> RawJson<'a> {
 
 /// The greatest number of open arrays and objects in a valid value.
 fn depth(json: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut depth = 0_usize;
+    let mut deepest = 0;
     let mut bytes = json.bytes();
     while let Some(byte) = bytes.next() {
         match byte {

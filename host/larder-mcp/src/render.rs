@@ -38,16 +38,16 @@ pub(super) fn entry(o: &mut Object<'_>, entry: &Entry) {
         entry.description.as_deref(),
         entry.mime_type.as_deref(),
     );
-    entry
-        .size
-        .into_iter()
-        .for_each(|size| o.integer("size", size));
+    if let Some(size) = entry.size {
+        o.integer("size", size);
+    }
     details(o, &entry.details, entry.version.as_deref());
 }
 
 fn template(o: &mut Object<'_>, template: &Template) {
     o.text("uriTemplate", template.uri_template.as_str());
-    let (title, description) = (template.title.as_deref(), template.description.as_deref());
+    let title = template.title.as_deref();
+    let description = template.description.as_deref();
     names(
         o,
         &template.name,
@@ -124,9 +124,9 @@ fn annotations(o: &mut Object<'_>, details: &Details) {
                 details.audience.iter().map(|role| role_name(*role)),
             );
         }
-        priority
-            .into_iter()
-            .for_each(|priority| o.number("priority", priority));
+        if let Some(priority) = priority {
+            o.number("priority", priority);
+        }
         o.optional_text("lastModified", details.last_modified.as_deref());
     });
 }
@@ -238,7 +238,8 @@ mod tests {
     #[test]
     fn renders_templates_and_contents() {
         let uri_template = UriTemplate::parse("x:{y}").unwrap();
-        let (name, details) = ("t".to_owned(), Details::default());
+        let name = "t".to_owned();
+        let details = Details::default();
         let rendered = Template {
             uri_template,
             name,

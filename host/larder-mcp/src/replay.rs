@@ -265,18 +265,16 @@ impl Replay {
 /// Resumes after an event of an earlier run of the server. Notifications of this run follow from the beginning; the
 /// subscriptions were compared with what the client knew after the last stored event.
 fn resume_earlier(earlier: &EarlierEvents, event: &EventId<'_>) -> ResumePoint {
-    let missed = match event.run == earlier.ids.run
-        && event.number.saturating_add(1) >= earlier.ids.oldest
-    {
-        true => {
+    let missed =
+        if event.run == earlier.ids.run && event.number.saturating_add(1) >= earlier.ids.oldest {
             let later = earlier
                 .updated
                 .iter()
                 .filter(|(_, number)| **number > event.number);
             Missed::Updates(later.map(|(uri, _)| uri.clone()).collect())
-        }
-        false => Missed::Anything,
-    };
+        } else {
+            Missed::Anything
+        };
     ResumePoint::Notifications {
         position: LogPosition::default(),
         missed,
@@ -381,10 +379,8 @@ mod tests {
 
     #[test]
     fn finds_only_events_of_this_session() {
-        let (replay, other) = (
-            Replay::new(ids("a1"), Arc::default(), Arc::default()),
-            Replay::new(ids("b2"), Arc::default(), Arc::default()),
-        );
+        let replay = Replay::new(ids("a1"), Arc::default(), Arc::default());
+        let other = Replay::new(ids("b2"), Arc::default(), Arc::default());
         for replay in [&replay, &other] {
             replay
                 .notifications()

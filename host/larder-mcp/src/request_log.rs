@@ -88,7 +88,9 @@ impl RequestLog {
 
 /// Reports refused requests that have no lines of their own.
 fn report_repeats(mode: RequestLogMode, gateway: &Gateway, kind: &RefusalKind, repeats: &Repeats) {
-    let (reason, more, last) = (kind.refusal.label(), repeats.times, &repeats.last);
+    let reason = kind.refusal.label();
+    let more = repeats.times;
+    let last = &repeats.last;
     let team = kind.team.as_ref().and_then(TeamName::non_default);
     if mode != RequestLogMode::Off {
         tracing::info!(target: "larder::request", reason, team, more, last_peer = last, "more requests were refused");

@@ -296,10 +296,8 @@ mod tests {
 
     fn check(error: Error, expected: Expect) {
         let show = |r: RpcError| format!("{} {} {}", r.code, r.message, r.data.unwrap_or_default());
-        let (modern, legacy) = (
-            show(gateway_error(&error, true)),
-            show(gateway_error(&error, false)),
-        );
+        let modern = show(gateway_error(&error, true));
+        let legacy = show(gateway_error(&error, false));
         let both = if modern == legacy {
             modern
         } else {

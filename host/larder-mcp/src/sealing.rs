@@ -187,7 +187,9 @@ mod tests {
     #[test]
     fn a_shared_key_can_be_replaced() {
         let keys = |secrets: &[&str]| SealingKeys::new(secrets.iter().copied()).unwrap();
-        let (old, both, new) = (keys(&["old"]), keys(&["new", "old"]), keys(&["new"]));
+        let old = keys(&["old"]);
+        let both = keys(&["new", "old"]);
+        let new = keys(&["new"]);
         let sealed = old.seal(b"a", b"secret".to_vec()).unwrap();
         assert_ne!(sealed, old.seal(b"a", b"secret".to_vec()).unwrap());
         for (keys, opens) in [(&old, true), (&both, true), (&new, false)] {

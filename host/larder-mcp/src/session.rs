@@ -92,7 +92,8 @@ impl<W> Sessions<W> {
             open: HashMap::new(),
             stored: HashMap::new(),
         });
-        let (storage, shared) = (OnceLock::new(), OnceLock::new());
+        let storage = OnceLock::new();
+        let shared = OnceLock::new();
         Self {
             table,
             budget: Arc::default(),
@@ -130,7 +131,8 @@ impl<W> Sessions<W> {
 
     /// Adds sessions of earlier runs of the server, which were in this store.
     fn add_stored(&self, listed: Vec<StoredSession>, storage: Arc<Storage>) {
-        let (now, mut table) = (SystemTime::now(), self.lock());
+        let now = SystemTime::now();
+        let mut table = self.lock();
         for session in listed {
             let age = now.duration_since(session.last_used).unwrap_or_default();
             let caller = session.owner.caller();
@@ -173,7 +175,8 @@ impl<W> Sessions<W> {
 
     /// Returns the store, if it may have a session of this caller with this id.
     fn storage_of(&self, id: &str, caller: &Caller) -> Option<&Arc<Storage>> {
-        let (table, key) = (self.lock(), SessionKey::of(id));
+        let table = self.lock();
+        let key = SessionKey::of(id);
         let is_current = |session: &EarlierSession| {
             session.caller.is_same_principal(caller)
                 && session.last_used.elapsed() < self.idle_timeout
@@ -253,7 +256,9 @@ impl<W> Sessions<W> {
             return open.iter().for_each(|session| session.close());
         }
         open.iter().for_each(|session| self.close(session));
-        stored.into_iter().for_each(|key| self.remove_stored(key));
+        for key in stored {
+            self.remove_stored(key);
+        }
     }
 
     /// Closes the sessions of callers that are no longer allowed.
@@ -265,7 +270,9 @@ impl<W> Sessions<W> {
         open.iter().for_each(|session| self.close(session));
         // Other replicas may have another configuration for a while. Their callers are authenticated there.
         if self.shared.get().is_none() {
-            stored.into_iter().for_each(|key| self.remove_stored(key));
+            for key in stored {
+                self.remove_stored(key);
+            }
         }
     }
 
@@ -341,14 +348,12 @@ impl<W> Sessions<W> {
     }
 
     fn remove_stored(&self, key: SessionKey) {
-        self.storage
-            .get()
-            .into_iter()
-            .for_each(|storage| storage.remove_later(key));
-        self.shared
-            .get()
-            .into_iter()
-            .for_each(|shared| shared.remove_later(key));
+        if let Some(storage) = self.storage.get() {
+            storage.remove_later(key);
+        }
+        if let Some(shared) = self.shared.get() {
+            shared.remove_later(key);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Table<W>> {
@@ -371,7 +376,8 @@ impl<W> Session<W> {
             stream: None,
         });
         let requests = CancellableRequests::new(MAX_REQUESTS);
-        let (ended, link) = (CancellationToken::new(), OnceLock::new());
+        let ended = CancellationToken::new();
+        let link = OnceLock::new();
         Self {
             id,
             client,
@@ -436,7 +442,9 @@ impl<W> Session<W> {
         if let Some(previous) = self.usage().stream.replace(token.clone()) {
             previous.cancel();
         }
-        self.link.get().into_iter().for_each(SessionLink::changed);
+        if let Some(value) = self.link.get() {
+            SessionLink::changed(value);
+        }
         token
     }
 
@@ -453,7 +461,9 @@ impl<W> Session<W> {
             usage.stream = None;
         }
         drop(usage);
-        self.link.get().into_iter().for_each(SessionLink::changed);
+        if let Some(value) = self.link.get() {
+            SessionLink::changed(value);
+        }
     }
 
     pub(super) fn touch(&self) {

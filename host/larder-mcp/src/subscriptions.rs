@@ -161,7 +161,9 @@ impl Subscriptions {
 
     /// Unsubscribes from these URIs, of which unknown ones are ignored.
     pub(super) async fn unsubscribe<'a>(&self, uris: impl IntoIterator<Item = &'a String>) {
-        uris.into_iter().for_each(|uri| self.remove(uri));
+        for uri in uris {
+            self.remove(uri);
+        }
         self.save().await;
     }
 

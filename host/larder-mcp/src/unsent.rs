@@ -80,7 +80,8 @@ impl UnsentParts {
                 .yielding
                 .get_or_insert_with(|| tokio::task::yield_now().boxed());
             ready!(yielding.poll_unpin(context));
-            (self.taken, self.yielding) = (0, None);
+            self.taken = 0;
+            self.yielding = None;
         }
         while let Some(part) = self.parts.front_mut() {
             let piece = ready!(part.poll_piece(self.burst.min(PIECE), context));
@@ -155,9 +156,10 @@ impl From<Vec<u8>> for UnsentMessage {
 
 impl From<ChargedResponse> for UnsentMessage {
     fn from(response: ChargedResponse) -> Self {
-        match response.is_large() {
-            true => Self::Large(UnsentParts::new([response.into()])),
-            false => Self::Small(response.bytes),
+        if response.is_large() {
+            Self::Large(UnsentParts::new([response.into()]))
+        } else {
+            Self::Small(response.bytes)
         }
     }
 }
@@ -165,15 +167,16 @@ impl From<ChargedResponse> for UnsentMessage {
 impl From<Vec<ChargedResponse>> for UnsentMessage {
     /// A message in several parts.
     fn from(parts: Vec<ChargedResponse>) -> Self {
-        match parts.iter().any(ChargedResponse::is_large) {
-            true => Self::Large(UnsentParts::new(parts.into_iter().map(Unsent::from))),
-            false => Self::Small(
+        if parts.iter().any(ChargedResponse::is_large) {
+            Self::Large(UnsentParts::new(parts.into_iter().map(Unsent::from)))
+        } else {
+            Self::Small(
                 parts
                     .iter()
                     .map(|part| part.bytes.as_slice())
                     .collect::<Vec<_>>()
                     .concat(),
-            ),
+            )
         }
     }
 }
@@ -248,7 +251,8 @@ mod tests {
         unsent.began = Instant::now().checked_sub(SLOW).unwrap();
         let mut sent = Vec::new();
         while unsent.len() > 0 {
-            let (total, unsent_bytes) = (waiting.total() as usize, unsent.len());
+            let total = waiting.total() as usize;
+            let unsent_bytes = unsent.len();
             assert!(total >= unsent_bytes, "{total} of {unsent_bytes}");
             assert!(
                 total <= 2 * unsent_bytes + LARGE,

@@ -160,7 +160,8 @@ impl Digest {
 
     /// Computes the digest of everything that the reader returns.
     pub fn of_reader(mut reader: impl Read) -> io::Result<Self> {
-        let (mut digest, mut buffer) = (Sha256::new(), vec![0; BUFFER_SIZE]);
+        let mut digest = Sha256::new();
+        let mut buffer = vec![0; BUFFER_SIZE];
         loop {
             match reader.read(&mut buffer)? {
                 0 => return Ok(Self(digest.finalize().into())),

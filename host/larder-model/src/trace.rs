@@ -22,8 +22,10 @@ impl TraceContext {
     /// `tracestate` that is too long or is not printable ASCII.
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         let mut parts = traceparent.split('-');
-        let (version, trace, span, flags) =
-            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let version = parts.next()?;
+        let trace = parts.next()?;
+        let span = parts.next()?;
+        let flags = parts.next()?;
         let is_hex = |part: &str, length: usize| {
             part.len() == length
                 && part

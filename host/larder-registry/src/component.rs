@@ -43,9 +43,10 @@ impl Component {
             cause,
         };
         let component = Self::parse(&bytes).map_err(invalid)?;
-        match store.contains(&component.component) {
-            true => Ok(component),
-            false => Err(StoreError::Missing(component.component).into()),
+        if store.contains(&component.component) {
+            Ok(component)
+        } else {
+            Err(StoreError::Missing(component.component).into())
         }
     }
 

@@ -245,7 +245,8 @@ mod tests {
 
     #[test]
     fn the_text_is_deterministic_and_read_again() {
-        let (mut one, mut other) = (LockFile::default(), LockFile::default());
+        let mut one = LockFile::default();
+        let mut other = LockFile::default();
         let components = [
             component(Some("docs"), "b"),
             component(None, "z"),
@@ -280,7 +281,8 @@ mod tests {
 
     #[test]
     fn refuses_what_it_does_not_know() {
-        let (path, text) = (Path::new("larder.lock"), component_text());
+        let path = Path::new("larder.lock");
+        let text = component_text();
         for (text, expected) in [
             (
                 "version = 2",

@@ -81,7 +81,8 @@ impl Image {
 
     /// Returns the reference in the type of `oci-client`.
     pub fn to_oci(&self) -> oci_client::Reference {
-        let (registry, repository) = (self.registry.clone(), self.repository.clone());
+        let registry = self.registry.clone();
+        let repository = self.repository.clone();
         match &self.version {
             Version::Tag(tag) => oci_client::Reference::with_tag(registry, repository, tag.clone()),
             Version::Digest(digest) => {
@@ -140,12 +141,12 @@ impl FromStr for Reference {
 
     fn from_str(text: &str) -> Result<Self, BadReference> {
         // Only an image has a path.
-        let parsed = match text.contains('/') {
-            true => Image::parse(text).map(Self::Image),
-            false if text.contains(':') => Package::parse(text).map(Self::Package),
-            false => {
-                Err("write `REGISTRY/REPOSITORY:TAG`, or `NAMESPACE:PACKAGE@VERSION`".to_owned())
-            }
+        let parsed = if text.contains('/') {
+            Image::parse(text).map(Self::Image)
+        } else if text.contains(':') {
+            Package::parse(text).map(Self::Package)
+        } else {
+            Err("write `REGISTRY/REPOSITORY:TAG`, or `NAMESPACE:PACKAGE@VERSION`".to_owned())
         };
         parsed.map_err(|reason| BadReference {
             text: text.escape_debug().take(200).collect(),

@@ -65,10 +65,8 @@ impl Store {
 }
 
 fn simple_signing(descriptor: &OciDescriptor, payload: Bytes) -> Option<SimpleSigning> {
-    let (signature, certificate) = (
-        annotation(descriptor, layer::SIGNATURE)?,
-        certificate(descriptor),
-    );
+    let signature = annotation(descriptor, layer::SIGNATURE)?;
+    let certificate = certificate(descriptor);
     Some(SimpleSigning {
         payload,
         signature,

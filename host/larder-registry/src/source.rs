@@ -49,7 +49,9 @@ impl RegistryHandle {
         let (sender, receiver) = watch::channel(config);
         let revisions = Arc::new(Revisions::default());
         let follower = RegistryFollower::new(receiver.clone(), revisions.clone());
-        let (served, known, started) = (BTreeMap::new(), KnownArtifacts::default(), Instant::now());
+        let served = BTreeMap::new();
+        let known = KnownArtifacts::default();
+        let started = Instant::now();
         let source = RegistrySource {
             config: receiver,
             revisions,
@@ -87,7 +89,7 @@ impl Source for RegistrySource {
             .retain(|name, _| config.components.contains_key(name));
         let lock = config.read_lock().map_err(io::Error::other)?;
         for (name, component) in &config.components {
-            self.scan_component(&config, lock.as_ref(), (name, component), &mut scan);
+            self.scan_component(&config, lock.as_ref(), name, component, &mut scan);
         }
         scan.artifacts = self.served.values().cloned().collect();
         let is_waiting = !scan.pending.is_empty() && self.started.elapsed() < START_WAIT;
@@ -120,17 +122,18 @@ impl RegistrySource {
         &mut self,
         config: &RegistryConfig,
         lock: Option<&LockFile>,
-        (name, component): (&ProviderName, &RegistryComponent),
+        name: &ProviderName,
+        component: &RegistryComponent,
         scan: &mut Scan,
     ) {
         let origin = component.reference.to_string();
-        let target = self.revisions.target(config, lock, (name, component));
+        let target = self.revisions.target(config, lock, name, component);
         let Target {
             accepted,
             latest,
             error: mut problem,
         } = target.unwrap_or_else(Target::failed);
-        match accepted.map(|digest| self.find(config, (name, component), digest)) {
+        match accepted.map(|digest| self.find(config, name, component, digest)) {
             Some(Ok(artifact)) => _ = self.served.insert(name.clone(), artifact),
             Some(Err(Missing::Blob)) | None if problem.is_none() => {
                 self.revisions.wanted(name).notify_one();
@@ -142,7 +145,7 @@ impl RegistrySource {
             _ => {}
         }
         if let Some(digest) = latest.filter(|latest| Some(*latest) != accepted)
-            && let Ok(artifact) = self.find(config, (name, component), digest)
+            && let Ok(artifact) = self.find(config, name, component, digest)
         {
             scan.pending.push(update(artifact, &origin, digest));
         }
@@ -155,7 +158,8 @@ impl RegistrySource {
     fn find(
         &mut self,
         config: &RegistryConfig,
-        (name, component): (&ProviderName, &RegistryComponent),
+        name: &ProviderName,
+        component: &RegistryComponent,
         manifest: Digest,
     ) -> Result<Artifact, Missing> {
         let store = self
@@ -165,7 +169,7 @@ impl RegistrySource {
         let wanted = self.revisions.wanted(name);
         match self
             .known
-            .find(&store, (name, &component.reference), manifest, wanted)
+            .find(&store, name, &component.reference, manifest, wanted)
         {
             Ok(artifact) => Ok(artifact),
             Err(Error::Store(StoreError::Missing(_))) => Err(Missing::Blob),

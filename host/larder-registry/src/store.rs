@@ -162,9 +162,10 @@ impl Store {
     }
 
     fn require_writable(&self) -> Result<(), StoreError> {
-        match self.is_writable() {
-            true => Ok(()),
-            false => Err(StoreError::ReadOnly(self.folder().to_owned())),
+        if self.is_writable() {
+            Ok(())
+        } else {
+            Err(StoreError::ReadOnly(self.folder().to_owned()))
         }
     }
 }

@@ -79,13 +79,14 @@ impl ConnectionSlots {
     /// connections.
     pub fn take(&self, source: Source) -> Option<ConnectionSlot> {
         let mut state = self.lock();
-        match state.taken < self.0.capacity {
-            true => state.taken += 1,
-            false => {
-                let replaced = state.remove_oldest()?;
-                replaced.into_iter().for_each(|task| task.abort());
-                self.0.replaced.inc();
+        if state.taken < self.0.capacity {
+            state.taken += 1
+        } else {
+            let replaced = state.remove_oldest()?;
+            if let Some(task) = replaced {
+                task.abort();
             }
+            self.0.replaced.inc();
         }
         state.next_id += 1;
         let id = state.next_id;
@@ -129,7 +130,9 @@ impl ConnectionSlot {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        let (slots, source, id) = (self.slots.clone(), self.source, self.id);
+        let slots = self.slots.clone();
+        let source = self.source;
+        let id = self.id;
         let task = drain.spawn(serve(self)).abort_handle();
         if let Some(handle) = slots
             .lock()
@@ -218,7 +221,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_task_of_a_replaced_connection_ends() {
-        let (slots, drain) = (ConnectionSlots::new(1, Counter::default()), Drain::new());
+        let slots = ConnectionSlots::new(1, Counter::default());
+        let drain = Drain::new();
         let (alive, mut ended) = tokio::sync::mpsc::channel::<()>(1);
         let wait = |slot: ConnectionSlot| async move {
             let _held = (slot, alive);

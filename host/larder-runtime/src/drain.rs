@@ -46,7 +46,8 @@ struct StopSignal {
 impl StopSignal {
     /// Returns a signal that is set together with this one, or alone.
     fn child(&self) -> Self {
-        let (token, is_set) = (self.token.child_token(), Arc::default());
+        let token = self.token.child_token();
+        let is_set = Arc::default();
         Self {
             token,
             is_set,
@@ -68,7 +69,8 @@ impl StopSignal {
     /// Returns the output of `work`, or `None` once the signal is set. Must be awaited by one task only,
     /// because the waker is registered on the first poll.
     async fn run_until_set<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let (mut cancelled, mut work) = (pin!(self.token.cancelled()), pin!(work));
+        let mut cancelled = pin!(self.token.cancelled());
+        let mut work = pin!(work);
         let mut is_registered = false;
         poll_fn(|context| {
             let can_skip = is_registered && !self.is_set();
@@ -169,7 +171,8 @@ impl Drain {
     /// Returns the output of `work`, or `None` if the tasks of this drain are dropped first. Costs nothing if `work` is
     /// ready at once. The task that awaits it may change: a call can be moved to another thread.
     pub async fn run_unless_dropped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let (mut work, mut dropped) = (pin!(work), pin!(None));
+        let mut work = pin!(work);
+        let mut dropped = pin!(None);
         let mut registered: Option<Waker> = None;
         poll_fn(|context| {
             if let Poll::Ready(output) = work.as_mut().poll(context) {
@@ -313,7 +316,8 @@ mod tests {
     #[tokio::test]
     async fn a_child_stops_alone_and_with_its_parent() {
         let parent = Drain::new();
-        let (one, two) = (parent.child(), parent.child());
+        let one = parent.child();
+        let two = parent.child();
         let pending = || std::future::pending::<()>();
         let tasks = (
             one.spawn(pending()),

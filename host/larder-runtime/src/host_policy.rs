@@ -43,7 +43,8 @@ impl HostPolicy {
                 .map(|text| text.trim_end_matches('/').to_ascii_lowercase())
                 .collect::<Vec<_>>()
         };
-        let (hosts, origins) = (normalize(hosts), normalize(origins));
+        let hosts = normalize(hosts);
+        let origins = normalize(origins);
         Self {
             hosts,
             origins,

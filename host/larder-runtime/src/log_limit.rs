@@ -79,7 +79,8 @@ impl<K: Eq + Hash + Clone + Send + 'static> Suppressor<K> {
             kinds: HashMap::new(),
             has_task: false,
         };
-        let (drain, summarize) = (drain.clone(), Box::new(summarize));
+        let drain = drain.clone();
+        let summarize = Box::new(summarize);
         Self(Arc::new(Inner {
             drain,
             summarize,

@@ -68,7 +68,8 @@ impl fmt::Debug for Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let (mut registry, started) = (Registry::default(), SystemTime::now());
+        let mut registry = Registry::default();
+        let started = SystemTime::now();
         process::register(&mut registry, started);
         let server = ServerMetrics::register(&mut registry);
         let loads = LoadFamilies::register(&mut registry);
@@ -193,7 +194,8 @@ mod tests {
         let team = TeamName::default_team();
         let of = |name: &str| metrics.provider(&team, &ProviderName::parse(name).unwrap());
         let encoded = || metrics.encode(TextFormat::OpenMetrics, None).unwrap();
-        let (old, new) = (of("a"), of("a"));
+        let old = of("a");
+        let new = of("a");
         old.record_call(Outcome::Ok);
         new.record_call(Outcome::Ok);
         drop(old);

@@ -106,7 +106,8 @@ fn open_checked(options: &mut OpenOptions, path: &Path, forbidden: u32) -> Resul
 }
 
 fn check(metadata: &Metadata, forbidden: u32) -> Result<(), Untrusted> {
-    let (owner, own) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    let owner = metadata.uid();
+    let own = rustix::process::geteuid().as_raw();
     if owner != own {
         return Err(Untrusted::OtherOwner { owner, own });
     }
@@ -127,7 +128,8 @@ mod tests {
     #[test]
     fn a_link_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
-        let (target, link) = (dir.path().join("target"), dir.path().join("link"));
+        let target = dir.path().join("target");
+        let link = dir.path().join("link");
         std::fs::write(&target, "content").unwrap();
         symlink(&target, &link).unwrap();
         assert!(matches!(open(&link, 0), Err(Untrusted::Io(_))));

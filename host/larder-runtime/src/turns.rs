@@ -142,7 +142,8 @@ mod tests {
         let [busy, new] = ["busy", "new"].map(|name| TeamName::parse(name).unwrap());
         let take = |team| Box::pin(turns.take(team, EQUAL_WEIGHT));
         let first = take(&busy).await.unwrap();
-        let (mut second, mut third) = (take(&busy), take(&busy));
+        let mut second = take(&busy);
+        let mut third = take(&busy);
         assert!(poll!(second.as_mut()).is_pending() && poll!(third.as_mut()).is_pending());
         let mut wanted = Box::pin(first.is_wanted());
         assert!(

@@ -170,7 +170,8 @@ impl Cache {
         team: &TeamShares,
     ) -> Result<Option<CacheEntry<T>>, Unusable> {
         let name = self.entry_name(digest);
-        let (path, pin) = (self.code_path(&name), T::pins(self).pin(name.clone()));
+        let path = self.code_path(&name);
+        let pin = T::pins(self).pin(name.clone());
         if let Some(code) = pin.get().map(|mapped| mapped.code.clone()) {
             self.record_use(&name);
             return Ok(Some(CacheEntry { code, pin }));
@@ -240,7 +241,8 @@ impl Cache {
         temp_file: NamedTempFile,
     ) -> io::Result<Arc<Pin<T>>> {
         let name = self.entry_name(digest);
-        let (pin, path) = (T::pins(self).pin(name.clone()), self.code_path(&name));
+        let pin = T::pins(self).pin(name.clone());
+        let path = self.code_path(&name);
         let seal = self.key.seal(&name, &mut temp_file.reopen()?)?;
         // Neither file is forced to the disk, because somebody may wait. After a power failure, what was lost is
         // noticed by the seal, as long as the seal has no mark.

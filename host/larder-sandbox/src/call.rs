@@ -42,7 +42,8 @@ impl Sandbox {
     /// guest is kept afterwards.
     pub(super) async fn run<W: GuestCall>(
         &self,
-        (compiled, meter): (Arc<CompiledComponent>, &Arc<CallMeter>),
+        compiled: Arc<CompiledComponent>,
+        meter: &Arc<CallMeter>,
         lease: Lease,
         queue_timer: QueueTimer,
         reuse_key: Option<ReuseKey>,
@@ -63,7 +64,8 @@ impl Sandbox {
         let (taken, deadline) = if let Some(mut guest) = idle {
             drop(queue_timer);
             guest.store.data_mut().begin_call(lease.clone());
-            let (start, reuse_key) = (Instant::now(), reuse_key.clone());
+            let start = Instant::now();
+            let reuse_key = reuse_key.clone();
             let (deadline, timeout) = lease.deadline(start);
             let attempt = CallAttempt {
                 guest_call,
@@ -192,11 +194,9 @@ fn log_retry(lease: &Lease, fault: &Fault) {
     if !lease.log.is_first(MESSAGE, fault.kind.as_str(), "") {
         return;
     }
-    let (team, provider, stderr) = (
-        lease.team.non_default(),
-        lease.provider.as_str(),
-        &fault.stderr,
-    );
+    let team = lease.team.non_default();
+    let provider = lease.provider.as_str();
+    let stderr = &fault.stderr;
     tracing::warn!(team, provider, fault = %fault.kind, ?stderr, "{MESSAGE}");
 }
 

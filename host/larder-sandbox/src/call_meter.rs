@@ -76,7 +76,8 @@ impl CallMeter {
 
     /// Does work for the call on a thread for long calls.
     pub(super) fn run<T>(&self, long_runs: &LongRunReports, work: impl FnOnce() -> T) -> T {
-        let (start, cpu_start) = (Instant::now(), thread_cpu_time());
+        let start = Instant::now();
+        let cpu_start = thread_cpu_time();
         let output = work();
         if start.elapsed() > TICK {
             long_runs.report();

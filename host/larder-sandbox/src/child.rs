@@ -115,9 +115,10 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
         .map(|functions| functions as Arc<dyn wasmtime::CacheStore>);
     let engine = engine::for_compiling(tier, store);
     let engine = engine.map_err(|error| ChildError::Engine(shortened(&error)))?;
-    let code = match task.is_library {
-        true => engine.precompile_module(&bytes),
-        false => engine.precompile_component(&bytes),
+    let code = if task.is_library {
+        engine.precompile_module(&bytes)
+    } else {
+        engine.precompile_component(&bytes)
     };
     let code = code.map_err(|error| rejected(&bytes, &error))?;
     let compile = began.elapsed() - read;
@@ -134,9 +135,12 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     written.map_err(|error| ChildError::Io("write the code", error))?;
     drop(code);
     output.write = began.elapsed() - read - compile;
-    let functions = functions.map(|first| match task.recompiles {
-        true => functions_for_next_revision(first, &bytes, (limits, began)),
-        false => first,
+    let functions = functions.map(|first| {
+        if task.recompiles {
+            functions_for_next_revision(first, &bytes, limits, began)
+        } else {
+            first
+        }
     });
     output.recompilation = began.elapsed() - read - compile - output.write;
     let written = write_rest(functions.as_deref(), limits, output);

@@ -246,7 +246,8 @@ impl Sandbox {
     /// Links a compiled component, and checks its imports and exports.
     pub fn link(&self, cached: CachedComponent) -> Result<CompiledComponent, Rejection> {
         let CachedComponent { digest, code } = cached;
-        let (pins, component) = (code.pins(), code.entry.code);
+        let pins = code.pins();
+        let component = code.entry.code;
         let (mut imports, exports) = import_and_export_names(&component, &self.engine);
         imports.retain(|name| code.libraries.iter().all(|library| library.name != *name));
         if let Some(unsupported) = imports
@@ -440,9 +441,10 @@ fn find_optional<T>(
 
 fn missing_provider_interface(exports: &[String], error: &wasmtime::Error) -> Rejection {
     let required = format!("{CONTRACT_PACKAGE}resource-provider");
-    match exports.iter().any(|name| name.starts_with(&required)) {
-        true => mismatch(error),
-        false => Rejection::NotAProvider,
+    if exports.iter().any(|name| name.starts_with(&required)) {
+        mismatch(error)
+    } else {
+        Rejection::NotAProvider
     }
 }
 

@@ -122,7 +122,8 @@ impl Compiler {
         team: &TeamName,
         fingerprint: FileFingerprint,
     ) -> Option<(Digest, CompiledCode)> {
-        let (team, shares) = (team.clone(), self.shares.team(team));
+        let shares = self.shares.team(team);
+        let team = team.clone();
         let found = self.run_blocking(move |cache| {
             let digest = cache.recorded_digest(&fingerprint)?;
             let entry = cache
@@ -378,8 +379,10 @@ impl Compiler {
         key: Digest,
         input: Input<'_>,
     ) -> Result<(CompiledCode, CompilePhases), Failure> {
-        let (stopwatch, tier) = (Stopwatch::start(), input.tier);
-        let (was_known, may_recompile) = (input.known.is_some(), input.may_recompile);
+        let stopwatch = Stopwatch::start();
+        let tier = input.tier;
+        let was_known = input.known.is_some();
+        let may_recompile = input.may_recompile;
         let again = Input {
             known: None,
             may_recompile: false,

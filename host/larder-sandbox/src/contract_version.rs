@@ -57,9 +57,10 @@ pub(super) fn check_contract_version(name: &str) -> Option<UnsupportedContract> 
         .filter(|_| !version.contains('-'))
         .unwrap_or((version, ""));
     Some(
-        match major_and_minor(version) > major_and_minor(CONTRACT_VERSION) {
-            true => UnsupportedContract::Newer(short.to_owned()),
-            false => UnsupportedContract::Other(short.to_owned()),
+        if major_and_minor(version) > major_and_minor(CONTRACT_VERSION) {
+            UnsupportedContract::Newer(short.to_owned())
+        } else {
+            UnsupportedContract::Other(short.to_owned())
         },
     )
 }

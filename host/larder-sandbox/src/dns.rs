@@ -89,7 +89,8 @@ mod tests {
         let (release, held) = mpsc::channel::<()>();
         let held = Arc::new(Mutex::new(held));
         for _ in 0..3 * MAX_PER_PROVIDER {
-            let (started, held) = (started.clone(), held.clone());
+            let started = started.clone();
+            let held = held.clone();
             let cancelled = lookups.run(move || {
                 *started.lock().unwrap() += 1;
                 // Blocks until the sender is dropped.

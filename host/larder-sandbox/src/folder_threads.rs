@@ -58,7 +58,8 @@ impl FolderThreadsByProvider {
     /// Returns the threads of a provider. They are started at its first call.
     pub(super) fn of(
         &self,
-        (team, provider): (&TeamName, &ProviderName),
+        team: &TeamName,
+        provider: &ProviderName,
         shares: &TeamShares,
     ) -> Arc<FolderThreads> {
         let mut by_provider = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -107,12 +107,11 @@ impl Guest {
     /// time.
     pub(super) fn prepare_call(&mut self, deadline: Instant, meter: Arc<CallMeter>) {
         let state = self.store.data_mut();
-        (state.deadline, state.meter) = (deadline, Some(meter.clone()));
+        state.deadline = deadline;
+        state.meter = Some(meter.clone());
         let limits = &self.store.data().lease.grant.limits;
-        let (cpu_time, result) = (
-            limits.cpu_time,
-            usize::try_from(limits.result).unwrap_or(usize::MAX),
-        );
+        let cpu_time = limits.cpu_time;
+        let result = usize::try_from(limits.result).unwrap_or(usize::MAX);
         self.store.set_hostcall_fuel(result);
         set_cpu_deadline(&mut self.store, cpu_time, meter);
     }

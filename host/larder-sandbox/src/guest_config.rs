@@ -90,13 +90,15 @@ impl GuestConfig {
         use larder_runtime::ledger::SeveralTeams;
         use larder_runtime::shares::{Configured, Shares};
         let grant = Arc::<Grant>::default();
-        let (team, provider) = (TeamName::default_team(), ProviderName::parse("p").unwrap());
-        let revision = (team.clone(), provider.clone(), Digest::of(b""));
+        let team = TeamName::default_team();
+        let provider = ProviderName::parse("p").unwrap();
         let shares = Shares::new(Configured::default(), &SeveralTeams::default()).team(&team);
         Arc::new(Self {
             log: ProviderLog::new(
-                revision,
-                OutputLimits::default().of((&team, &provider), 1 << 16, shares.clone()),
+                team.clone(),
+                provider.clone(),
+                Digest::of(b""),
+                OutputLimits::default().of(&team, &provider, 1 << 16, shares.clone()),
                 Default::default(),
                 &Drain::new(),
             ),

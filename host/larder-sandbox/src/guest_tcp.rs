@@ -89,7 +89,8 @@ impl GuestTcp {
     /// Lets the guest connect to its pinned addresses. The host checks them before it connects; this check of
     /// wasmtime-wasi makes sure that there is no other way.
     pub(super) fn allow_connections(&self, wasi: &mut WasiCtxBuilder) {
-        let (pinned, shared) = (self.pinned.clone(), self.shared.clone());
+        let pinned = self.pinned.clone();
+        let shared = self.shared.clone();
         wasi.allow_tcp(true)
             .socket_addr_check(move |address, usage| {
                 Box::pin(ready(match usage {

@@ -19,7 +19,8 @@ impl GuestState {
         let is_allowed = self.notifications_left > 0;
         self.notifications_left = self.notifications_left.saturating_sub(1);
         if !is_allowed && self.lease.grant.limits.notifications > 0 {
-            let (team, provider) = (self.lease.team.non_default(), self.lease.provider.as_str());
+            let team = self.lease.team.non_default();
+            let provider = self.lease.provider.as_str();
             tracing::debug!(
                 team,
                 provider,
@@ -38,7 +39,8 @@ impl GuestState {
         if !is_sent && !self.logged_lost_signal {
             self.logged_lost_signal = true;
             const MESSAGE: &str = "the provider sends signals too often: some of them are dropped";
-            let (team, provider) = (self.lease.team.non_default(), self.lease.provider.as_str());
+            let team = self.lease.team.non_default();
+            let provider = self.lease.provider.as_str();
             if self.lease.log.is_first(MESSAGE, "", "") {
                 tracing::warn!(team, provider, "{MESSAGE}");
             }

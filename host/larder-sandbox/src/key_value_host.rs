@@ -86,7 +86,7 @@ impl Host for GuestState {
                 _memory,
             } = self.open_bucket(bucket, MAX_VALUE)?;
             let page = store
-                .list(&name, (prefix, cursor, limit), &limits, charge)
+                .list(&name, prefix, cursor, limit, &limits, charge)
                 .await
                 .map_err(failure)?;
             Ok(KeyPage {
@@ -135,7 +135,8 @@ impl GuestState {
         let is_of_caller = matches!(bucket, Bucket::Caller);
         // The answer may depend on the caller from here on, even if there is no bucket.
         self.used_caller_bucket |= is_of_caller;
-        let (lease, grant) = (&self.lease, self.lease.grant.key_value);
+        let lease = &self.lease;
+        let grant = self.lease.grant.key_value;
         let (is_granted, name) = if is_of_caller {
             (grant.caller, "caller")
         } else {
@@ -146,13 +147,11 @@ impl GuestState {
                 "it needs the grant `key_value = [\"{name}\"]`"
             )));
         }
-        let name = match is_of_caller {
-            false => Some(BucketName::shared(&lease.provider)),
-            true => {
-                let caller = lease.permit.caller().zip(lease.permit.team());
-                caller
-                    .and_then(|(caller, team)| BucketName::of_caller(&lease.provider, team, caller))
-            }
+        let name = if is_of_caller {
+            let caller = lease.permit.caller().zip(lease.permit.team());
+            caller.and_then(|(caller, team)| BucketName::of_caller(&lease.provider, team, caller))
+        } else {
+            Some(BucketName::shared(&lease.provider))
         };
         let name = name.ok_or(Failure::NoCaller)?;
         let unavailable = |why: &str| Failure::Unavailable(why.to_owned());

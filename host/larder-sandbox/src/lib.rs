@@ -127,10 +127,13 @@ impl Sandbox {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let failed = |error: wasmtime::Error| SetUpError::Engine(format!("{error:#}"));
         let engine = engine::engine(config.slots).map_err(failed)?;
-        let (reusable, metrics) = (ReusableGuests::new(drain), Metrics::default());
+        let reusable = ReusableGuests::new(drain);
+        let metrics = Metrics::default();
         let memory_budget = MemoryBudget::new(config.memory);
         memory_budget.register_metrics(&metrics);
-        let (guests, code, log) = (config.slots, config.compiler.cache.size, config.log);
+        let guests = config.slots;
+        let code = config.compiler.cache.size;
+        let log = config.log;
         let configured = Configured {
             guests,
             code,
@@ -203,6 +206,6 @@ impl Sandbox {
     /// The thread pool of a provider that was granted folders.
     fn folder_threads(&self, team: &TeamName, provider: &ProviderName) -> Arc<FolderThreads> {
         self.folder_threads
-            .of((team, provider), &self.shares.team(team))
+            .of(team, provider, &self.shares.team(team))
     }
 }

@@ -135,7 +135,8 @@ impl Splitter<'_> {
         let mut instantiated = Instantiated::default();
         while !reader.eof() {
             let start = reader.original_position();
-            let (id, size) = (reader.read_u8()?, reader.read_var_u32()?);
+            let id = reader.read_u8()?;
+            let size = reader.read_var_u32()?;
             let content = reader.original_position()
                 ..reader.original_position() + reader.read_bytes(size as usize)?.len();
             check_section(

@@ -71,11 +71,9 @@ impl GuestLimiter {
     /// Resets the flags for another call.
     pub(super) fn begin_call(&mut self) {
         self.exceeded = None;
-        (
-            self.team_memory_exhausted,
-            self.budget_exhausted,
-            self.throttled_by_quota,
-        ) = (false, false, false);
+        self.team_memory_exhausted = false;
+        self.budget_exhausted = false;
+        self.throttled_by_quota = false;
     }
 
     /// Bytes of memory that the guest uses.
@@ -118,7 +116,8 @@ impl GuestLimiter {
 
     /// Charges bytes to the memory budget of the server, in steps where they fit. Most calls charge it once.
     fn charge(&mut self, bytes: u64, caller: Option<&Caller>) -> bool {
-        let (needed, charged) = (self.needed + bytes, self.charge.bytes());
+        let needed = self.needed + bytes;
+        let charged = self.charge.bytes();
         if needed > charged {
             let caller = caller.filter(|_| needed > FREE_OF_CALLER);
             let ahead = needed.next_multiple_of(CHARGE_STEP) - charged;

@@ -56,7 +56,8 @@ struct LogState {
 
 impl Log {
     pub(super) fn new(config: Arc<GuestConfig>, budget: u32) -> Self {
-        let (longest_secret, bytes_left) = (config.grant.secrets.longest_len(), budget as usize);
+        let longest_secret = config.grant.secrets.longest_len();
+        let bytes_left = budget as usize;
         let state = LogState {
             config,
             longest_secret,
@@ -74,7 +75,8 @@ impl Log {
         let mut state = self.lock();
         state.log_panic();
         state.log_suppressed();
-        (state.bytes_left, state.is_exhausted) = (budget as usize, false);
+        state.bytes_left = budget as usize;
+        state.is_exhausted = false;
         state.tail.clear();
     }
 
@@ -151,10 +153,8 @@ impl LogState {
     }
 
     fn write_line(&self, level: LogLevel, text: &str) {
-        let (provider, team) = (
-            self.config.provider.as_str(),
-            self.config.team.non_default(),
-        );
+        let provider = self.config.provider.as_str();
+        let team = self.config.team.non_default();
         match level {
             LogLevel::Debug => {
                 tracing::debug!(target: LOG_TARGET, team, provider, %text, "provider log")
@@ -177,10 +177,8 @@ impl LogState {
             "log lines suppressed, because they exceed `limits.log` or the share of the team";
         let lines = std::mem::take(&mut self.suppressed);
         if lines > 0 && self.config.log.is_first_of(lines, MESSAGE) {
-            let (provider, team) = (
-                self.config.provider.as_str(),
-                self.config.team.non_default(),
-            );
+            let provider = self.config.provider.as_str();
+            let team = self.config.team.non_default();
             tracing::warn!(target: LOG_TARGET, team, provider, lines, "{MESSAGE}");
         }
     }

@@ -72,7 +72,8 @@ impl LongCalls {
     ) -> T {
         meter.config.metrics.moved_calls.inc();
         let (mut sender, receiver) = oneshot::channel();
-        let (threads, call_meter) = (self.threads.clone(), meter.clone());
+        let threads = self.threads.clone();
+        let call_meter = meter.clone();
         let work = async move {
             let output = {
                 let mut call = pin!(async {
@@ -105,7 +106,8 @@ impl LongCalls {
     /// Clears a guest with much memory on one of the threads. The time is charged as CPU time of its team.
     pub(super) fn clear<G: Send + 'static>(&self, meter: Arc<CallMeter>, guest: G) {
         if self.threads.are_available() {
-            let (threads, call_meter) = (self.threads.clone(), meter.clone());
+            let threads = self.threads.clone();
+            let call_meter = meter.clone();
             self.start(meter, async move {
                 call_meter.run(&threads.long_runs, || drop(guest))
             });

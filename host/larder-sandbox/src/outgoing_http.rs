@@ -153,7 +153,8 @@ impl OutgoingHttp {
 }
 
 async fn read_body(mut body: reqwest::Body, budget: &BodyBudget) -> Result<Vec<u8>, RequestError> {
-    let (mut bytes, mut reservation) = (Vec::new(), Reservation::new(budget));
+    let mut bytes = Vec::new();
+    let mut reservation = Reservation::new(budget);
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(|error| request_error(&error))?.into_data() {
             reservation.append(&mut bytes, &data)?;
@@ -247,7 +248,8 @@ struct Resolver {
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let name = name.as_str().to_owned();
-        let (scope, lookups) = (self.scope, self.lookups.clone());
+        let scope = self.scope;
+        let lookups = self.lookups.clone();
         Box::pin(async move {
             let found = lookups.addresses(name.clone()).await?;
             let allowed = scope.check(&name, found)?;

@@ -119,7 +119,8 @@ pub struct ListQuery {
 impl Provider {
     /// Creates a provider. It has to be probed before it is served.
     pub fn new(
-        (name, team): (ProviderName, TeamName),
+        name: ProviderName,
+        team: TeamName,
         compiled: impl Into<Arc<CompiledComponent>>,
         grant: Arc<Grant>,
         sandbox: Arc<Sandbox>,
@@ -128,7 +129,6 @@ impl Provider {
     ) -> Self {
         static REVISIONS: AtomicU64 = AtomicU64::new(1);
         let compiled = compiled.into();
-        let revision = (team.clone(), name.clone(), compiled.digest());
         let memory = sandbox.memory_budget().team(&team);
         let shares = sandbox.shares().team(&team);
         // Only calls to file systems can block a thread.
@@ -148,10 +148,12 @@ impl Provider {
                 outgoing_tcp: OutgoingTcp::new(&grant, lookups, sandbox.reusable.discarder(number)),
                 signal_rate_limit: SignalRateLimit::default(),
                 log: ProviderLog::new(
-                    revision,
+                    team.clone(),
+                    name.clone(),
+                    compiled.digest(),
                     sandbox
                         .log_limits()
-                        .of((&team, &name), grant.limits.log, shares.clone()),
+                        .of(&team, &name, grant.limits.log, shares.clone()),
                     sandbox.metrics().events().clone(),
                     sandbox.drain(),
                 ),
@@ -185,9 +187,9 @@ impl Provider {
     /// Lets its guests use the key-value store of its team, as far as they are granted that.
     pub fn with_key_value(self, store: Option<&KeyValueStore>) -> Self {
         // It is set here only.
-        store
-            .into_iter()
-            .for_each(|store| _ = self.config.key_value.set(store.clone()));
+        if let Some(store) = store {
+            _ = self.config.key_value.set(store.clone());
+        }
         self
     }
 

@@ -42,7 +42,8 @@ impl OutputLimits {
     /// Returns the limit of a provider. It is a new one if the operator changed the number of bytes.
     pub(super) fn of(
         &self,
-        (team, provider): (&TeamName, &ProviderName),
+        team: &TeamName,
+        provider: &ProviderName,
         per_second: u32,
         shares: TeamShares,
     ) -> Output {
@@ -83,10 +84,8 @@ impl LastSecond {
         if !team.is_divided(Resource::LogBytes) {
             return true;
         }
-        let (mut taken, now) = (
-            self.0.lock().unwrap_or_else(PoisonError::into_inner),
-            Instant::now(),
-        );
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
         while taken
             .pop_front_if(|(at, _)| now.duration_since(*at) >= Duration::from_secs(1))
             .is_some()
@@ -123,7 +122,9 @@ struct Kind {
 
 impl ProviderLog {
     pub(super) fn new(
-        (team, provider, digest): (TeamName, ProviderName, Digest),
+        team: TeamName,
+        provider: ProviderName,
+        digest: Digest,
         output: Output,
         events: EventLog,
         drain: &Drain,
@@ -137,11 +138,11 @@ impl ProviderLog {
                     .of_provider(&provider);
                 events.record(event.with("kind", *reason).with("subject", last));
             }
-            let (team, provider, digest) = (team.non_default(), provider.as_str(), digest.short());
-            let (reason, last) = (
-                Some(*reason).filter(|r| !r.is_empty()),
-                Some(last).filter(|l| !l.is_empty()),
-            );
+            let team = team.non_default();
+            let provider = provider.as_str();
+            let digest = digest.short();
+            let reason = Some(*reason).filter(|r| !r.is_empty());
+            let last = Some(last).filter(|l| !l.is_empty());
             tracing::warn!(
                 team,
                 provider,
@@ -214,11 +215,13 @@ mod tests {
 
     #[test]
     fn the_revisions_of_a_provider_share_a_limit() {
-        let (limits, team) = (OutputLimits::default(), TeamName::default_team());
+        let limits = OutputLimits::default();
+        let team = TeamName::default_team();
         let [shares] = teams([&team]);
         let of = |name: &str, bytes| {
             limits.of(
-                (&team, &ProviderName::parse(name).unwrap()),
+                &team,
+                &ProviderName::parse(name).unwrap(),
                 bytes,
                 shares.clone(),
             )
@@ -253,7 +256,8 @@ mod tests {
         let limits = OutputLimits::default();
         let of = |team, name: usize, shares: &TeamShares| {
             limits.of(
-                (team, &ProviderName::parse(&format!("p{name}")).unwrap()),
+                team,
+                &ProviderName::parse(&format!("p{name}")).unwrap(),
                 1_000,
                 shares.clone(),
             )

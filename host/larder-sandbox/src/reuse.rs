@@ -98,9 +98,10 @@ impl ReusableGuests {
         };
         let mut state = self.0.lock();
         // Examined with the lock: whoever replaces the code records that before it drops the guests in the pool.
-        let rejected = match guest.guest.has_replaced_code() {
-            true => Some(guest),
-            false => state.pool.put(key, guest),
+        let rejected = if guest.guest.has_replaced_code() {
+            Some(guest)
+        } else {
+            state.pool.put(key, guest)
         };
         let starts_sweep = rejected.is_none() && !std::mem::replace(&mut state.is_sweeping, true);
         // Dropping a guest takes time, so it is done without the lock.
@@ -146,9 +147,10 @@ async fn sweep(inner: Weak<Inner>) {
         tokio::time::sleep(SWEEP_INTERVAL).await;
         let Some(inner) = inner.upgrade() else { return };
         let mut state = inner.lock();
-        let removed = match inner.drain.is_stopping() {
-            true => state.pool.clear(),
-            false => state.pool.sweep(),
+        let removed = if inner.drain.is_stopping() {
+            state.pool.clear()
+        } else {
+            state.pool.sweep()
         };
         state.is_sweeping = state.pool.len() > 0;
         let is_done = !state.is_sweeping;

@@ -36,7 +36,8 @@ struct TickerState {
 impl Ticker {
     pub(super) fn start(engine: &Engine) -> std::io::Result<Self> {
         let shared = Arc::<TickerState>::default();
-        let (engine, thread_shared) = (engine.weak(), shared.clone());
+        let engine = engine.weak();
+        let thread_shared = shared.clone();
         let handle = std::thread::Builder::new()
             .name("larder-ticker".into())
             .spawn(move || {

@@ -71,7 +71,8 @@ impl WasiHttpHooks for HttpHooks {
         options: Option<RequestOptions>,
         _done: Box<dyn Future<Output = Result<(), WasiError>> + Send>,
     ) -> Box<dyn Future<Output = Result<WasiResponse, WasiError>> + Send> {
-        let (outgoing_http, log) = (self.outgoing_http.clone(), self.log.clone());
+        let outgoing_http = self.outgoing_http.clone();
+        let log = self.log.clone();
         let permits = self
             .permits
             .get_or_insert_with(|| Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)));

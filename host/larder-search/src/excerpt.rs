@@ -18,16 +18,16 @@ pub(crate) fn excerpt(text: &str, query: &QueryWords) -> String {
     let end = start + rest.floor_char_boundary(MAX_BYTES);
     let passage = text[start..end].split(|c: char| c.is_whitespace() || c.is_control());
     let passage: Vec<_> = passage.filter(|part| !part.is_empty()).collect();
-    let (before, after) = (
-        if start > 0 { "… " } else { "" },
-        if end < text.len() { " …" } else { "" },
-    );
+    let before = if start > 0 { "… " } else { "" };
+    let after = if end < text.len() { " …" } else { "" };
     format!("{before}{}{after}", passage.join(" "))
 }
 
 /// Returns where the best passage begins.
 fn best_place(text: &str, query: &QueryWords) -> usize {
-    let (mut analyzer, mut best, mut best_count) = (words::analyzer(), 0, 0);
+    let mut analyzer = words::analyzer();
+    let mut best = 0;
+    let mut best_count = 0;
     // The words that were searched for in the last bytes, with their places.
     let mut near: VecDeque<(usize, usize)> = VecDeque::new();
     let mut stream = analyzer.token_stream(text);
@@ -47,7 +47,8 @@ fn best_place(text: &str, query: &QueryWords) -> usize {
         found.sort_unstable();
         found.dedup();
         if let (true, Some((from, _))) = (found.len() > best_count, near.front()) {
-            (best, best_count) = (*from, found.len());
+            best = *from;
+            best_count = found.len();
         }
     }
     best

@@ -27,7 +27,8 @@ impl QueryWords {
     /// Returns `None` if the text contains no word.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
-        let (mut analyzer, mut words) = (words::analyzer(), Vec::new());
+        let mut analyzer = words::analyzer();
+        let mut words = Vec::new();
         let mut stream = analyzer.token_stream(text);
         while words.len() < MAX_WORDS && stream.advance() {
             words.push(stream.token().text.clone());

@@ -175,10 +175,9 @@ impl Stored {
             let provider = ProviderName::parse(&columns.provider.get(document)?);
             let provider = provider.map_err(|error| Failure::Damaged(error.to_string()))?;
             let of_provider = usage.entry(provider).or_default();
-            columns
-                .text_bytes(document)
-                .into_iter()
-                .for_each(|bytes| of_provider.add(bytes));
+            if let Some(bytes) = columns.text_bytes(document) {
+                of_provider.add(bytes);
+            }
             Ok(())
         })?;
         Ok(usage)

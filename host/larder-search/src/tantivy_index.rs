@@ -99,7 +99,8 @@ impl TantivyIndex {
 #[async_trait]
 impl TextIndex for TantivyIndex {
     async fn search(&self, text: &str, limit: usize, charge: ChargeTime) -> Vec<Match> {
-        let (inner, text) = (self.0.clone(), text.to_owned());
+        let inner = self.0.clone();
+        let text = text.to_owned();
         let search = move || {
             let start = thread_cpu_time();
             let found = inner.stored.search(&text, limit);

@@ -107,7 +107,8 @@ impl TokenStream for Words<'_> {
             self.token.text.clear();
             fold(&self.text[place.clone()], &mut self.token.text);
             if !self.token.text.is_empty() {
-                (self.token.offset_from, self.token.offset_to) = (place.start, place.end);
+                self.token.offset_from = place.start;
+                self.token.offset_to = place.end;
                 self.token.position = self.token.position.wrapping_add(1);
                 return true;
             }
@@ -142,7 +143,8 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        let (mut analyzer, mut words) = (analyzer(), Vec::new());
+        let mut analyzer = analyzer();
+        let mut words = Vec::new();
         analyzer.token_stream(text).process(&mut |token| {
             assert!(
                 text.get(token.offset_from..token.offset_to).is_some(),

@@ -124,16 +124,15 @@ impl Writer {
             .build();
         let mut writer: IndexWriter = index.writer_with_options(options)?;
         writer.set_merge_policy(Box::new(NoMergePolicy));
-        let (mut all_fit, mut purges) = (true, false);
+        let mut all_fit = true;
+        let mut purges = false;
         for change in changes {
             match change {
                 Change::Put(document) => {
-                    let (key, document) = (
-                        key(&document.provider, &document.uri),
-                        self.truncated(document),
-                    );
+                    let key = key(&document.provider, &document.uri);
+                    let document = self.truncated(document);
                     let fits =
-                        sizes.replace(&key, document.text.as_deref(), (&mut used, &self.limits))?;
+                        sizes.replace(&key, document.text.as_deref(), &mut used, &self.limits)?;
                     writer.delete_term(Term::from_field_text(self.fields.key, &key));
                     if fits {
                         writer.add_document(self.fields.document(&document))?;
@@ -142,7 +141,7 @@ impl Writer {
                 }
                 Change::Remove(provider, uri) => {
                     let key = key(&provider, &uri);
-                    sizes.replace(&key, None, (&mut used, &self.limits))?;
+                    sizes.replace(&key, None, &mut used, &self.limits)?;
                     writer.delete_term(Term::from_field_text(self.fields.key, &key));
                 }
                 Change::RemoveProvider(provider) => {
@@ -224,7 +223,8 @@ impl Sizes {
         &mut self,
         key: &str,
         text: Option<&str>,
-        (used, limits): (&mut Usage, &Limits),
+        used: &mut Usage,
+        limits: &Limits,
     ) -> Result<bool, Failure> {
         let before = match self.known.get(key) {
             Some(known) => *known,
@@ -239,7 +239,9 @@ impl Sizes {
             used.documents < limits.documents && used.bytes + bytes <= limits.bytes
         });
         let new = new.filter(|_| fits);
-        new.into_iter().for_each(|bytes| used.add(bytes));
+        if let Some(bytes) = new {
+            used.add(bytes);
+        }
         self.known.insert(key.to_owned(), new);
         Ok(fits)
     }

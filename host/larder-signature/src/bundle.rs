@@ -76,11 +76,12 @@ pub(crate) fn check_is_signature(bundle: &Bundle) -> Result<(), String> {
     match &bundle.content {
         SignatureContent::DsseEnvelope(envelope) => {
             let kind = statement(envelope)?.predicate_type;
-            match SIGNING_PREDICATES.contains(&kind.as_str()) {
-                true => Ok(()),
-                false => Err(format!(
+            if SIGNING_PREDICATES.contains(&kind.as_str()) {
+                Ok(())
+            } else {
+                Err(format!(
                     "it is not a signature, but a statement of the type {kind:.200}"
-                )),
+                ))
             }
         }
         _ => Ok(()),

@@ -19,8 +19,10 @@ const ROOT: &str = include_str!("../../../fuzz/signature/trusted_root.json");
 /// Verifies any bytes as a signature in each format. None is trusted, because nobody has the private keys.
 pub fn signature(data: &[u8]) {
     static TRUST: LazyLock<Trust> = LazyLock::new(trust);
-    let (subject, data) = (Bytes::from_static(SUBJECT), Bytes::copy_from_slice(data));
-    let (payload, text) = (data.clone(), String::from_utf8_lossy(&data).into_owned());
+    let subject = Bytes::from_static(SUBJECT);
+    let data = Bytes::copy_from_slice(data);
+    let payload = data.clone();
+    let text = String::from_utf8_lossy(&data).into_owned();
     let simple = SimpleSigning {
         payload,
         signature: text,

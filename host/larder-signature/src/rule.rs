@@ -45,12 +45,17 @@ impl Rule {
             return Err("it was made with a certificate, but `root` is not set".into());
         };
         let (identity, issuer) = root.verify(message, bundle)?;
-        match self.trusts(&identity, &issuer) {
-            true => Ok(Signer::Identity { identity, issuer, root: root.digest() }),
-            false => Err(format!(
+        if self.trusts(&identity, &issuer) {
+            Ok(Signer::Identity {
+                identity,
+                issuer,
+                root: root.digest(),
+            })
+        } else {
+            Err(format!(
                 "it was made by {identity:.200}, confirmed by {issuer:.200}, whom `identities` does not contain"
             )
-            .into()),
+            .into())
         }
     }
 

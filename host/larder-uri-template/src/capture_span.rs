@@ -19,7 +19,8 @@ impl CaptureSpan {
         group: &CaptureGroup,
         uri: &str,
     ) -> impl Iterator<Item = (usize, usize)> {
-        let (splits, mut next) = (group.splits_at_commas && !self.is_key, Some(self.start));
+        let splits = group.splits_at_commas && !self.is_key;
+        let mut next = Some(self.start);
         std::iter::from_fn(move || {
             let start = next?;
             let comma = if splits {

@@ -102,7 +102,8 @@ fn grouped_variables(
     let mut read = vec![vec![]; groups.len()];
     let mut key = None;
     for (at, span) in spans.iter().enumerate() {
-        let (group, values) = (&groups[span.group], &mut read[span.group]);
+        let group = &groups[span.group];
+        let values = &mut read[span.group];
         if span.is_key {
             key = Some(decoded(&uri[span.start..span.end])?);
         } else if group.modifier != Modifier::Explode && !values.is_empty() {

@@ -40,7 +40,8 @@ impl CharClass {
     }
 
     pub(super) const fn and(self, bytes: &[u8]) -> Self {
-        let (mut bits, mut i) = (self.0, 0);
+        let mut bits = self.0;
+        let mut i = 0;
         while i < bytes.len() {
             bits |= 1 << bytes[i];
             i += 1;

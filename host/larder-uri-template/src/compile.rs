@@ -48,7 +48,8 @@ impl Program {
 
     /// Compiles `{x,y}`: values in order. The last ones may be missing.
     fn positional(&mut self, expression: &Expression, number: usize, parts: &[Part]) {
-        let (operator, later) = (expression.operator, &parts[number + 1..]);
+        let operator = expression.operator;
+        let later = &parts[number + 1..];
         let is_optional = !operator.first().is_empty();
         let class = CharClass::of_values(expression, later);
         let at_least = match () {
@@ -86,7 +87,9 @@ impl Program {
                 self.value(group, ValueRule { class, ..rule });
             }
         }
-        exits.into_iter().for_each(|split| self.patch_split(split));
+        for split in exits {
+            self.patch_split(split);
+        }
     }
 
     /// Compiles `{x*}`: a map if its first item has a `=`, otherwise a list.

@@ -40,7 +40,8 @@ impl VisitedStates {
     /// Marks a state as visited. Returns whether it was visited before.
     fn test_and_set(&mut self, instruction: usize, at: usize) -> bool {
         let index = instruction * self.width + at;
-        let (word, bit) = (&mut self.bits[index / 64], 1 << (index % 64));
+        let word = &mut self.bits[index / 64];
+        let bit = 1 << (index % 64);
         let visited = *word & bit != 0;
         *word |= bit;
         visited
@@ -67,7 +68,8 @@ pub(super) fn find(program: &Program, uri: &str, budget: &mut MatchBudget) -> Op
     };
     let mut found = matcher.run();
     if found.is_none() && matcher.none == NoneAllowed::Later {
-        (matcher.none, matcher.visited) = (NoneAllowed::Yes, None);
+        matcher.none = NoneAllowed::Yes;
+        matcher.visited = None;
         matcher.spans.clear();
         matcher.backtracks.clear();
         found = matcher.run();
@@ -98,7 +100,8 @@ struct Matcher<'a> {
 
 impl Matcher<'_> {
     fn run(&mut self) -> Option<Captures> {
-        let (program, uri) = (self.program, self.uri);
+        let program = self.program;
+        let uri = self.uri;
         let mut here = Some((0, 0));
         loop {
             while let Some((instruction, at)) = here {
@@ -252,7 +255,8 @@ impl Matcher<'_> {
         // With repeated variables, the rest of a match depends on earlier values, so visited states cannot be
         // skipped.
         if self.visited.is_none() && !self.program.repeats {
-            let (instructions, width) = (self.program.instructions.len(), self.uri.len() + 1);
+            let instructions = self.program.instructions.len();
+            let width = self.uri.len() + 1;
             self.spend(instructions * width / 64 / WORDS_PER_STEP)?;
             self.visited = Some(VisitedStates::new(instructions, width));
         }

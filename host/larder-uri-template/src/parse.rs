@@ -161,7 +161,10 @@ fn parse(text: &str) -> Result<Vec<Part>, SyntaxError> {
     if text.len() > MAX_TEMPLATE_BYTES {
         return Err((MAX_TEMPLATE_BYTES, "it is longer than 4 KiB"));
     }
-    let (mut parts, mut at, mut count, mut after_path) = (vec![], 0, 0, false);
+    let mut parts = vec![];
+    let mut at = 0;
+    let mut count = 0;
+    let mut after_path = false;
     while at < text.len() {
         let rest = &text[at..];
         if let Some(inner) = rest.strip_prefix('{') {

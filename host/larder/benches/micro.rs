@@ -97,21 +97,17 @@ impl Fixture {
     }
 
     fn provider(&self, name: &str, guests: GuestLifetime) -> Arc<Provider> {
-        let name = (
-            ProviderName::parse(name).expect("a name"),
-            TeamName::default_team(),
-        );
+        let name = ProviderName::parse(name).expect("a name");
         let mut grant = Grant {
             guests,
             ..Grant::default()
         };
-        grant
-            .settings
-            .insert("authority".into(), name.0.to_string());
+        grant.settings.insert("authority".into(), name.to_string());
         let (sandbox, signals) = (self.sandbox.clone(), self.signals.clone());
         let compiled = self.compiled.clone();
         Arc::new(Provider::new(
             name,
+            TeamName::default_team(),
             compiled,
             Arc::new(grant),
             sandbox,
@@ -144,7 +140,8 @@ impl Fixture {
             self.provider(name, GuestLifetime::Fresh),
             probed,
             Definitions::default(),
-            (1, 0),
+            1,
+            0,
         ))
     }
 
@@ -185,7 +182,8 @@ impl Fixture {
             gate,
             gateway,
             self.drain.clone(),
-            (metrics, telemetry),
+            metrics,
+            telemetry,
         )
     }
 }
@@ -357,7 +355,7 @@ fn guests(c: &mut Criterion, fixture: &Fixture) {
             c.bench_function(&format!("{what}/{name}"), |b| {
                 b.to_async(&fixture.runtime).iter(|| async {
                     let reading = provider
-                        .read(Permit::for_host(), &uri, (None, None), |_| true)
+                        .read(Permit::for_host(), &uri, None, None, |_| true)
                         .await;
                     let reading = reading.expect("a reading");
                     assert_eq!(reading.contents.len(), 1);

@@ -370,7 +370,8 @@ pub fn operator_name() -> String {
 /// Returns the default configuration for a folder of components. It ignores configuration files and
 /// environment variables, except those that locate the cache of compiled components.
 pub fn without_file(plugins: &Path, others: &Overrides) -> Result<Config, ConfigError> {
-    let (folder, working_dir) = (plugins.to_owned(), plugins.to_owned());
+    let folder = plugins.to_owned();
+    let working_dir = plugins.to_owned();
     let context = ParseContext {
         file: None,
         folder,

@@ -142,7 +142,8 @@ pub(crate) fn without_table(text: &str, table: &Table) -> String {
     let mut ranges = Vec::new();
     line_ranges(text, table, &mut ranges);
     ranges.sort_by_key(|range| range.start);
-    let (mut kept, mut at) = (String::new(), 0);
+    let mut kept = String::new();
+    let mut at = 0;
     for range in ranges {
         kept += &text[at..range.start];
         at = range.end;

@@ -96,8 +96,14 @@ async fn audited(guests: &str, to: Target, on_full: OnFull) -> (crate::harness::
         on_full,
         sync: false,
     };
-    let context = (server.metrics.clone(), server.health.clone());
-    let audit = AuditLog::open(&config, BTreeMap::new(), context, &last).unwrap();
+    let audit = AuditLog::open(
+        &config,
+        BTreeMap::new(),
+        server.metrics.clone(),
+        server.health.clone(),
+        &last,
+    )
+    .unwrap();
     server.gateway = server.gateway.with_audit(audit);
     (server, last)
 }

@@ -30,9 +30,9 @@ pub(crate) async fn check(component: &[u8]) {
         .await
         .unwrap();
     let (sender, _signals) = signal_channel();
-    let name = (ProviderName::parse("changelog").unwrap(), team);
     let provider = Provider::new(
-        name,
+        ProviderName::parse("changelog").unwrap(),
+        team,
         compiled,
         Arc::new(Grant::default()),
         sandbox,

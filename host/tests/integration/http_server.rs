@@ -120,13 +120,14 @@ impl HttpTestServer {
             config.caller.clone(),
             server.drain.clone(),
         );
-        let (gateway, drain, metrics) = (
+        let endpoint = Endpoint::new(
+            config,
+            authenticator.clone(),
             server.gateway.clone(),
             server.drain.clone(),
             server.metrics.clone(),
+            Telemetry::default(),
         );
-        let telemetry = (metrics, Telemetry::default());
-        let endpoint = Endpoint::new(config, authenticator.clone(), gateway, drain, telemetry);
         let serving = endpoint.clone();
         server
             .drain

@@ -39,8 +39,8 @@ async fn load(guest: &str, change: impl FnOnce(&mut Grant)) -> Loaded {
     let mut grant = Grant::default();
     change(&mut grant);
     let (sender, signals) = signal_channel();
-    let name = (ProviderName::parse(guest).unwrap(), team);
-    let provider = Provider::new(name, compiled, Arc::new(grant), sandbox, sender, None);
+    let name = ProviderName::parse(guest).unwrap();
+    let provider = Provider::new(name, team, compiled, Arc::new(grant), sandbox, sender, None);
     Loaded {
         provider,
         signals,

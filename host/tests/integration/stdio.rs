@@ -46,7 +46,8 @@ impl StdioTestServer {
             authenticator,
             gateway,
             drain,
-            (metrics, Telemetry::default()),
+            metrics,
+            Telemetry::default(),
         );
         let (client_end, server_end) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(server_end);
@@ -325,7 +326,8 @@ async fn stops_all_work_when_the_output_is_closed() {
         authenticator,
         gateway,
         drain,
-        (metrics, Telemetry::default()),
+        metrics,
+        Telemetry::default(),
     );
     let (input, read) = tokio::io::duplex(64 * 1024);
     let (write, output) = tokio::io::duplex(64 * 1024);

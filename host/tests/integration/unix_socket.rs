@@ -331,9 +331,14 @@ async fn limits_connections() {
         config.caller.clone(),
         server.drain.clone(),
     );
-    let (gateway, drain) = (server.gateway.clone(), server.drain.clone());
-    let observers = (server.metrics.clone(), Telemetry::default());
-    let endpoint = Endpoint::new(config, authenticator, gateway, drain, observers);
+    let endpoint = Endpoint::new(
+        config,
+        authenticator,
+        server.gateway.clone(),
+        server.drain.clone(),
+        server.metrics.clone(),
+        Telemetry::default(),
+    );
     let listener = Listener::bind(&ListenAddress::Unix {
         path: path.clone(),
         mode: 0o600,

@@ -159,7 +159,8 @@ pub(super) async fn decide(
         .record_first(&event)
         .await
         .map_err(|error| unavailable("not-recorded", error.to_string()))?;
-    let (record, by) = (request.record.clone(), operator.name());
+    let record = request.record.clone();
+    let by = operator.name();
     let change = admin.0.drain.spawn_blocking(move || match decide.decision {
         Decision::Approve => approvals.approve_for(scope, &record, &by),
         Decision::Reject => approvals.reject(&record, &by),

@@ -56,7 +56,8 @@ impl ChosenCaller {
 
     fn caller(self, admin: &Admin) -> Result<Caller, ApiError> {
         let teams = self.teams(admin)?;
-        let (mut issuer, mut scopes) = (None, Vec::new());
+        let mut issuer = None;
+        let mut scopes = Vec::new();
         for (name, value) in self.claims {
             match (name.as_str(), value) {
                 ("iss", Value::String(text)) => issuer = Some(text.into()),

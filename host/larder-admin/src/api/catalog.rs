@@ -57,7 +57,8 @@ pub(super) async fn resources(
     admin
         .list(query, |offer, render, each| {
             for entry in &offer.entries {
-                let (title, description) = (text(&entry.title), text(&entry.description));
+                let title = text(&entry.title);
+                let description = text(&entry.description);
                 let searched = [entry.uri.as_str(), &entry.name, title, description];
                 each(entry.uri.as_str(), &searched, &|| {
                     (render.entry)(entry).to_vec()
@@ -74,7 +75,8 @@ pub(super) async fn templates(
     admin
         .list(query, |offer, render, each| {
             for template in &offer.templates {
-                let (title, description) = (text(&template.title), text(&template.description));
+                let title = text(&template.title);
+                let description = text(&template.description);
                 let searched = [
                     template.uri_template.as_str(),
                     &template.name,
@@ -96,8 +98,8 @@ pub(super) async fn tools(
     admin
         .list(query, |offer, render, each| {
             for offered in &offer.definitions.tools {
-                let (title, description) =
-                    (text(&offered.tool.title), text(&offered.tool.description));
+                let title = text(&offered.tool.title);
+                let description = text(&offered.tool.description);
                 let searched = [offered.name.as_str(), title, description];
                 each(offered.name.as_str(), &searched, &|| {
                     (render.tool)(offered).to_vec()
@@ -114,10 +116,8 @@ pub(super) async fn prompts(
     admin
         .list(query, |offer, render, each| {
             for offered in &offer.definitions.prompts {
-                let (title, description) = (
-                    text(&offered.prompt.title),
-                    text(&offered.prompt.description),
-                );
+                let title = text(&offered.prompt.title);
+                let description = text(&offered.prompt.description);
                 let searched = [offered.name.as_str(), title, description];
                 each(&offered.name, &searched, &|| {
                     (render.prompt)(offered).to_vec()
@@ -172,7 +172,8 @@ fn list_page(
         .as_ref()
         .map(|q| q.to_lowercase())
         .unwrap_or_default();
-    let (mut found, mut has_more) = (Vec::new(), false);
+    let mut found = Vec::new();
+    let mut has_more = false;
     for (team, offer) in offers(catalogs, query) {
         items(offer, render, &mut |id, searched, item_json| {
             if has_more || !has_text(searched, &needle) {
@@ -184,7 +185,7 @@ fn list_page(
                 _ => true,
             };
             match (is_after, found.len() < limit) {
-                (true, true) => found.extend(Item::new(key, (team, offer), &item_json())),
+                (true, true) => found.extend(Item::new(key, team, offer, &item_json())),
                 (true, false) => has_more = true,
                 (false, _) => {}
             }
@@ -226,7 +227,7 @@ fn has_text(searched: &[&str], needle: &str) -> bool {
 
 impl Item {
     /// None if the JSON is not an object, which it always is.
-    fn new(key: String, (team, offer): (&TeamName, &Offer), json: &[u8]) -> Option<Self> {
+    fn new(key: String, team: &TeamName, offer: &Offer, json: &[u8]) -> Option<Self> {
         let mut fields: Map<String, Value> = serde_json::from_slice(json).ok()?;
         fields
             .iter_mut()

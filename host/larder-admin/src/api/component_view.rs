@@ -58,11 +58,9 @@ impl ComponentState {
 impl ComponentView {
     /// Returns all components of a team, by name.
     pub(super) fn of_team(team: &TeamView) -> Vec<Self> {
-        let (catalog, index, reports) = (
-            team.catalog.snapshot(),
-            team.index.providers(),
-            team.components.reports(),
-        );
+        let catalog = team.catalog.snapshot();
+        let index = team.index.providers();
+        let reports = team.components.reports();
         let offers: BTreeMap<_, _> = catalog
             .offers()
             .iter()

@@ -94,10 +94,8 @@ fn too_many() -> Response {
 impl EventStream {
     /// Returns the next event of the stream; none when the server stops.
     async fn next(&mut self) -> Option<SseEvent> {
-        let (own, server) = (
-            self.admin.0.drain.clone(),
-            self.admin.0.sources.server_drain.clone(),
-        );
+        let own = self.admin.0.drain.clone();
+        let server = self.admin.0.sources.server_drain.clone();
         loop {
             if let Some(event) = self.queued.pop() {
                 return Some(event);

@@ -77,7 +77,8 @@ pub(super) async fn get(
     State(admin): State<Admin>,
     ApiQuery(query): ApiQuery<EventsQuery>,
 ) -> Result<Response, ApiError> {
-    let (limit, filter) = (query.page.limit()?, Filter::of(&query)?);
+    let limit = query.page.limit()?;
+    let filter = Filter::of(&query)?;
     let events = admin.0.sources.metrics.events();
     let mut found = events.newest(limit + 1, |id, event| filter.matches(id, event));
     let has_more = found.len() > limit;

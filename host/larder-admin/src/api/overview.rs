@@ -73,7 +73,8 @@ pub(super) async fn get(State(admin): State<Admin>) -> Response {
 impl Overview {
     pub(super) fn of(admin: &Admin) -> Self {
         let Sources { teams, metrics, .. } = &admin.0.sources;
-        let (teams, started) = (teams.borrow().clone(), metrics.started());
+        let teams = teams.borrow().clone();
+        let started = metrics.started();
         let views = ComponentView::all(&teams);
         let mut providers: BTreeMap<_, _> =
             ComponentState::ALL.map(|state| (state.label(), 0)).into();
@@ -104,7 +105,8 @@ impl Overview {
 
 impl Rates {
     fn of(metrics: &Metrics) -> Self {
-        let (last, seconds) = (metrics.last_calls(), SAMPLE_INTERVAL.as_secs_f64());
+        let last = metrics.last_calls();
+        let seconds = SAMPLE_INTERVAL.as_secs_f64();
         Self {
             calls: last.calls as f64 / seconds,
             errors: last.errors as f64 / seconds,

@@ -128,7 +128,8 @@ pub(super) async fn get(
 
 impl Provider {
     fn of(view: &ComponentView, may_read: bool) -> Self {
-        let (offer, report) = (view.offer.as_deref(), view.report.as_ref());
+        let offer = view.offer.as_deref();
+        let report = view.report.as_ref();
         let provider = offer.map(|offer| &*offer.provider);
         let sources = provider
             .map(|provider| provider.grant_sources().clone())
@@ -165,17 +166,18 @@ impl Origin {
     fn of(view: &ComponentView, report: Option<&ComponentReport>) -> Self {
         let origin = report.map_or_else(|| view.name.clone(), |report| cut(&report.origin));
         // Only the name of a file has no slash.
-        match !origin.contains('/') {
-            true => Self {
+        if !origin.contains('/') {
+            Self {
                 kind: "folder",
                 file: Some(origin),
                 reference: None,
-            },
-            false => Self {
+            }
+        } else {
+            Self {
                 kind: "registry",
                 file: None,
                 reference: Some(origin),
-            },
+            }
         }
     }
 }
@@ -215,7 +217,8 @@ impl Latency {
 
 impl Breaker {
     fn of(offer: &Offer) -> Self {
-        let (provider, now) = (&offer.provider, SystemTime::now());
+        let provider = &offer.provider;
+        let now = SystemTime::now();
         let until = |time: Option<Duration>| time.map(|time| timestamp(now + time));
         let open = provider.circuit_open_for();
         Self {

@@ -35,10 +35,8 @@ pub(super) async fn get(
     NameInPath(name): NameInPath,
     ApiQuery(query): ApiQuery<LogQuery>,
 ) -> Result<Response, ApiError> {
-    let (after, limit) = (
-        query::id("after", query.after.as_deref())?,
-        query.page.limit()?,
-    );
+    let after = query::id("after", query.after.as_deref())?;
+    let limit = query.page.limit()?;
     let needle = lower(query.q.as_ref());
     let view = ComponentView::find(&admin.0.sources.teams.borrow(), &name);
     let view = view.ok_or_else(|| ApiError::unknown_provider(&name))?;

@@ -92,7 +92,8 @@ pub(super) async fn get(
 impl ProvidersQuery {
     /// Returns the components that match.
     fn select(&self, views: Vec<ComponentView>) -> Result<Vec<ComponentView>, ApiError> {
-        let (needle, state) = (lower(self.q.as_ref()), self.state()?);
+        let needle = lower(self.q.as_ref());
+        let state = self.state()?;
         let team = self.team.as_deref().filter(|team| !team.is_empty());
         let matches = |view: &ComponentView| {
             contains(&view.full_name(), &needle)

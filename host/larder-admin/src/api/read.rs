@@ -109,7 +109,8 @@ pub(super) async fn read(
     let result = Box::pin(admin.gateway()?.read(&call, &uri, None))
         .await
         .map_err(api_error)?;
-    let (took, charge) = (started.elapsed(), admin.charge(&call, &result)?);
+    let took = started.elapsed();
+    let charge = admin.charge(&call, &result)?;
     if charge.bytes() < LARGE {
         return answer(&result, took, charge);
     }

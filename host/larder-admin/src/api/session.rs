@@ -74,7 +74,8 @@ pub(super) async fn login(
     body: Bytes,
 ) -> Result<Response, ApiError> {
     let Login { token } = body::parse(&headers, &body)?;
-    let (authentication, peer) = (&admin.0.authentication, peer.map(|peer| peer.0.0));
+    let authentication = &admin.0.authentication;
+    let peer = peer.map(|peer| peer.0.0);
     if !authentication.requires_credential() {
         let message = "nobody can log in: configure `admin.token` or `admin.scope` first";
         return Err(ApiError::new(

@@ -68,7 +68,8 @@ pub(super) async fn get(
 
 impl Team {
     fn of(view: &TeamView, metrics: &Metrics) -> Self {
-        let (name, providers) = (view.catalog.team(), view.catalog.snapshot().offers().len());
+        let name = view.catalog.team();
+        let providers = view.catalog.snapshot().offers().len();
         let quotas = view.quota_usage.as_ref().map(|usage| {
             let count = Quota {
                 name: "providers",

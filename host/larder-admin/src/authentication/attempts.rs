@@ -76,7 +76,8 @@ mod tests {
 
     #[test]
     fn wrong_tokens_use_up_attempts_and_right_ones_do_not() {
-        let (attempts, now) = (Attempts::default(), Instant::now());
+        let attempts = Attempts::default();
+        let now = Instant::now();
         let check = |client, now, is_valid| attempts.check(client, now, || is_valid);
         for _ in 0..100 {
             assert_eq!(check(client(1), now, true), Ok(true));
@@ -102,7 +103,8 @@ mod tests {
 
     #[test]
     fn the_number_of_clients_is_limited() {
-        let (attempts, now) = (Attempts::default(), Instant::now());
+        let attempts = Attempts::default();
+        let now = Instant::now();
         for n in 0..3_000 {
             assert_eq!(attempts.check(client(n), now, || false), Ok(false));
         }

@@ -32,7 +32,9 @@ impl Sessions {
         credential: Credential,
         limit: Option<SystemTime>,
     ) -> Result<NewSession, getrandom::Error> {
-        let (id, csrf, now) = (random_text()?, random_text()?, SystemTime::now());
+        let id = random_text()?;
+        let csrf = random_text()?;
+        let now = SystemTime::now();
         let expires = limit.map_or(now + LIFETIME, |limit| limit.min(now + LIFETIME));
         let session = PageSession {
             id: digest(&id),
@@ -97,7 +99,8 @@ mod tests {
 
     #[test]
     fn sessions_expire_and_are_limited() {
-        let (sessions, now) = (Sessions::default(), SystemTime::now());
+        let sessions = Sessions::default();
+        let now = SystemTime::now();
         let limit = now + Duration::from_secs(60);
         let short = sessions.open(Credential::Token, Some(limit)).unwrap();
         assert!(

@@ -86,7 +86,8 @@ impl HttpTransport {
             return Ok(response);
         }
         let body = self.body(response).await?;
-        let (url, why) = (self.url.to_string(), error_message(&body));
+        let url = self.url.to_string();
+        let why = error_message(&body);
         Err(match (status, why) {
             (StatusCode::UNAUTHORIZED, why) => ClientError::AdminUnauthorized { url, why },
             (_, Some(message)) => ClientError::Admin {

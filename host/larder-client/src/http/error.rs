@@ -28,12 +28,13 @@ pub(super) fn request_error(url: &Url, error: &reqwest::Error) -> ClientError {
         _ if error.is_timeout() => "no answer in time".into(),
         _ => cause.to_string(),
     };
-    match error.is_connect() || error.is_builder() || error.is_request() {
-        true => ClientError::Unreachable {
+    if error.is_connect() || error.is_builder() || error.is_request() {
+        ClientError::Unreachable {
             url: url.to_string(),
             why,
-        },
-        false => ClientError::Closed,
+        }
+    } else {
+        ClientError::Closed
     }
 }
 

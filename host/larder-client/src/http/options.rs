@@ -112,12 +112,13 @@ pub(super) fn is_local(url: &Url) -> bool {
 /// Encodes a header value. Values that are not plain ASCII use the base64 form that the protocol defines.
 pub(super) fn header_text(text: &str) -> String {
     let plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && text.trim() == text;
-    match plain && !text.starts_with("=?base64?") {
-        true => text.to_owned(),
-        false => format!(
+    if plain && !text.starts_with("=?base64?") {
+        text.to_owned()
+    } else {
+        format!(
             "=?base64?{}?=",
             base64_simd::STANDARD.encode_to_string(text)
-        ),
+        )
     }
 }
 

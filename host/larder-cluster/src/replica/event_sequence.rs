@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn an_announced_event_has_some_time_to_arrive() {
-        let (mut sequence, now) = (EventSequence::default(), Instant::now());
+        let mut sequence = EventSequence::default();
+        let now = Instant::now();
         sequence.announced(5, now);
         assert!(
             !sequence.is_overdue(now + DELIVERY_TIME),

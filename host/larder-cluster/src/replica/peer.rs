@@ -116,7 +116,9 @@ impl PeerInterest {
             // The lease is older than a batch that arrived.
             self.announced = None;
         } else if batch == self.batch {
-            (self.announced, self.behind_since, self.requested_at) = (None, None, None);
+            self.announced = None;
+            self.behind_since = None;
+            self.requested_at = None;
             self.is_complete = digest == self.digest;
             self.needs_snapshot = !self.is_complete;
         } else if self.is_complete {
@@ -137,7 +139,8 @@ impl PeerInterest {
         {
             return Some(batch);
         }
-        (self.is_complete, self.needs_snapshot) = (false, true);
+        self.is_complete = false;
+        self.needs_snapshot = true;
         let hashes =
             |batch: &InterestBatch| batch.added.0.len().saturating_add(batch.removed.0.len());
         let held: usize = self.waiting.iter().map(hashes).sum();
@@ -172,7 +175,8 @@ impl PeerInterest {
         if part.part == 0 {
             self.parts.clear();
         }
-        let (batch, is_last) = (part.batch, part.part.checked_add(1) == Some(part.parts));
+        let batch = part.batch;
+        let is_last = part.part.checked_add(1) == Some(part.parts);
         self.parts.push(part);
         if !is_last {
             return None;
@@ -188,14 +192,19 @@ impl PeerInterest {
 
     /// Ends the wait for a snapshot, which was applied. Returns the batches that came after it.
     pub(super) fn complete(&mut self) -> Vec<InterestBatch> {
-        (self.needs_snapshot, self.requested_at, self.behind_since) = (false, None, None);
-        (self.is_complete, self.needs_answer) = (true, false);
+        self.needs_snapshot = false;
+        self.requested_at = None;
+        self.behind_since = None;
+        self.is_complete = true;
+        self.needs_answer = false;
         std::mem::take(&mut self.waiting)
     }
 
     /// Does not rely on it before the next lease confirms it: messages may have been lost.
     pub(super) fn doubt(&mut self) {
-        (self.is_complete, self.announced, self.behind_since) = (false, None, None);
+        self.is_complete = false;
+        self.announced = None;
+        self.behind_since = None;
     }
 
     /// Forgets what waits for a snapshot.
@@ -208,7 +217,8 @@ impl PeerInterest {
     pub(super) fn must_request(&mut self, now: Instant) -> bool {
         let is_late = |since: Instant| now.saturating_duration_since(since) >= DELIVERY_TIME;
         if self.behind_since.take_if(|since| is_late(*since)).is_some() {
-            (self.is_complete, self.needs_snapshot) = (false, true);
+            self.is_complete = false;
+            self.needs_snapshot = true;
         }
         let is_requested = self
             .requested_at

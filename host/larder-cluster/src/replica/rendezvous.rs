@@ -49,7 +49,8 @@ mod tests {
     fn only_the_uris_of_a_replica_that_leaves_move() {
         let replicas: Vec<_> = (0..10).map(|n| ReplicaId::of(mix(n))).collect();
         for uri in hashes() {
-            let (before, after) = (chosen(&replicas, uri), chosen(&replicas[1..], uri));
+            let before = chosen(&replicas, uri);
+            let after = chosen(&replicas[1..], uri);
             assert!(before == after || before == replicas[0]);
         }
     }

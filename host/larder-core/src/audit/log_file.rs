@@ -151,7 +151,8 @@ fn ends_in_fragment(path: &Path) -> bool {
     use std::io::{Read as _, Seek as _};
     let is_nonempty_file = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
     let last = || {
-        let (mut file, mut last) = (fs::File::open(path)?, [0]);
+        let mut file = fs::File::open(path)?;
+        let mut last = [0];
         file.seek(io::SeekFrom::End(-1))?;
         file.read_exact(&mut last).map(|()| last[0])
     };

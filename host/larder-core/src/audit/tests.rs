@@ -12,7 +12,8 @@ async fn check(on_full: OnFull) {
     let folder = tempfile::tempdir().unwrap();
     let to = Some(Target::File(folder.path().join("log")));
     let drain = Drain::new();
-    let observers = (Metrics::default(), Health::default());
+    let metrics = Metrics::default();
+    let health = Health::default();
     let config = Config {
         to,
         on_full,
@@ -21,7 +22,7 @@ async fn check(on_full: OnFull) {
     let several_teams = SeveralTeams::default();
     several_teams.set_team_count(names.len());
     let shares = Shares::new(Configured::default(), &several_teams).teams(&names);
-    let audit = AuditLog::open(&config, shares, observers, &drain).unwrap();
+    let audit = AuditLog::open(&config, shares, metrics, health, &drain).unwrap();
     // Reserves a slot and keeps it. Returns whether one was free.
     let mut slots = Vec::new();
     let mut reserves = |teams: &Teams| {
@@ -61,9 +62,10 @@ async fn callers_cannot_use_up_the_queue_for_events() {
         on_full: OnFull::Wait,
         sync: true,
     };
-    let (drain, metrics) = (Drain::new(), Metrics::default());
+    let drain = Drain::new();
+    let metrics = Metrics::default();
     let shares = Shares::new(Configured::default(), &SeveralTeams::default()).teams([&team]);
-    let audit = AuditLog::open(&config, shares, (metrics, Health::default()), &drain).unwrap();
+    let audit = AuditLog::open(&config, shares, metrics, Health::default(), &drain).unwrap();
     let teams = Teams::from(team);
     let reserve = || unconstrained(audit.reserve(Some(&teams))).now_or_never();
     let slots: Vec<_> = std::iter::from_fn(reserve).collect();

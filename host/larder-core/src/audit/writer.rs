@@ -66,10 +66,9 @@ impl LogWriter {
             let is_written = self.write(parts.concat(), count).await;
             for line in lines.drain(..) {
                 // This fails only when nobody waits any more.
-                line.written
-                    .filter(|_| is_written)
-                    .into_iter()
-                    .for_each(|written| _ = written.send(()));
+                if let Some(written) = line.written.filter(|_| is_written) {
+                    _ = written.send(());
+                }
             }
             if self.queue.is_empty() && self.is_dropping.swap(false, Ordering::Relaxed) {
                 let dropped = self.metrics.server().audit.dropped.get();

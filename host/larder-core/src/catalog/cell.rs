@@ -86,7 +86,7 @@ impl CatalogCell {
                 .map(|offer| offer.name().clone())
         };
         self.notification_events
-            .updated(&self.team, (uri, provider), clients);
+            .updated(&self.team, uri, provider, clients);
     }
 }
 

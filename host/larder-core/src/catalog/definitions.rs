@@ -88,7 +88,8 @@ impl OfferedTool {
             .as_deref()
             .map(|schema| compile_output(schema, size))
             .transpose()?;
-        let (digest, rendered) = (tool_digest(&tool), Rendered::default());
+        let digest = tool_digest(&tool);
+        let rendered = Rendered::default();
         let schemas = ToolSchemas {
             input: Arc::new(input),
             output: output.map(Arc::new),
@@ -136,7 +137,8 @@ impl OfferedTool {
 
 impl OfferedPrompt {
     pub(crate) fn new(prompt: Prompt, prefix: &str) -> Self {
-        let (name, digest) = (format!("{prefix}{}", prompt.name), prompt_digest(&prompt));
+        let name = format!("{prefix}{}", prompt.name);
+        let digest = prompt_digest(&prompt);
         Self {
             name,
             prompt,

@@ -128,7 +128,8 @@ mod tests {
                 "needs the type",
             );
         }
-        let (a, b) = (text(json!("A"))["a"].clone(), text(json!("a"))["a"].clone());
+        let a = text(json!("A"))["a"].clone();
+        let b = text(json!("a"))["a"].clone();
         check(
             json!({ "a": a, "b": b }),
             "two properties have the header `mcp-param-a`",

@@ -47,9 +47,9 @@ impl CanonicalBytes {
     }
 
     fn texts<'a>(&mut self, texts: impl IntoIterator<Item = &'a Option<String>>) {
-        texts
-            .into_iter()
-            .for_each(|text| self.maybe(text.as_deref(), Self::text));
+        for text in texts {
+            self.maybe(text.as_deref(), Self::text);
+        }
     }
 
     fn entry(&mut self, entry: &Entry) {

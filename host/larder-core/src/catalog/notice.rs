@@ -90,7 +90,8 @@ impl fmt::Display for PendingApproval {
             ..
         } = self;
         let requests: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let (digest, requests) = (digest.short(), requests.join("`, `"));
+        let digest = digest.short();
+        let requests = requests.join("`, `");
         let team = if *team == TeamName::default_team() {
             String::new()
         } else {
@@ -213,7 +214,8 @@ impl PendingApproval {
         digest: Digest,
         lines: BTreeSet<String>,
     ) -> Self {
-        let (unchanged, dropped) = (BTreeSet::new(), BTreeSet::new());
+        let unchanged = BTreeSet::new();
+        let dropped = BTreeSet::new();
         Self {
             team,
             provider,

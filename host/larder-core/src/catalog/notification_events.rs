@@ -44,7 +44,8 @@ impl NotificationEvents {
     pub(super) fn updated(
         &self,
         team: &TeamName,
-        (uri, provider): (&Uri, impl FnOnce() -> Option<ProviderName>),
+        uri: &Uri,
+        provider: impl FnOnce() -> Option<ProviderName>,
         clients: usize,
     ) {
         let Some(log) = self.0.get().filter(|_| clients > 0) else {

@@ -69,7 +69,8 @@ impl Offer {
         provider: Arc<Provider>,
         probed: ProbeResult,
         definitions: Definitions,
-        (generation, priority): (u64, i32),
+        generation: u64,
+        priority: i32,
     ) -> Self {
         let mut entries: Vec<_> = probed.entries.into_iter().map(Arc::new).collect();
         // A stable sort: of two entries with the same URI, the provider's first one stays first.

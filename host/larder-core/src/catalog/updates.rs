@@ -71,7 +71,8 @@ mod tests {
     #[test]
     fn an_update_invalidates_earlier_reads() {
         let updates = UpdateTimes::default();
-        let (one, other) = (Uri::parse("x:1").unwrap(), Uri::parse("x:2").unwrap());
+        let one = Uri::parse("x:1").unwrap();
+        let other = Uri::parse("x:2").unwrap();
         let before = updates.now();
         updates.record(&one);
         let after = updates.now();

@@ -179,7 +179,8 @@ impl WatchHub {
         if lists == Lists::default() {
             return 0;
         }
-        let (state, mut notified) = (lock(&self.state), 0);
+        let state = lock(&self.state);
+        let mut notified = 0;
         for listener in state.listeners.values() {
             let mut pending = lock(&listener.pending);
             notified += usize::from(pending.wanted_lists.and(lists) != Lists::default());
@@ -251,7 +252,8 @@ struct Registration {
 impl Watch {
     pub(super) fn new<'a>(hubs: impl Iterator<Item = &'a WatchHub>) -> Self {
         let listener = Arc::new(Listener::default());
-        let (uris, registrations) = (Mutex::default(), Vec::new());
+        let uris = Mutex::default();
+        let registrations = Vec::new();
         let mut watch = Self {
             listener,
             max_uris: 0,
@@ -284,9 +286,10 @@ impl Watch {
         let mut pending = lock(&self.listener.pending);
         pending.wanted_lists = lists;
         pending.changed_lists = pending.changed_lists.and(lists);
-        match pending.is_empty() {
-            true => self.seen.iter().for_each(LastSeen::remember),
-            false => self.seen.iter().for_each(LastSeen::forget),
+        if pending.is_empty() {
+            self.seen.iter().for_each(LastSeen::remember)
+        } else {
+            self.seen.iter().for_each(LastSeen::forget)
         }
     }
 

@@ -162,16 +162,19 @@ async fn read(
     matched: Option<Match>,
     claimed: bool,
 ) -> Result<ContentFingerprint, CallError> {
-    let (provider, uri) = (&offer.provider, &check.uri);
-    let matched = match claimed {
-        true => Some(offer.claimed_match(uri, provider.match_uri(Permit::for_host(), uri).await?)?),
-        false => matched,
+    let provider = &offer.provider;
+    let uri = &check.uri;
+    let matched = if claimed {
+        Some(offer.claimed_match(uri, provider.match_uri(Permit::for_host(), uri).await?)?)
+    } else {
+        matched
     };
     provider
         .read(
             Permit::for_host(),
             uri,
-            (matched, check.version.clone()),
+            matched,
+            check.version.clone(),
             |_| true,
         )
         .await

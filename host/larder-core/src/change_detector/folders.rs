@@ -191,7 +191,8 @@ impl WatchedFolders {
 
     fn check(&mut self, path: &Path, poll_interval: Duration) {
         let before = self.watched.get(path).map(|watch| watch.identity.clone());
-        let (folder, changes) = (path.to_owned(), self.changes.clone());
+        let folder = path.to_owned();
+        let changes = self.changes.clone();
         self.jobs
             .start(path, move || match FolderIdentity::of(&folder) {
                 None => FolderCheck::Missing,

@@ -66,7 +66,8 @@ impl WatchTable {
     /// subscribed.
     pub(super) fn settle(&mut self, watched: &Uri, announced: bool) {
         if let Some(entry) = self.entries.get_mut(watched) {
-            (entry.known_since, entry.announced_early) = (Some(Instant::now()), announced);
+            entry.known_since = Some(Instant::now());
+            entry.announced_early = announced;
         }
     }
 
@@ -246,8 +247,8 @@ impl WatchTable {
         let Some(entry) = self.entries.get_mut(&check.uri) else {
             return false;
         };
-        let (was_unknown, is_failure) =
-            (entry.content == KnownContent::Unknown, answer.is_failure());
+        let was_unknown = entry.content == KnownContent::Unknown;
+        let is_failure = answer.is_failure();
         if answer == Answer::BatchTooLarge {
             // Checked again soon. What the watchers were notified of does not change.
             entry.return_unanswered();

@@ -107,7 +107,8 @@ impl<'a> AuditRecord<'a> {
 
     /// Notes whether the provider's response came from the cache, or its error.
     pub(super) fn set_result(&mut self, cached: bool, error: Option<&CallError>) {
-        (self.cached, self.call_error) = (cached, error.map(CallError::outcome));
+        self.cached = cached;
+        self.call_error = error.map(CallError::outcome);
     }
 
     /// Ends the record of a read. Its answer waits for the returned line.
@@ -166,7 +167,8 @@ impl<'a> AuditRecord<'a> {
 
     fn write(&mut self) -> Option<PendingLine> {
         let (slot, started) = self.slot.take()?;
-        let (caller, origin) = (self.call.caller.as_ref(), &self.call.origin);
+        let caller = self.call.caller.as_ref();
+        let origin = &self.call.origin;
         let provider = self.provider.as_deref();
         let team = match provider {
             Some(provider) => provider.team().as_str().into(),

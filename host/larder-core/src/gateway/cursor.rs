@@ -86,7 +86,8 @@ impl Position {
 
 impl Cursor {
     pub(super) fn new(list: ListKind, offer: &Offer, position: Position) -> Self {
-        let (team, provider) = (offer.provider.team().to_string(), offer.name().to_string());
+        let team = offer.provider.team().to_string();
+        let provider = offer.name().to_string();
         Self {
             list,
             team,

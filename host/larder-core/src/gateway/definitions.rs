@@ -120,7 +120,9 @@ impl Gateway {
             size => size as usize,
         };
         let mut rest = all.filter(is_after).peekable();
-        let (mut items, mut last, mut bytes) = (Vec::new(), None, 0);
+        let mut items = Vec::new();
+        let mut last = None;
+        let mut bytes = 0;
         // The first item always fits, so that each page makes progress.
         while let Some((offer, item)) = rest.next_if(|(_, item)| {
             items.is_empty() || items.len() < size && bytes + item.size() <= MAX_PAGE_BYTES

@@ -135,9 +135,10 @@ impl<'a> EntryPage<'a> {
             }
             self.calls.set_room(self.page.room());
             let begins_page = self.page.items.is_empty() && self.page.calls == 0;
-            let fetched = match std::mem::take(&mut is_first) {
-                true => self.first_call(offer, &rest, begins_page, following).await,
-                false => self.next_call(offer, &rest).await,
+            let fetched = if std::mem::take(&mut is_first) {
+                self.first_call(offer, &rest, begins_page, following).await
+            } else {
+                self.next_call(offer, &rest).await
             };
             self.page.calls += 1;
             let Some(Fetched { result, room }) = fetched else {
@@ -154,7 +155,8 @@ impl<'a> EntryPage<'a> {
                     if self.page.filter.is_empty() {
                         return Ok(self.end_before(offer, next));
                     }
-                    (rest, from_client) = (next, false);
+                    rest = next;
+                    from_client = false;
                 }
                 // The client sent this cursor, and the provider does not accept it.
                 Err(CallError::Invalid(_)) if from_client && !is_probed_cursor(offer, &rest) => {

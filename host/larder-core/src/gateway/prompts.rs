@@ -64,7 +64,8 @@ impl Gateway {
         check_arguments(&prompt.prompt, arguments)?;
         let from_call = |error| Error::from_call(offer, name, None, error);
         offer.provider.check_byte_quota().map_err(from_call)?;
-        let (name, arguments) = (prompt.prompt.name.clone(), arguments.clone());
+        let name = prompt.prompt.name.clone();
+        let arguments = arguments.clone();
         let request = PromptRequest {
             name,
             arguments,
@@ -120,13 +121,11 @@ impl Gateway {
             return Err(Error::InvalidArguments { message });
         }
         record.set_provider(offer);
-        let (name, query) = (
-            query.prompt.clone(),
-            ArgumentQuery {
-                prompt: prompt.prompt.name.clone(),
-                ..query
-            },
-        );
+        let name = query.prompt.clone();
+        let query = ArgumentQuery {
+            prompt: prompt.prompt.name.clone(),
+            ..query
+        };
         let answer = offer.provider.complete_argument(permit, query).await;
         record.set_result(false, answer.as_ref().err());
         let answer = answer.map_err(|error| Error::from_call(offer, &name, None, error))?;

@@ -31,7 +31,8 @@ impl Gateway {
     ) -> Result<ReadResult, Error> {
         let mut record = self.begin_record("read", call, Some(uri.as_str())).await?;
         let view = self.view(call.caller.as_ref());
-        let (mut answer, mut refusal) = (None, None);
+        let mut answer = None;
+        let mut refusal = None;
         for (team, route) in view.routes(uri) {
             let offer = match route {
                 Route::Refused(why) => {
@@ -42,7 +43,7 @@ impl Gateway {
             };
             record.set_provider(offer);
             match team
-                .read_from((call, known_version), offer, route, uri, &mut record)
+                .read_from(call, known_version, offer, route, uri, &mut record)
                 .await
             {
                 Err(CallError::NotFound) => {}
@@ -148,7 +149,7 @@ async fn grants_read(offer: &Offer, permit: Permit, uri: &Uri, matched: Option<M
     };
     match offer
         .provider
-        .read(permit.within(Some(limit)), uri, (matched, None), |_| true)
+        .read(permit.within(Some(limit)), uri, matched, None, |_| true)
         .await
     {
         Ok(_) => true,
@@ -161,7 +162,8 @@ impl TeamCatalog {
     /// Reads from one provider, or from the cache, and charges the response to the provider's team.
     async fn read_from(
         &self,
-        (call, known_version): (&Arc<Call>, Option<&str>),
+        call: &Arc<Call>,
+        known_version: Option<&str>,
         offer: &Offer,
         route: Route<'_>,
         uri: &Uri,
@@ -197,12 +199,13 @@ impl TeamCatalog {
                         .claimed_match(uri, offer.provider.match_uri(permit.clone(), uri).await?)?,
                 ),
             };
-            let (catalog, name, requested) =
-                (self.catalog.clone(), offer.name().clone(), uri.clone());
+            let catalog = self.catalog.clone();
+            let name = offer.name().clone();
+            let requested = uri.clone();
             let may_return = move |content: &Uri| catalog.may_return(&name, &requested, content);
             offer
                 .provider
-                .read(permit, uri, (matched, owned_version), may_return)
+                .read(permit, uri, matched, owned_version, may_return)
                 .await
         });
         let cache = &self.state.cache;

@@ -128,7 +128,8 @@ fn page(
 ) -> SearchPage {
     let size = query.limit.clamp(1, MAX_RESULTS) as usize;
     let total = merged.len().min(MAX_RESULTS as usize);
-    let (mut results, mut bytes) = (Vec::new(), 0);
+    let mut results = Vec::new();
+    let mut bytes = 0;
     for candidate in merged.into_iter().take(total).skip(start).take(size) {
         let more = candidate.wire_size();
         // The first one always fits, so that each page makes progress.

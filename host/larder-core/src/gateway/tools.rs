@@ -86,7 +86,8 @@ impl Gateway {
         let component = offer.provider.digest();
         let from_call = |error| Error::from_call(offer, &request.name, None, error);
         offer.provider.check_byte_quota().map_err(from_call)?;
-        let (name, input) = (tool.tool.name.clone(), request.input.clone());
+        let name = tool.tool.name.clone();
+        let input = request.input.clone();
         let tool_call = ToolCall {
             name,
             arguments: request.arguments.to_string(),

@@ -102,7 +102,9 @@ impl PendingApprovalRecord {
         digest: Digest,
         lines: BTreeSet<String>,
     ) -> Self {
-        let (team, provider, digest) = (team.to_string(), provider.to_string(), digest.to_string());
+        let team = team.to_string();
+        let provider = provider.to_string();
+        let digest = digest.to_string();
         Self {
             team,
             provider,
@@ -218,13 +220,15 @@ impl Approvals {
         provider: &ProviderName,
         lines: &BTreeSet<String>,
     ) -> Result<BTreeSet<String>, ApprovalsError> {
-        self.unapproved_for((team, provider, None), lines)
+        self.unapproved_for(team, provider, None, lines)
     }
 
     /// Returns those of these lines that are not approved for the component with this digest.
     pub fn unapproved_for(
         &self,
-        (team, provider, digest): (&TeamName, &ProviderName, Option<Digest>),
+        team: &TeamName,
+        provider: &ProviderName,
+        digest: Option<Digest>,
         lines: &BTreeSet<String>,
     ) -> Result<BTreeSet<String>, ApprovalsError> {
         if lines.is_empty() {

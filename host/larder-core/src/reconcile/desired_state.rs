@@ -131,7 +131,8 @@ impl DesiredState {
             ..
         } = self;
         let approvals = FileFingerprint::of(&config.approvals.file()).ok();
-        let (mut desired, mut names) = (DesiredComponents::default(), BTreeSet::new());
+        let mut desired = DesiredComponents::default();
+        let mut names = BTreeSet::new();
         for state in sources {
             let first = names.len();
             let artifacts = state.scan(config, &mut names, &mut desired);

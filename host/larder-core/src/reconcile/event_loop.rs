@@ -17,7 +17,8 @@ use larder_sandbox::Signal;
 impl Reconciler {
     /// Watches the sources, loads what changes and handles the providers' signals until shutdown.
     pub async fn run(mut self) {
-        let (drain, wake) = (self.drain.clone(), self.wake());
+        let drain = self.drain.clone();
+        let wake = self.wake();
         self.scanner.enable_triggers(&wake);
         let mut schedule = ScanSchedule::new(self.scan_interval);
         self.persist_state();
@@ -74,7 +75,8 @@ impl Reconciler {
     }
 
     fn scan_finished(&mut self, desired: DesiredComponents, schedule: &mut ScanSchedule) {
-        let (mut pass, succeeded) = (ReconcilePass::default(), desired.source_error.is_none());
+        let mut pass = ReconcilePass::default();
+        let succeeded = desired.source_error.is_none();
         let withdraw_after = desired.withdraw_after;
         let rescan_after = self
             .compare(desired, &mut pass)
@@ -113,9 +115,9 @@ impl Reconciler {
             return;
         }
         self.publish(&pass);
-        timer
-            .into_iter()
-            .for_each(|(name, timer)| timer.finish(&name));
+        if let Some((name, timer)) = timer {
+            timer.finish(&name);
+        }
         self.persist_state();
         pass.collisions = self.new_collisions(&before);
         pass.log();
@@ -138,10 +140,8 @@ impl Reconciler {
 
     /// Returns the collisions that the catalog did not have before.
     fn new_collisions(&self, before: &Catalog) -> Vec<Collision> {
-        let (now, known) = (
-            self.writer.current(),
-            before.collisions().iter().collect::<HashSet<_>>(),
-        );
+        let now = self.writer.current();
+        let known = before.collisions().iter().collect::<HashSet<_>>();
         now.collisions()
             .iter()
             .filter(|collision| !known.contains(collision))

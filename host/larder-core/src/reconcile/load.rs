@@ -107,8 +107,9 @@ impl Loader {
         let loader = self.clone();
         let task = self.drain.spawn(async move {
             let began = Instant::now();
-            let (artifact, mut cached_revision, mut signers) =
-                (desired.artifact.clone(), None, Vec::new());
+            let artifact = desired.artifact.clone();
+            let mut cached_revision = None;
+            let mut signers = Vec::new();
             let detection = artifact
                 .component
                 .detection()
@@ -133,7 +134,8 @@ impl Loader {
             loader.wait_if_replaced(&outcome, &artifact.component).await;
             loader.metrics.record(outcome.metric_label());
             loader.metrics.durations.observe(began.elapsed());
-            let (name, job) = (artifact.name.clone(), LoadJob::Load(id));
+            let name = artifact.name.clone();
+            let job = LoadJob::Load(id);
             let duration = began.elapsed();
             let timer = Some(timer);
             let unoptimised = outcome.unoptimised_provider();
@@ -183,8 +185,11 @@ impl Loader {
                     .await
                     .unwrap_or_else(|error| Outcome::Rejected(error, Some(revision)))
             };
-            let (outcome, job) = (catch_panic(probe).await, LoadJob::RefreshList(id));
-            let (still_permitted, signers, duration) = (true, Vec::new(), began.elapsed());
+            let outcome = catch_panic(probe).await;
+            let job = LoadJob::RefreshList(id);
+            let still_permitted = true;
+            let signers = Vec::new();
+            let duration = began.elapsed();
             let result = LoadResult {
                 name,
                 job,
@@ -210,7 +215,8 @@ impl Loader {
         previous: PreviousRevisions,
         report: Report<'_>,
     ) -> Outcome {
-        let (mut reached, mut is_cached) = (None, false);
+        let mut reached = None;
+        let mut is_cached = false;
         let Report {
             cached_revision,
             signers,
@@ -262,7 +268,8 @@ impl Loader {
         *reached = Some(revision.clone());
         let unapproved = self
             .unapproved(
-                (&name, digest),
+                &name,
+                digest,
                 requests.clone(),
                 revision.config.approval_mode,
             )
@@ -278,7 +285,7 @@ impl Loader {
                 .cloned()
                 .collect();
             return self
-                .hold((&name, digest), unapproved, (&requests, &before))
+                .hold(&name, digest, unapproved, &requests, &before)
                 .await;
         }
         let is_serving =
@@ -299,17 +306,13 @@ impl Loader {
             .map(|before| &imports - before)
             .unwrap_or_default();
         let lines = self
-            .unapproved((&name, digest), new_imports, revision.config.approval_mode)
+            .unapproved(&name, digest, new_imports, revision.config.approval_mode)
             .await?;
         // Recorded independently of the grant, so that a narrower grant later does not require an approval.
         requests.extend(ungranted_imports(compiled.imports(), &Grant::default()));
         if !lines.is_empty() {
             return self
-                .hold(
-                    (&name, digest),
-                    lines,
-                    (&requests, &before.unwrap_or_default()),
-                )
+                .hold(&name, digest, lines, &requests, &before.unwrap_or_default())
                 .await;
         }
         let provider = self
@@ -395,10 +398,12 @@ impl Loader {
         compiled: CompiledComponent,
         grant: Arc<Grant>,
     ) -> Provider {
-        let (sandbox, signals) = (self.sandbox.clone(), self.signals.clone());
+        let sandbox = self.sandbox.clone();
+        let signals = self.signals.clone();
         let quota_usage = self.quota_usage.clone();
         Provider::new(
-            (name, self.team.clone()),
+            name,
+            self.team.clone(),
             compiled,
             grant,
             sandbox,

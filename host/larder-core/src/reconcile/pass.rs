@@ -77,7 +77,8 @@ impl RevisionSummary {
         .chain(definitions)
         .collect();
         let contents = contents.join(", ");
-        let (provider, digest) = (offer.name().clone(), offer.provider.digest());
+        let provider = offer.name().clone();
+        let digest = offer.provider.digest();
         Self {
             provider,
             digest,

@@ -87,9 +87,10 @@ impl fmt::Display for LoadPhases {
             f,
             "queue {queue:.1?}, reading {reading:.1?}, checking {checking:.1?}, "
         )?;
-        match *compiling == CompilePhases::default() {
-            true => write!(f, "cached code {compiled_in:.1?}, ")?,
-            false => write!(f, "compiling {compiled_in:.1?} ({compiling}), ")?,
+        if *compiling == CompilePhases::default() {
+            write!(f, "cached code {compiled_in:.1?}, ")?
+        } else {
+            write!(f, "compiling {compiled_in:.1?} ({compiling}), ")?
         }
         write!(
             f,
@@ -115,7 +116,9 @@ impl PhaseTimer {
             at,
         }) = detection
         {
-            (phases.detection, phases.settling, phases.queue) = (delay, settling, at.elapsed());
+            phases.detection = delay;
+            phases.settling = settling;
+            phases.queue = at.elapsed();
         }
         Self {
             last: Instant::now(),

@@ -43,7 +43,8 @@ impl<K: Ord + Clone> RateLimiter<K> {
             let is_over = *last + MIN_INTERVAL <= now;
             if is_over && *is_waiting {
                 due.push(key.clone());
-                (*last, *is_waiting) = (now, false);
+                *last = now;
+                *is_waiting = false;
                 return true;
             }
             !is_over

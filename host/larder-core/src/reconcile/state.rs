@@ -361,9 +361,9 @@ impl State {
             Outcome::Offer(loaded) => {
                 self.last_offers.remove(&result.name);
                 component.serve(*loaded, is_list_refresh, self.generation, pass);
-                phases
-                    .into_iter()
-                    .for_each(|phases| component.set_phases(phases));
+                if let Some(phases) = phases {
+                    component.set_phases(phases);
+                }
             }
             Outcome::Rejected(error, revision) if is_list_refresh => {
                 component.fail_list_refresh(

@@ -58,7 +58,9 @@ impl StateWriter {
         let Some(state) = self.queued.take() else {
             return;
         };
-        let (approvals, team, copy) = (self.approvals.clone(), self.team.clone(), state.clone());
+        let approvals = self.approvals.clone();
+        let team = self.team.clone();
+        let copy = state.clone();
         self.start(state, move || {
             let recorded = approvals.record_served(&team, &copy.served, &copy.offers);
             approvals.set_pending(copy.pending).and(recorded)

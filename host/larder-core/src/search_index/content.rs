@@ -38,17 +38,20 @@ pub(super) fn may_be_text(entry: &Entry) -> bool {
 
 /// Reads a listed resource. Returns its content, and the version that the provider returned with it.
 pub(super) async fn read(
-    (catalog, offer): (&Arc<Catalog>, &Offer),
+    catalog: &Arc<Catalog>,
+    offer: &Offer,
     uri: &Uri,
     known_version: Option<String>,
     max_bytes: usize,
 ) -> Result<(Content, Option<String>), CallError> {
-    let (catalog, name, requested) = (catalog.clone(), offer.name().clone(), uri.clone());
+    let catalog = catalog.clone();
+    let name = offer.name().clone();
+    let requested = uri.clone();
     let may_return = move |content: &Uri| catalog.may_return(&name, &requested, content);
-    let request = (offer.own_match(uri), known_version);
+    let matched = offer.own_match(uri);
     match offer
         .provider
-        .read(Permit::for_host(), uri, request, may_return)
+        .read(Permit::for_host(), uri, matched, known_version, may_return)
         .await
     {
         Ok(result) => Ok((content(&result, max_bytes), result.version.clone())),

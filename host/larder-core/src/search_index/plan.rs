@@ -57,7 +57,8 @@ impl Plan {
         known: &HashMap<Uri, KnownDocument>,
         situation: &Situation<'_>,
     ) -> Self {
-        let (mut listed, mut reads) = (HashSet::new(), VecDeque::new());
+        let mut listed = HashSet::new();
+        let mut reads = VecDeque::new();
         for entry in entries.filter(|entry| may_be_text(entry)) {
             if listed.insert(&entry.uri) {
                 reads.extend(planned_read(entry, known.get(&entry.uri), situation));
@@ -195,10 +196,8 @@ mod tests {
 
     #[test]
     fn reads_what_is_new_or_changed() {
-        let (none, read) = (
-            HashSet::new(),
-            HashSet::from([uri("x:unversioned"), uri("x:denied"), uri("x:failed")]),
-        );
+        let none = HashSet::new();
+        let read = HashSet::from([uri("x:unversioned"), uri("x:denied"), uri("x:failed")]);
         let updated = HashSet::from([uri("x:same")]);
         let situation = |updated, already_read, is_full| Situation {
             versions: HashMap::from([(uri("x:asked"), "2".to_owned())]),

@@ -192,7 +192,8 @@ impl ProviderWork {
         let now = Instant::now();
         self.replan();
         if self.read_all.is_none_or(|last| now >= last + READ_INTERVAL) {
-            (self.read_all, self.is_full) = (Some(now), false);
+            self.read_all = Some(now);
+            self.is_full = false;
             self.already_read.clear();
         }
         if self.retry_reads.is_due() {
@@ -236,13 +237,15 @@ impl ProviderWork {
 
     /// Reads until the batch is complete, and stores it.
     async fn read_batch(&mut self, turn: &Turn<'_>) -> Result<(), TurnError> {
-        let (mut batch, mut ended) = (Batch::default(), Ok(()));
+        let mut batch = Batch::default();
+        let mut ended = Ok(());
         while let Some(read) = self.reads.as_mut().and_then(VecDeque::pop_front) {
             if self.is_full && !read.is_stored {
                 continue;
             }
             let content = content::read(
-                (turn.catalog, turn.offer),
+                turn.catalog,
+                turn.offer,
                 &read.uri,
                 read.known_version.clone(),
                 turn.index.limits().document_bytes,
@@ -313,7 +316,8 @@ impl ProviderWork {
     }
 
     fn plan_finished(&mut self, turn: &Turn<'_>) {
-        let (name, offer) = (turn.offer.name(), turn.offer);
+        let name = turn.offer.name();
+        let offer = turn.offer;
         self.planned_updates.clear();
         if self.failed.is_empty() {
             self.retry_reads.succeeded();

@@ -66,7 +66,8 @@ impl Folder {
 
     /// Returns the components and the files that belong to them. Hidden files and editors' temporary files are skipped.
     fn files(&self) -> io::Result<(Vec<File>, BTreeMap<String, io::Error>)> {
-        let (mut files, mut unreadable) = (Vec::new(), BTreeMap::new());
+        let mut files = Vec::new();
+        let mut unreadable = BTreeMap::new();
         for item in std::fs::read_dir(&self.directory.path)? {
             let file_name = item?.file_name();
             let name = file_name.to_string_lossy().into_owned();
@@ -227,7 +228,8 @@ impl File {
 impl Content for File {
     fn fetch(&self, limit: u64) -> io::Result<Fetched> {
         use std::io::Read as _;
-        let (file, size) = (self.open()?, self.fingerprint.size());
+        let file = self.open()?;
+        let size = self.fingerprint.size();
         if size > limit {
             return Ok(Fetched::TooLarge(size));
         }

@@ -95,7 +95,8 @@ mod tests {
     #[tokio::test]
     async fn events_arrive_after_the_folder_was_replaced() {
         let root = tempfile::tempdir().unwrap();
-        let (folder, wake) = (root.path().join("plugins"), Arc::new(Notify::new()));
+        let folder = root.path().join("plugins");
+        let wake = Arc::new(Notify::new());
         let mut watch = FolderWatcher::new([folder.clone()], wake.clone());
         for name in ["first", "second"] {
             std::fs::create_dir(&folder).unwrap();

@@ -142,7 +142,8 @@ impl Exporter {
         drain: Drain,
     ) -> Result<Self, super::TelemetryError> {
         let client = client(collector)?;
-        let (url, service) = (collector.url.clone(), collector.service.clone());
+        let url = collector.url.clone();
+        let service = collector.service.clone();
         let in_flight = AtomicU64::new(0);
         Ok(Self {
             client,

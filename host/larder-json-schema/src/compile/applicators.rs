@@ -108,7 +108,8 @@ impl<'d> Compiler<'d> {
             return Ok(());
         };
         let has_counts = object.place.draft >= Draft::Draft2019;
-        let (mut min, mut max) = (None, None);
+        let mut min = None;
+        let mut max = None;
         if has_counts {
             min = object.count("minContains")?;
             max = object.count("maxContains")?;

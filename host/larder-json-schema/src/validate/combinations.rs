@@ -112,9 +112,10 @@ impl Validation<'_, '_, '_> {
         at: &Location<'v>,
         mut evaluated: Option<&mut Evaluated<'v>>,
     ) -> Outcome {
-        let next = match self.branch(condition.condition, at, evaluated.as_deref_mut())? {
-            true => condition.then,
-            false => condition.otherwise,
+        let next = if self.branch(condition.condition, at, evaluated.as_deref_mut())? {
+            condition.then
+        } else {
+            condition.otherwise
         };
         match next {
             Some(node) => self.evaluate(node, at, evaluated),

@@ -60,7 +60,8 @@ impl Validation<'_, '_, '_> {
         match most {
             None if found >= keyword.min => Ok(true),
             None => {
-                let (quote, min) = (Quote(at.value), keyword.min);
+                let quote = Quote(at.value);
+                let min = keyword.min;
                 self.fail(
                     at,
                     format_args!("{quote} has less than {min} items that match `contains`"),

@@ -112,9 +112,9 @@ impl AuthError {
             Self::NoTeam => {}
             _ => {
                 let value = HeaderValue::from_str(&self.header(oauth));
-                value.into_iter().for_each(|value| {
+                if let Ok(value) = value {
                     headers.insert(header::WWW_AUTHENTICATE, value);
-                });
+                }
             }
         }
     }

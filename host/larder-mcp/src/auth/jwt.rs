@@ -252,7 +252,9 @@ impl Issuer {
             .key(self.keys.current(), id.as_deref(), algorithm, drain)
             .await?;
         let (claims, expires) = self.verified_claims(token, algorithm, &key)?;
-        let (id, subject, scopes) = (claims.id(), claims.subject()?.to_owned(), claims.scopes());
+        let id = claims.id();
+        let subject = claims.subject()?.to_owned();
+        let scopes = claims.scopes();
         Ok(AnyIssuedToken {
             subject,
             id,

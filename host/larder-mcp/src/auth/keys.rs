@@ -145,7 +145,8 @@ impl KeySource {
     /// `began` is when the token was received.
     fn missing_key(&self, id: &str, began: Instant) -> MissingKey {
         let state = self.fetch_state();
-        let (started, succeeded) = (state.last_start, state.last_success);
+        let started = state.last_start;
+        let succeeded = state.last_success;
         let is_fresh = started
             .zip(succeeded)
             .is_some_and(|(started, ended)| began <= started && started <= ended);
@@ -154,12 +155,11 @@ impl KeySource {
                 .unknown_ids
                 .was_missing_after(id, self.min_fetch_interval, at)
         };
-        match is_fresh || succeeded.is_some_and(was_missing) {
-            true => MissingKey::Absent,
-            false => {
-                let since = state.last.map_or(Duration::ZERO, |last| last.elapsed());
-                MissingKey::MaybeNew(self.min_fetch_interval.saturating_sub(since))
-            }
+        if is_fresh || succeeded.is_some_and(was_missing) {
+            MissingKey::Absent
+        } else {
+            let since = state.last.map_or(Duration::ZERO, |last| last.elapsed());
+            MissingKey::MaybeNew(self.min_fetch_interval.saturating_sub(since))
         }
     }
 
@@ -182,7 +182,8 @@ impl KeySource {
         let (guard, done) = watch::channel(());
         fetching.last_start = Some(Instant::now());
         fetching.in_progress = Some(done.clone());
-        let (source, stopping) = (self.clone(), drain.clone());
+        let source = self.clone();
+        let stopping = drain.clone();
         drain.spawn(async move {
             tokio::select! {
                 () = source.fetch() => {}
@@ -224,7 +225,8 @@ impl KeySource {
         self.current.store(Some(Arc::new((keys, Instant::now()))));
         self.fetch_state().last_success = Some(Instant::now());
         let report = &mut self.fetch_state().report;
-        (report.fetched, report.failure) = (Some(SystemTime::now()), None);
+        report.fetched = Some(SystemTime::now());
+        report.failure = None;
         report.successes = report.successes.saturating_add(1);
         if changed {
             self.changed.send_replace(());
@@ -286,7 +288,8 @@ mod tests {
             Duration::ZERO,
             watch::Sender::new(()),
         );
-        let (source, drain) = (Arc::new(source), Drain::new());
+        let source = Arc::new(source);
+        let drain = Drain::new();
         for _ in 0..50 {
             let cancelled =
                 tokio::time::timeout(Duration::from_millis(1), source.refresh(&drain)).await;
@@ -319,7 +322,8 @@ mod tests {
     #[test]
     fn compares_key_sets() {
         let key = |x: &str| serde_json::json!({ "kty": "OKP", "crv": "Ed25519", "x": x, "kid": x });
-        let (a, b) = (key("A".repeat(43).as_str()), key("E".repeat(43).as_str()));
+        let a = key("A".repeat(43).as_str());
+        let b = key("E".repeat(43).as_str());
         let of = |keys: &[&serde_json::Value]| {
             read(JwksDocument {
                 keys: keys.iter().copied().cloned().collect(),

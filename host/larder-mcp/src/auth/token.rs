@@ -62,7 +62,8 @@ mod tests {
 
     #[test]
     fn mints_distinct_valid_tokens() {
-        let (one, other) = (mint().unwrap(), mint().unwrap());
+        let one = mint().unwrap();
+        let other = mint().unwrap();
         assert_ne!(one, other);
         for token in [one, other] {
             assert!(

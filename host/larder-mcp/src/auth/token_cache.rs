@@ -67,7 +67,8 @@ mod tests {
     #[test]
     fn entries_expire_and_are_limited() {
         let now = SystemTime::now();
-        let (cache, hour) = (TokenCache::default(), Duration::from_secs(3600));
+        let cache = TokenCache::default();
+        let hour = Duration::from_secs(3600);
         let digest = |n: usize| Digest::of(&n.to_le_bytes());
         cache.insert(digest(0), &identity(now), now - hour);
         assert!(cache.get(digest(0), now - hour).is_some() && cache.get(digest(0), now).is_none());

@@ -145,10 +145,9 @@ impl ProgressReceiver {
             o.object("params", |o| {
                 o.json("progressToken", self.token.json());
                 o.number("progress", progress.done);
-                progress
-                    .total
-                    .into_iter()
-                    .for_each(|total| o.number("total", total));
+                if let Some(total) = progress.total {
+                    o.number("total", total);
+                }
                 o.optional_text("message", progress.message.as_deref());
             });
         }))

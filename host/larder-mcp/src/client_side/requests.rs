@@ -160,7 +160,8 @@ impl ClientRequests {
         if pending.waiting.len() + count > MAX_PENDING {
             return None;
         }
-        let (mut ids, mut answers) = (Vec::new(), Vec::new());
+        let mut ids = Vec::new();
+        let mut answers = Vec::new();
         for _ in 0..count {
             pending.last_id += 1;
             let (sender, receiver) = oneshot::channel();
@@ -306,10 +307,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_goes_to_the_replica_that_asked() {
-        let (requests, others) = (
-            ClientRequests::default(),
-            Arc::new(OtherReplicas::default()),
-        );
+        let requests = ClientRequests::default();
+        let others = Arc::new(OtherReplicas::default());
         requests.link(others.clone());
         let (sender, mut sent) = mpsc::channel(8);
         let asked = [request("a")];

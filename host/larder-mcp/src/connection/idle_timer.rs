@@ -102,7 +102,8 @@ mod tests {
 
     #[test]
     fn each_request_restarts_the_timer() {
-        let (connection, timeout) = (new_connection(), Duration::from_secs(30));
+        let connection = new_connection();
+        let timeout = Duration::from_secs(30);
         let timeouts = HeadTimeouts {
             unproven: timeout / 10,
             proven: timeout,

@@ -149,7 +149,8 @@ async fn send_slowly(
         .as_mut()
         .unwrap();
     allocation.began = Instant::now().checked_sub(SLOW).unwrap();
-    let (mut sent, mut is_released) = (Vec::new(), true);
+    let mut sent = Vec::new();
+    let mut is_released = true;
     while unsent.len() > 0 {
         let raw_left = 8 * MIB * unsent.len() / expected;
         is_released &= waiting.total() as usize <= 2 * raw_left + LARGE + 2 * MAX_ENCODED;

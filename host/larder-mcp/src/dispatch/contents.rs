@@ -47,7 +47,8 @@ impl Endpoint {
     /// Writes the response to `resources/get`.
     pub(super) async fn get_result(
         &self,
-        (id, modern): (&Id, bool),
+        id: &Id,
+        modern: bool,
         call: &Arc<Call>,
         uri: &Uri,
         reading: ReadResult,
@@ -84,7 +85,9 @@ impl Endpoint {
                 },
             );
         }
-        let (endpoint, id, call) = (self.clone(), id.clone(), call.clone());
+        let endpoint = self.clone();
+        let id = id.clone();
+        let call = call.clone();
         // The contents are dropped there too, which takes as long as a part of the writing.
         let work = move || {
             let held = (size > DEFERRED)
@@ -128,7 +131,8 @@ impl Endpoint {
         call: &Call,
         reading: Reading<'_>,
     ) -> Result<ChargedResponse, RpcError> {
-        let (metadata, contents) = (ResultMetadata::of(reading.result), &reading.result.contents);
+        let metadata = ResultMetadata::of(reading.result);
+        let contents = &reading.result.contents;
         if reading.is_json_shared() {
             let json = self.shared_contents_json(call, contents)?;
             let out = self.output(call, json.len())?;

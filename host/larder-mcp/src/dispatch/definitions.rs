@@ -35,7 +35,7 @@ impl Endpoint {
             .iter()
             .map(|tool| render::tool_json(tool))
             .collect();
-        Ok(self.page((id, modern), call, &page, "tools", &items)?)
+        Ok(self.page(id, modern, call, &page, "tools", &items)?)
     }
 
     /// `tools/call`. If the tool asks for input, the call is made again with the answers.
@@ -44,10 +44,12 @@ impl Endpoint {
         id: &Id,
         call: &Arc<Call>,
         retried: &mut Retried<ToolRequest>,
-        (peer, slot): (&Peer, &mut RequestSlot),
+        peer: &Peer,
+        slot: &mut RequestSlot,
     ) -> Result<ChargedResponse, DispatchError> {
         let Retried { request, answers } = retried;
-        let (name, arguments) = (request.name.clone(), request.arguments.to_string());
+        let name = request.name.clone();
+        let arguments = request.arguments.to_string();
         let binding = Binding {
             caller: call.caller.as_ref(),
             method: "tools/call",
@@ -62,7 +64,8 @@ impl Endpoint {
         };
         let mut input = Input::new(source, binding);
         if let Some((provided, asked_by)) = input.of_answers(answers.take())? {
-            (request.input, request.asked_by) = (Some(provided), asked_by);
+            request.input = Some(provided);
+            request.asked_by = asked_by;
         }
         loop {
             let answered = self.0.gateway.call_tool(call, request).await?;
@@ -104,7 +107,7 @@ impl Endpoint {
             .iter()
             .map(|prompt| render::prompt_json(prompt))
             .collect();
-        Ok(self.page((id, modern), call, &page, "prompts", &items)?)
+        Ok(self.page(id, modern, call, &page, "prompts", &items)?)
     }
 
     /// `prompts/get`. If the prompt asks for input, the call is made again with the answers.
@@ -113,10 +116,12 @@ impl Endpoint {
         id: &Id,
         call: &Arc<Call>,
         retried: &mut Retried<PromptCall>,
-        (peer, slot): (&Peer, &mut RequestSlot),
+        peer: &Peer,
+        slot: &mut RequestSlot,
     ) -> Result<ChargedResponse, DispatchError> {
         let Retried { request, answers } = retried;
-        let (name, arguments) = (request.name.clone(), format!("{:?}", request.arguments));
+        let name = request.name.clone();
+        let arguments = format!("{:?}", request.arguments);
         let binding = Binding {
             caller: call.caller.as_ref(),
             method: "prompts/get",
@@ -131,7 +136,8 @@ impl Endpoint {
         };
         let mut input = Input::new(source, binding);
         if let Some((provided, asked_by)) = input.of_answers(answers.take())? {
-            (request.input, request.asked_by) = (Some(provided), asked_by);
+            request.input = Some(provided);
+            request.asked_by = asked_by;
         }
         loop {
             let answered = self.0.gateway.get_prompt(call, request).await?;

@@ -201,16 +201,17 @@ impl<'a> Input<'a> {
             return Ok(());
         }
         let text = missing.to_string();
-        Err(match self.source.peer.is_modern() {
-            true => RpcError::bad_request(
+        Err(if self.source.peer.is_modern() {
+            RpcError::bad_request(
                 MISSING_CLIENT_CAPABILITY,
                 format!("the call needs capabilities that the client does not have: {text}"),
             )
-            .with_data(|data| data.json("requiredCapabilities", &text)),
-            false => RpcError::new(
+            .with_data(|data| data.json("requiredCapabilities", &text))
+        } else {
+            RpcError::new(
                 INVALID_REQUEST,
                 format!("the call needs capabilities that the client did not declare: {text}"),
-            ),
+            )
         })
     }
 }

@@ -44,9 +44,9 @@ impl Endpoint {
             return;
         };
         // The `Arc` has not been cloned yet, so this succeeds.
-        Arc::get_mut(call)
-            .into_iter()
-            .for_each(|call| call.interaction = None);
+        if let Some(call) = Arc::get_mut(call) {
+            call.interaction = None;
+        }
         let arguments = Arc::unwrap_or_clone(std::mem::take(&mut retried.request.arguments));
         *operation = Operation::CallResourceTool(Box::new(ResourceToolCall { tool, arguments }));
     }
@@ -54,7 +54,8 @@ impl Endpoint {
     /// Calls one of the server's own tools. Most errors become results that a model can read.
     pub(super) async fn call_resource_tool(
         &self,
-        (id, modern): (&Id, bool),
+        id: &Id,
+        modern: bool,
         call: &Arc<Call>,
         request: &ResourceToolCall,
     ) -> Result<ChargedResponse, DispatchError> {
@@ -92,10 +93,8 @@ impl Endpoint {
 
 impl Context<'_> {
     async fn list(self, arguments: ResourceArguments) -> Result<ChargedResponse, DispatchError> {
-        let (limit, cursor) = (
-            arguments.limit.unwrap_or(LIST_ITEMS),
-            arguments.cursor.clone(),
-        );
+        let limit = arguments.limit.unwrap_or(LIST_ITEMS);
+        let cursor = arguments.cursor.clone();
         let filter = filter_of(arguments);
         let page = self
             .endpoint
@@ -116,10 +115,8 @@ impl Context<'_> {
         self,
         arguments: ResourceArguments,
     ) -> Result<ChargedResponse, DispatchError> {
-        let (limit, cursor) = (
-            arguments.limit.unwrap_or(LIST_ITEMS),
-            arguments.cursor.clone(),
-        );
+        let limit = arguments.limit.unwrap_or(LIST_ITEMS);
+        let cursor = arguments.cursor.clone();
         let filter = filter_of(arguments);
         let page = self
             .endpoint
@@ -181,12 +178,14 @@ impl Context<'_> {
     }
 
     fn write_reading(self, reading: Reading<'_>) -> Result<ChargedResponse, DispatchError> {
-        let (endpoint, contents) = (self.endpoint, &reading.result.contents);
+        let endpoint = self.endpoint;
+        let contents = &reading.result.contents;
         // The JSON that responses to `resources/read` share, if it has texts only.
         let has_texts_only = || contents.iter().all(|one| matches!(one.body, Body::Text(_)));
-        let json = match reading.is_json_shared() && has_texts_only() {
-            true => Some(endpoint.shared_contents_json(self.call, contents)?),
-            false => None,
+        let json = if reading.is_json_shared() && has_texts_only() {
+            Some(endpoint.shared_contents_json(self.call, contents)?)
+        } else {
+            None
         };
         let version = reading.result.version.as_deref();
         let metadata = ResultMetadata {
@@ -202,10 +201,8 @@ impl Context<'_> {
     }
 
     async fn search(self, arguments: ResourceArguments) -> Result<ChargedResponse, DispatchError> {
-        let (limit, cursor) = (
-            arguments.limit.unwrap_or(SEARCH_RESULTS),
-            arguments.cursor.clone(),
-        );
+        let limit = arguments.limit.unwrap_or(SEARCH_RESULTS);
+        let cursor = arguments.cursor.clone();
         let query = query_of(arguments, limit);
         let page = self
             .endpoint

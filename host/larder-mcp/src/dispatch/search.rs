@@ -13,7 +13,8 @@ impl Endpoint {
     /// Writes a page of results: the entries, as lists have them, with excerpts.
     pub(super) fn search_result(
         &self,
-        (id, modern): (&Id, bool),
+        id: &Id,
+        modern: bool,
         call: &Call,
         page: &SearchPage,
     ) -> Result<ChargedResponse, DispatchError> {

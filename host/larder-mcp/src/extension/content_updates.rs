@@ -32,11 +32,9 @@ pub(crate) struct ContentUpdates {
 
 impl ContentUpdates {
     pub(crate) fn new(endpoint: Endpoint, subscriptions: Arc<Subscriptions>) -> Self {
-        let (waiting, reading, cancel) = (
-            BTreeMap::new(),
-            BTreeMap::new(),
-            CancellationToken::new().drop_guard(),
-        );
+        let waiting = BTreeMap::new();
+        let reading = BTreeMap::new();
+        let cancel = CancellationToken::new().drop_guard();
         Self {
             endpoint,
             subscriptions,
@@ -98,7 +96,8 @@ impl ContentUpdates {
             let Some((uri, number)) = free.min_by_key(|(_, number)| **number) else {
                 return;
             };
-            let (uri, number) = (uri.clone(), *number);
+            let uri = uri.clone();
+            let number = *number;
             self.waiting.remove(&uri);
             self.reading.insert(uri.clone(), number);
             self.running.push(self.spawn_read(uri));
@@ -107,11 +106,9 @@ impl ContentUpdates {
 
     /// Reads in a task of its own, because a guest may block its thread for a while.
     fn spawn_read(&self, uri: Uri) -> BoxFuture<'static, (Uri, Vec<u8>)> {
-        let (endpoint, subscriptions, changed) = (
-            self.endpoint.clone(),
-            self.subscriptions.clone(),
-            uri.clone(),
-        );
+        let endpoint = self.endpoint.clone();
+        let subscriptions = self.subscriptions.clone();
+        let changed = uri.clone();
         let read = async move { endpoint.content_changed(&subscriptions, &changed).await };
         let cancel = self.cancel.token().clone();
         let task = self

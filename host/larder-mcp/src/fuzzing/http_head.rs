@@ -94,7 +94,8 @@ fn check(mut bytes: &[u8], data: &[u8]) {
         if head.contains("application/json") && !body.is_empty() {
             serde_json::from_slice::<Value>(body).expect("a JSON body");
         }
-        (bytes, count) = (&bytes[end + body.len()..], count + 1);
+        bytes = &bytes[end + body.len()..];
+        count += 1;
     }
     assert!(
         count <= data.len() / 16 + 1,
@@ -138,13 +139,11 @@ fn token() -> Token {
 }
 
 fn endpoint(tokens: Vec<Token>) -> Endpoint {
-    let (drain, auth) = (
-        Drain::new(),
-        auth::Config {
-            tokens,
-            oauth: None,
-        },
-    );
+    let drain = Drain::new();
+    let auth = auth::Config {
+        tokens,
+        oauth: None,
+    };
     let authenticator = Authenticator::new(auth.clone(), caller(), drain.clone());
     let cache = gateway::CacheConfig {
         bytes: 0,
@@ -164,8 +163,16 @@ fn endpoint(tokens: Vec<Token>) -> Endpoint {
         },
         None,
     );
-    let observers = (Metrics::default(), Telemetry::default());
-    Endpoint::new(config(auth), authenticator, gateway, drain, observers)
+    let metrics = Metrics::default();
+    let telemetry = Telemetry::default();
+    Endpoint::new(
+        config(auth),
+        authenticator,
+        gateway,
+        drain,
+        metrics,
+        telemetry,
+    )
 }
 
 fn config(auth: auth::Config) -> Config {

@@ -84,7 +84,8 @@ impl Endpoint {
             return accepted.into_stream();
         }
         // The session counts as in use until it is touched.
-        let (session, cancellable) = (session.clone(), accepted.cancellable());
+        let session = session.clone();
+        let cancellable = accepted.cancellable();
         let (messages, mut work) = accepted.into_parts();
         let task = self.0.drain.spawn(async move {
             let response = work.run().await;
@@ -240,7 +241,7 @@ impl Endpoint {
             match RemoteStream::open(&session, position, &identity.caller).await? {
                 (_, RemoteItem::End) => empty(StatusCode::NO_CONTENT),
                 (stream, first) => {
-                    sse::remote_stream(self.clone(), (first, stream), session, identity, permit)
+                    sse::remote_stream(self.clone(), first, stream, session, identity, permit)
                 }
             },
         )

@@ -51,7 +51,8 @@ impl ReceivedBody {
 /// Receives a body of at most `limit` bytes. Most bodies arrive in one piece, which is returned without copying.
 pub(super) async fn receive(
     body: impl RequestBody,
-    (limit, length): (usize, Option<u64>),
+    limit: usize,
+    length: Option<u64>,
     memory: (&WaitingBytes, &Caller),
 ) -> Result<ReceivedBody, BodyError> {
     let mut body = pin!(Limited::new(body, limit));

@@ -74,9 +74,10 @@ const END: &[u8] = b"\n\n";
 
 /// The event of a response. A large one is not copied.
 fn response_event(response: ChargedResponse) -> StreamFrame {
-    match response.is_large() {
-        false => StreamFrame::Small(message_events([response.bytes])),
-        true => StreamFrame::Large(b"event: message\ndata: ".to_vec(), response.into(), END),
+    if response.is_large() {
+        StreamFrame::Large(b"event: message\ndata: ".to_vec(), response.into(), END)
+    } else {
+        StreamFrame::Small(message_events([response.bytes]))
     }
 }
 
@@ -138,7 +139,8 @@ pub(super) fn listen(
             let bytes = tokio::select! {
                 biased;
                 messages = listen_stream.next(endpoint.0.authenticator.invalidated(&identity)) => {
-                    let (events, ends) = (message_events(messages?), listen_stream.ends_with_the_server());
+                    let events = message_events(messages?);
+                    let ends = listen_stream.ends_with_the_server();
                     if ends { with_restart_delay(&events) } else { events }
                 }
                 () = tokio::time::sleep(endpoint.0.settings.load().keep_alive) => keep_alive_comment(),
@@ -188,7 +190,8 @@ pub(super) fn notifications(
         (endpoint, Some(stream_state)),
         |(endpoint, stream_state)| async move {
             let mut stream_state = stream_state?;
-            let (token, identity) = (stream_state.token.clone(), stream_state.identity.clone());
+            let token = stream_state.token.clone();
+            let identity = stream_state.identity.clone();
             let bytes = tokio::select! {
                 biased;
                 () = token.cancelled() => return None,
@@ -295,7 +298,8 @@ pub(super) fn request_stream(
 /// Streams the messages of a request that another replica runs, to the end.
 pub(super) fn remote_stream(
     endpoint: Endpoint,
-    (first, stream): (RemoteItem, RemoteStream),
+    first: RemoteItem,
+    stream: RemoteStream,
     session: Arc<Session>,
     identity: Arc<Identity>,
     permit: StreamPermit,

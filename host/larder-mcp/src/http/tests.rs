@@ -17,7 +17,8 @@ fn request_futures_are_small() {
             &'a Id,
             &'a mut method::Operation,
             &'a mut Arc<Call>,
-            (&'a Peer, &'a mut RequestSlot),
+            &'a Peer,
+            &'a mut RequestSlot,
         ) -> F,
     ) -> usize {
         size_of::<F>()

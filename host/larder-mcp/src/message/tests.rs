@@ -255,7 +255,8 @@ const MEMBERS: [&str; 12] = [
 #[test]
 fn reads_members_in_any_order() {
     let many: Vec<_> = (0..125).map(|n| format!("\"e{n}\":0")).collect();
-    let (many, rest) = (many.join(","), r#""jsonrpc":"2.0","id":1,"method":"m""#);
+    let many = many.join(",");
+    let rest = r#""jsonrpc":"2.0","id":1,"method":"m""#;
     for inner in [
         r#""params":{}"#.to_owned(),
         format!(r#""params":{{"_meta":{{}},{many},"a":1,"b":2,"c":3}}"#),

@@ -64,16 +64,12 @@ impl InvalidUri {
 pub(super) fn completion(fields: &Fields<'_>) -> Result<Operation, RpcError> {
     let reference = fields.required_object("ref")?;
     let argument = fields.required_object("argument")?;
-    let (name, prefix) = (
-        argument.required_text("name")?,
-        argument.required_text("value")?,
-    );
+    let name = argument.required_text("name")?;
+    let prefix = argument.required_text("value")?;
     let context = fields.object("context")?.unwrap_or_default();
-    let (name, prefix, filled) = (
-        name.into_owned(),
-        prefix.into_owned(),
-        strings(&context, "context.arguments")?,
-    );
+    let name = name.into_owned();
+    let prefix = prefix.into_owned();
+    let filled = strings(&context, "context.arguments")?;
     match &*reference.required_text("type")? {
         "ref/prompt" => {
             let prompt = reference.required_text("name")?.into_owned();
@@ -160,10 +156,8 @@ pub(super) fn prompt_call(fields: &Fields<'_>) -> Result<Retried<PromptCall>, Rp
 
 /// Reads the answers of a modern client that makes a call again.
 fn answers(fields: &Fields<'_>) -> Result<Option<Answers>, RpcError> {
-    let (state, given) = (
-        fields.text("requestState")?.map(Into::into),
-        fields.object("inputResponses")?,
-    );
+    let state = fields.text("requestState")?.map(Into::into);
+    let given = fields.object("inputResponses")?;
     if state.is_none() && given.is_none() {
         return Ok(None);
     }

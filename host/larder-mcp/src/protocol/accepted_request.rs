@@ -85,10 +85,8 @@ impl AcceptedRequest {
             .map(|requests| requests.register(&id))
             .transpose()?
             .map(Arc::new);
-        let (endpoint, slot) = (
-            context.endpoint.clone(),
-            RequestSlot::new(context.limit.clone(), method),
-        );
+        let endpoint = context.endpoint.clone();
+        let slot = RequestSlot::new(context.limit.clone(), method);
         let work = Work {
             endpoint,
             id,
@@ -167,9 +165,9 @@ impl Work {
         } = self;
         slot.acquire().await;
         match cancellable {
-            None => Some(endpoint.dispatch(id, operation, call, (peer, slot)).await),
+            None => Some(endpoint.dispatch(id, operation, call, peer, slot).await),
             Some(cancellable) => {
-                let work = pin!(endpoint.dispatch(id, operation, call, (peer, slot)));
+                let work = pin!(endpoint.dispatch(id, operation, call, peer, slot));
                 cancellable.until_cancelled(work).await
             }
         }

@@ -74,7 +74,8 @@ impl Client {
     ) -> Self {
         subscriptions.watch.watch_lists(Lists::ALL);
         subscriptions.restore(stored);
-        let (subscriptions, description) = (Arc::new(subscriptions), Arc::new(description));
+        let subscriptions = Arc::new(subscriptions);
+        let description = Arc::new(description);
         let side = Arc::new(LegacyClientSide::new(description.capabilities.as_deref()));
         Self {
             version,
@@ -101,14 +102,16 @@ impl Client {
         batch: Vec<Message<'_>>,
         context: RequestContext<'_>,
     ) -> Result<Batch, RpcError> {
-        match self.version.has_batches() {
-            true => Ok(Batch::accept(&self.peer(), batch, context)),
-            false => Err(not_supported()),
+        if self.version.has_batches() {
+            Ok(Batch::accept(&self.peer(), batch, context))
+        } else {
+            Err(not_supported())
         }
     }
 
     fn peer(&self) -> Peer {
-        let (subscriptions, side) = (self.subscriptions.clone(), self.side.clone());
+        let subscriptions = self.subscriptions.clone();
+        let side = self.side.clone();
         Peer::Legacy(LegacyPeer {
             subscriptions,
             side,
@@ -163,9 +166,8 @@ fn initialize_span(request: &Request<'_>, context: RequestContext<'_>) -> Option
     let telemetry = Some(&context.endpoint.0.telemetry).filter(|telemetry| telemetry.is_on())?;
     let mut call = context.new_call(&request.params).ok()?;
     call.request_id = Some(request.id.shared());
-    context
-        .headers
-        .into_iter()
-        .for_each(|headers| method::add_trace_headers(&mut call, headers));
+    if let Some(headers) = context.headers {
+        method::add_trace_headers(&mut call, headers);
+    }
     telemetry.start_request(&mut call, &request.method)
 }

@@ -245,11 +245,13 @@ impl Client {
     }
 
     fn start(&self, accepted: AcceptedRequest, sender: &Sender) {
-        let (sender, cancellable) = (sender.clone(), accepted.cancellable());
+        let sender = sender.clone();
+        let cancellable = accepted.cancellable();
         let mut stream = accepted.into_stream();
         self.endpoint.0.drain.spawn(async move {
             while let Some(item) = stream.next().await {
-                let (message, cancellable) = (item.into_message(), cancellable.clone());
+                let message = item.into_message();
+                let cancellable = cancellable.clone();
                 if sender
                     .send(OutgoingMessage {
                         message,
@@ -265,7 +267,8 @@ impl Client {
     }
 
     fn start_listen(&self, accepted: modern::AcceptedListen, sender: &Sender) {
-        let (sender, disconnected) = (sender.clone(), self.disconnected.clone());
+        let sender = sender.clone();
+        let disconnected = self.disconnected.clone();
         self.endpoint.0.drain.spawn(async move {
             let cancellable = accepted.cancellable();
             tokio::select! {

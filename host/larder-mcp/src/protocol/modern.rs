@@ -38,10 +38,9 @@ pub(crate) fn listen(
 ) -> Result<AcceptedListen, RpcError> {
     let filter = ListenFilter::read(&request.params)?;
     let mut call = context.new_call(&request.params)?;
-    context
-        .headers
-        .into_iter()
-        .for_each(|headers| method::add_trace_headers(&mut call, headers));
+    if let Some(headers) = context.headers {
+        method::add_trace_headers(&mut call, headers);
+    }
     let permit = context.endpoint.stream_permit(context.caller)?;
     let id = request.id.clone();
     let cancellable = context

@@ -28,7 +28,8 @@ pub(crate) struct NotificationMessage {
 
 impl Notifications {
     pub(crate) fn new(endpoint: &Endpoint, client: &Client, position: LogPosition) -> Self {
-        let (subscriptions, log) = (client.subscriptions.clone(), client.log.clone());
+        let subscriptions = client.subscriptions.clone();
+        let log = client.log.clone();
         let content_updates = ContentUpdates::new(endpoint.clone(), subscriptions.clone());
         Self {
             subscriptions,

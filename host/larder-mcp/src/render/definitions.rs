@@ -50,8 +50,9 @@ fn hints(o: &mut Object<'_>, hints: &Hints) {
     ];
     if all.iter().any(|(_, hint)| hint.is_some()) {
         o.object("annotations", |o| {
-            all.into_iter()
-                .for_each(|(key, hint)| hint.into_iter().for_each(|hint| o.flag(key, hint)));
+            for (key, hint) in all {
+                hint.into_iter().for_each(|hint| o.flag(key, hint));
+            }
         });
     }
 }

@@ -16,17 +16,17 @@ pub(crate) fn summary(o: &mut Object<'_>, entry: &Entry) {
         entry.description.as_deref(),
         entry.mime_type.as_deref(),
     );
-    entry
-        .size
-        .into_iter()
-        .for_each(|size| o.integer("size", size));
+    if let Some(size) = entry.size {
+        o.integer("size", size);
+    }
     o.optional_text("kind", entry.details.kind.as_deref());
 }
 
 /// Like [`summary`], for a template.
 pub(crate) fn template_summary(o: &mut Object<'_>, template: &Template) {
     o.text("uriTemplate", template.uri_template.as_str());
-    let (title, description) = (template.title.as_deref(), template.description.as_deref());
+    let title = template.title.as_deref();
+    let description = template.description.as_deref();
     names(
         o,
         &template.name,

@@ -53,7 +53,8 @@ impl ReplayBudget {
     /// Adds an ended stream of this caller, which retains this many bytes. It is discarded at once if there is no
     /// memory for it.
     pub(super) fn add(&self, stream: Weak<dyn Retained>, bytes: usize, caller: &Caller) {
-        let (bytes, ended_at) = (bytes + STREAM_OVERHEAD, Instant::now());
+        let bytes = bytes + STREAM_OVERHEAD;
+        let ended_at = Instant::now();
         let Ok(charge) = self.charge(bytes, caller) else {
             return stream
                 .upgrade()

@@ -256,7 +256,8 @@ mod tests {
     #[test]
     fn a_second_reader_gets_events_of_the_first() {
         let log = NotificationLog::default();
-        let (mut old, mut new) = (log.now(), log.now());
+        let mut old = log.now();
+        let mut new = log.now();
         log.append(&mut old, vec![updated("x:1")]);
         assert_eq!(
             log.append(&mut new, vec![Change::List]),

@@ -125,9 +125,10 @@ impl SessionCounts {
         let (team_sessions, own_sessions) = self.session_counts(caller);
         let (other_team_sessions, other_sessions) = self.session_counts(session.caller);
         // Callers in the same teams are compared by caller, others by team.
-        match session.caller.teams == caller.teams {
-            true => other_sessions >= own_sessions + min_difference,
-            false => other_team_sessions >= team_sessions + min_difference,
+        if session.caller.teams == caller.teams {
+            other_sessions >= own_sessions + min_difference
+        } else {
+            other_team_sessions >= team_sessions + min_difference
         }
     }
 

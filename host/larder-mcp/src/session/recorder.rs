@@ -39,7 +39,9 @@ impl Recorder {
     pub(super) fn new(
         storage: Arc<Storage>,
         id: &str,
-        (client, owner, ids): (&Client, SessionOwner, &EventIds),
+        client: &Client,
+        owner: SessionOwner,
+        ids: &EventIds,
         ended: CancellationToken,
         stored: Stored,
     ) -> Self {
@@ -52,7 +54,8 @@ impl Recorder {
             moves: 0,
             log_level: None,
         };
-        let (key, log) = (SessionKey::of(id), client.log.clone());
+        let key = SessionKey::of(id);
+        let log = client.log.clone();
         Self {
             storage,
             key,
@@ -112,7 +115,8 @@ impl Recorder {
                 subscriptions: subscriptions.stored(events),
                 ..self.record.clone()
             };
-            (record.events.last, record.events.oldest) = (events.last, events.oldest);
+            record.events.last = events.last;
+            record.events.oldest = events.oldest;
             record
         })
     }

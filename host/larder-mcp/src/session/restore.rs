@@ -41,7 +41,8 @@ impl Endpoint {
         inner
             .sessions
             .retain_callers(|caller| inner.authenticator.accepts_caller(caller));
-        let (sessions, drain) = (inner.sessions.clone(), inner.drain.clone());
+        let sessions = inner.sessions.clone();
+        let drain = inner.drain.clone();
         inner.drain.spawn(async move {
             let writing = sessions.write_changes(removals);
             drain.run_until_stopping(writing).await;
@@ -100,10 +101,9 @@ impl Sessions {
     /// Stores a new session, if sessions are stored.
     pub(crate) async fn store(&self, session: &Arc<Session>) {
         self.record(session, Stored::Nothing);
-        self.shared
-            .get()
-            .into_iter()
-            .for_each(|shared| self.share(shared, session, None));
+        if let Some(shared) = self.shared.get() {
+            self.share(shared, session, None);
+        }
         session.client.subscriptions.save().await;
     }
 
@@ -129,15 +129,12 @@ impl Sessions {
         let Some(storage) = self.storage.get() else {
             return;
         };
-        let client = (
-            &session.client,
-            SessionOwner::of(&session.caller),
-            session.replay.ids(),
-        );
         let recorder = Recorder::new(
             storage.clone(),
             &session.id,
-            client,
+            &session.client,
+            SessionOwner::of(&session.caller),
+            session.replay.ids(),
             session.ended.clone(),
             stored,
         );

@@ -88,11 +88,9 @@ impl Shared {
             tracing::warn!(what, times = repeats.times, last = ?repeats.last, "the shared sessions failed again");
         });
         let (open, ended, removed, changed, wake) = Default::default();
-        let (bytes, readers, drain) = (
-            StoredBytes::new(MAX_BYTES),
-            RemoteReaders::default(),
-            drain.clone(),
-        );
+        let bytes = StoredBytes::new(MAX_BYTES);
+        let readers = RemoteReaders::default();
+        let drain = drain.clone();
         Self {
             store,
             keys,
@@ -138,9 +136,10 @@ impl Shared {
         lock(&self.ended).insert(key);
         lock(&self.open).remove(&key);
         self.bytes.release(key);
-        let removed = match self.store.is_connected() {
-            true => self.store.remove(key).await,
-            false => return,
+        let removed = if self.store.is_connected() {
+            self.store.remove(key).await
+        } else {
+            return;
         };
         match removed {
             Ok(()) => self.note_removed(key),

@@ -34,10 +34,8 @@ impl StoredBytes {
     ) -> Result<Vec<SessionKey>, NoRoom> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.insert(key, (owner.clone(), bytes));
-        let (mut total, mut removed) = (
-            sessions.values().map(|(_, bytes)| bytes).sum::<usize>(),
-            vec![],
-        );
+        let mut total = sessions.values().map(|(_, bytes)| bytes).sum::<usize>();
+        let mut removed = vec![];
         while total > self.max {
             let sizes = Sizes::of(&sessions);
             let largest = sessions

@@ -81,7 +81,8 @@ async fn a_session_belongs_to_its_caller_until_it_ends() {
 fn an_idle_session_ends_unless_it_has_a_stream() {
     let idle = Duration::from_secs(60);
     let sessions = Sessions::new(10, idle);
-    let (unused, streaming) = (open(&sessions).unwrap(), open(&sessions).unwrap());
+    let unused = open(&sessions).unwrap();
+    let streaming = open(&sessions).unwrap();
     let stream = streaming.begin_stream();
     for session in [&unused, &streaming] {
         session.usage().last_used = Instant::now().checked_sub(idle).unwrap();
@@ -104,7 +105,8 @@ fn an_idle_session_ends_unless_it_has_a_stream() {
 #[test]
 fn evicts_the_least_recently_used_session() {
     let sessions = Sessions::new(2, Duration::from_secs(60));
-    let (first, second) = (open(&sessions).unwrap(), open(&sessions).unwrap());
+    let first = open(&sessions).unwrap();
+    let second = open(&sessions).unwrap();
     first.usage().last_used = Instant::now() + Duration::from_secs(1);
     let third = open(&sessions).unwrap();
     let found = |session: &Session<()>| status(sessions.find(Some(&session.id), &caller("ann")));
@@ -124,7 +126,8 @@ fn evicts_the_least_recently_used_session() {
 fn a_new_stream_replaces_the_old_one() {
     let sessions = Sessions::new(1, Duration::from_secs(60));
     let session = open(&sessions).unwrap();
-    let (old, new) = (session.begin_stream(), session.begin_stream());
+    let old = session.begin_stream();
+    let new = session.begin_stream();
     assert!(old.is_cancelled() && !new.is_cancelled());
     session.end_stream(&old);
     assert!(

@@ -47,7 +47,8 @@ pub struct Capped<T> {
 impl Ceiling {
     /// Restricts an operator's grant to this ceiling.
     pub fn cap(&self, grant: &Grant) -> Capped<Grant> {
-        let (mut allowed, mut dirs) = (grant.clone(), Vec::new());
+        let mut allowed = grant.clone();
+        let mut dirs = Vec::new();
         if let Some(bounds) = &self.bounds {
             allowed.dirs.retain(|dir| {
                 bounds

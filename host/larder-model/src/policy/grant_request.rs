@@ -50,9 +50,14 @@ impl GrantRequest {
             .secrets
             .iter()
             .map(|(name, secret)| (name.clone(), Some(secret.clone())));
-        let (dirs, hosts, tcp) = (grant.dirs.clone(), grant.hosts.clone(), grant.tcp.clone());
-        let (tools, prompts) = (grant.tools.clone(), grant.prompts);
-        let (settings, secrets, key_value) = (BTreeMap::new(), secrets.collect(), grant.key_value);
+        let dirs = grant.dirs.clone();
+        let hosts = grant.hosts.clone();
+        let tcp = grant.tcp.clone();
+        let tools = grant.tools.clone();
+        let prompts = grant.prompts;
+        let settings = BTreeMap::new();
+        let secrets = secrets.collect();
+        let key_value = grant.key_value;
         Self {
             settings,
             dirs,
@@ -191,10 +196,8 @@ pub fn grant_lines(grant: &Grant) -> BTreeSet<String> {
         .keys()
         .map(|name| format!("variable {}", quoted(name)));
     let secrets = grant.secrets.iter().map(|(name, _)| secret_line(name));
-    let (dirs, hosts) = (
-        grant.dirs.iter().map(dir_line),
-        grant.hosts.iter().map(host_line),
-    );
+    let dirs = grant.dirs.iter().map(dir_line);
+    let hosts = grant.hosts.iter().map(host_line);
     let offers = grant
         .tools
         .lines_beyond(&ToolGrant::None)
@@ -281,9 +284,10 @@ fn tcp_line(rule: &TcpRule) -> String {
 fn quoted(text: &str) -> String {
     let is_plain =
         |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | ':');
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("{text:?}"),
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("{text:?}")
     }
 }
 

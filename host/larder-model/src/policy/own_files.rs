@@ -95,7 +95,8 @@ impl fmt::Display for OwnFile {
 
 impl fmt::Display for OwnFileConflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (file, path) = (self.file, self.path.display());
+        let file = self.file;
+        let path = self.path.display();
         let access = match self.access {
             Access::Read => "read",
             Access::Write => "change",

@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn combines_grants() {
-        let (ab, bc) = (names(&["a", "b"]), names(&["b", "c"]));
+        let ab = names(&["a", "b"]);
+        let bc = names(&["b", "c"]);
         assert_eq!(ab.intersection(&bc), names(&["b"]));
         assert_eq!(ab.union(&bc), names(&["a", "b", "c"]));
         assert_eq!(
@@ -101,7 +102,8 @@ mod tests {
 
     #[test]
     fn lists_what_another_grant_does_not_allow() {
-        let (ab, bc) = (names(&["a", "b"]), names(&["b", "c"]));
+        let ab = names(&["a", "b"]);
+        let bc = names(&["b", "c"]);
         assert_eq!(ab.lines_beyond(&bc), ["tool \"a\""]);
         assert_eq!(ToolGrant::All.lines_beyond(&bc), ["all tools"]);
         assert!(ab.lines_beyond(&ToolGrant::All).is_empty());

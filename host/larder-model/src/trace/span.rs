@@ -126,13 +126,7 @@ impl ActiveSpan {
     pub fn of_request(recorder: SpanRecorder, parent: Option<&TraceContext>, name: String) -> Self {
         match parent {
             Some(parent) => Self::child(parent, recorder, name, SpanKind::Server),
-            None => Self::new(
-                recorder,
-                &random_id(16),
-                None,
-                None,
-                (name, SpanKind::Server),
-            ),
+            None => Self::new(recorder, &random_id(16), None, None, name, SpanKind::Server),
         }
     }
 
@@ -148,7 +142,8 @@ impl ActiveSpan {
             parent.trace_id(),
             parent_id,
             parent.tracestate.clone(),
-            (name, kind),
+            name,
+            kind,
         )
     }
 
@@ -157,7 +152,8 @@ impl ActiveSpan {
         trace_id: &str,
         parent: Option<(String, bool)>,
         tracestate: Option<String>,
-        (name, kind): (String, SpanKind),
+        name: String,
+        kind: SpanKind,
     ) -> Self {
         let traceparent = format!("00-{trace_id}-{}-01", random_id(8));
         let context = TraceContext {
@@ -166,7 +162,8 @@ impl ActiveSpan {
             recorder: Some(recorder.clone()),
         };
         let now = SystemTime::now();
-        let (attributes, error) = (Vec::with_capacity(8), Some("cancelled".to_owned()));
+        let attributes = Vec::with_capacity(8);
+        let error = Some("cancelled".to_owned());
         let span = SpanData {
             context,
             parent,

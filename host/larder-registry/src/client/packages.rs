@@ -128,7 +128,8 @@ impl Transport {
         registry: &str,
         repository: &str,
     ) -> Result<Vec<String>, Error> {
-        let (what, mut tags) = (format!("{registry}/{repository}"), Vec::new());
+        let what = format!("{registry}/{repository}");
+        let mut tags = Vec::new();
         let mut query = "?n=1000".to_owned();
         for _ in 0..MAX_PAGES {
             let request = Request {

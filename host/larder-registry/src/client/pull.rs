@@ -98,7 +98,9 @@ impl Client {
                 limit,
             });
         }
-        let (digest, manifest, in_store) = (component.component, component.manifest, store.clone());
+        let digest = component.component;
+        let manifest = component.manifest;
+        let in_store = store.clone();
         let is_there = blocking(move || {
             // Without the manifest, nobody has verified what is there.
             if in_store.is_writable() && !in_store.contains(&manifest) {
@@ -111,7 +113,7 @@ impl Client {
             let mut failure = None;
             for endpoint in self.0.endpoints(&image.registry)? {
                 match self
-                    .download(&endpoint, image, (digest, component.size), store, progress)
+                    .download(&endpoint, image, digest, component.size, store, progress)
                     .await
                 {
                     Ok(()) => {
@@ -134,7 +136,8 @@ impl Client {
         &self,
         endpoint: &str,
         image: &Image,
-        (digest, size): (Digest, u64),
+        digest: Digest,
+        size: u64,
         store: &Store,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
@@ -154,7 +157,8 @@ impl Client {
         progress.started(&digest, size);
         let opened = store.clone();
         let mut writer = blocking(move || opened.writer()).await?;
-        let (mut chunks, mut piece) = (response.bytes_stream(), Vec::with_capacity(PIECE));
+        let mut chunks = response.bytes_stream();
+        let mut piece = Vec::with_capacity(PIECE);
         while let Some(chunk) = self.0.next(&mut chunks, &image.registry).await? {
             progress.advanced(&digest, chunk.len() as u64);
             piece.extend_from_slice(&chunk);
@@ -190,7 +194,8 @@ impl Client {
         digest: Digest,
         store: &Store,
     ) -> Result<(), Error> {
-        let (mut attached, mut bytes_left) = (Vec::new(), MAX_ALL_ATTACHMENTS);
+        let mut attached = Vec::new();
+        let mut bytes_left = MAX_ALL_ATTACHMENTS;
         for attachment in self.attachments(image, digest).await? {
             for layer in &attachment.manifest.layers {
                 let (Ok(layer_digest), Ok(size)) = (digest_of(layer), size_of(layer)) else {
@@ -291,12 +296,13 @@ impl Client {
 /// Adds a small blob to the store.
 async fn put(store: &Store, bytes: Vec<u8>) -> Result<Digest, Error> {
     let store = store.clone();
-    blocking(
-        move || match store.contains(&Digest::of(&bytes)) && !store.is_writable() {
-            true => Ok(Digest::of(&bytes)),
-            false => store.put(&bytes),
-        },
-    )
+    blocking(move || {
+        if store.contains(&Digest::of(&bytes)) && !store.is_writable() {
+            Ok(Digest::of(&bytes))
+        } else {
+            store.put(&bytes)
+        }
+    })
     .await
 }
 

@@ -282,10 +282,8 @@ async fn only_permitted_registries_are_accessed() {
 
 #[tokio::test]
 async fn mirrors_are_asked_first_and_may_fail() {
-    let (mirror, registry) = (
-        TestRegistry::start(Behaviour::default()).await,
-        TestRegistry::start(Behaviour::default()).await,
-    );
+    let mirror = TestRegistry::start(Behaviour::default()).await;
+    let registry = TestRegistry::start(Behaviour::default()).await;
     registry.push("team/wiki", "1", b"component one");
     let settings = |mirrors: Vec<String>| {
         Client::new(access(&[
@@ -327,10 +325,8 @@ async fn mirrors_are_asked_first_and_may_fail() {
 
 #[tokio::test]
 async fn packages_have_versions() {
-    let (entry, registry) = (
-        TestRegistry::start(Behaviour::default()).await,
-        TestRegistry::start(Behaviour::default()).await,
-    );
+    let entry = TestRegistry::start(Behaviour::default()).await;
+    let registry = TestRegistry::start(Behaviour::default()).await;
     for version in [
         "1.1.9",
         "1.2.0",
@@ -347,7 +343,8 @@ async fn packages_have_versions() {
     ));
     let mut access = access(&[(registry.address(), plain()), (entry.address(), plain())]);
     let resolve = |access: &Access, text: &str| {
-        let (client, reference) = (Client::new(access.clone()).unwrap(), text.parse().unwrap());
+        let client = Client::new(access.clone()).unwrap();
+        let reference = text.parse().unwrap();
         async move { client.pull(&reference, &store().1, &NoProgress).await }
     };
     let unknown = resolve(&access, "team:wiki@^1.2").await.unwrap_err();
@@ -436,11 +433,9 @@ async fn the_number_of_pulls_is_limited() {
     }
     let (client, (_folder, store)) = (Client::new(access).unwrap(), store());
     let pulls = (0..8).map(|at| {
-        let (client, store, reference) = (
-            &client,
-            &store,
-            reference(&registry, &format!("team/wiki{at}:1")),
-        );
+        let client = &client;
+        let store = &store;
+        let reference = reference(&registry, &format!("team/wiki{at}:1"));
         async move { client.pull(&reference, store, &NoProgress).await.unwrap() }
     });
     futures_util::future::join_all(pulls).await;

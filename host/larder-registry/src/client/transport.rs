@@ -119,7 +119,8 @@ impl Transport {
         limit: u64,
         what: &str,
     ) -> Result<Bytes, Error> {
-        let (mut body, mut chunks) = (BytesMut::new(), response.bytes_stream());
+        let mut body = BytesMut::new();
+        let mut chunks = response.bytes_stream();
         while let Some(chunk) = self.next(&mut chunks, registry).await? {
             if body.len().saturating_add(chunk.len()) as u64 > limit {
                 return Err(Error::TooLarge {

@@ -50,7 +50,8 @@ impl KnownArtifacts {
     pub(super) fn find(
         &mut self,
         store: &Store,
-        (name, reference): (&ProviderName, &Reference),
+        name: &ProviderName,
+        reference: &Reference,
         manifest: Digest,
         wanted: Arc<Notify>,
     ) -> Result<Artifact, Error> {
@@ -98,7 +99,8 @@ fn artifact(
         found: store.signatures(&component.manifest)?,
         files: Vec::new(),
     };
-    let (digest, size) = (component.component, component.size);
+    let digest = component.component;
+    let size = component.size;
     let content = Stored {
         store: store.clone(),
         digest,

@@ -55,9 +55,10 @@ pub enum UpdateMode {
 impl RegistryConfig {
     /// Returns the folder of the team's store, if that of the server is in this folder.
     pub fn store_in(&self, folder: &Path) -> PathBuf {
-        match self.has_own_store {
-            true => Store::folder_of_team(folder, &self.team),
-            false => folder.to_owned(),
+        if self.has_own_store {
+            Store::folder_of_team(folder, &self.team)
+        } else {
+            folder.to_owned()
         }
     }
 

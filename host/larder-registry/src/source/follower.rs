@@ -77,7 +77,7 @@ impl RegistryFollower {
             Err(error) => {
                 for (name, component) in &config.components {
                     self.revisions
-                        .checked((name, &component.reference), Some(error.to_string()));
+                        .checked(name, &component.reference, Some(error.to_string()));
                 }
                 return Vec::new();
             }
@@ -138,12 +138,13 @@ impl Followed {
                 .as_ref()
                 .filter(|error| reported.as_ref() != Some(*error))
             {
-                let (provider, reference) = (&self.name, &self.component.reference);
+                let provider = &self.name;
+                let reference = &self.component.reference;
                 tracing::warn!(%provider, %reference, error, "cannot get the component, or look for an update");
             }
             reported.clone_from(&error);
             self.revisions
-                .checked((&self.name, &self.component.reference), error);
+                .checked(&self.name, &self.component.reference, error);
             self.wait(failures, &wanted).await;
         }
     }
@@ -165,7 +166,7 @@ impl Followed {
             self.pull_accepted(digest, &store)
                 .await
                 .map_err(|error| error.to_string())?;
-            self.revisions.checked((&self.name, reference), None);
+            self.revisions.checked(&self.name, reference, None);
         }
         if self.config.is_locked {
             return Ok(());
@@ -179,9 +180,11 @@ impl Followed {
             .map_err(|error| error.to_string())?
             .component
             .manifest;
-        let (revisions, config) = (self.revisions.clone(), self.config.clone());
-        let (name, component) = (self.name.clone(), self.component.clone());
-        let found = blocking(move || revisions.found(&config, (&name, &component), latest));
+        let revisions = self.revisions.clone();
+        let config = self.config.clone();
+        let name = self.name.clone();
+        let component = self.component.clone();
+        let found = blocking(move || revisions.found(&config, &name, &component, latest));
         found.await.map_err(|error| error.to_string())?;
         if let Some(digest) = accepted.filter(|digest| *digest != latest) {
             self.look_for_signatures(digest, &store).await;
@@ -199,14 +202,16 @@ impl Followed {
 
     /// Returns what is to be served, and whether the store has it.
     async fn stored(&self) -> Result<(Store, Target, bool), String> {
-        let (revisions, config) = (self.revisions.clone(), self.config.clone());
-        let (name, component) = (self.name.clone(), self.component.clone());
+        let revisions = self.revisions.clone();
+        let config = self.config.clone();
+        let name = self.name.clone();
+        let component = self.component.clone();
         blocking(move || {
             let lock = config.read_lock().map_err(|error| error.to_string())?;
             let store = revisions
                 .store(&config)
                 .map_err(|error| error.to_string())?;
-            let target = revisions.target(&config, lock.as_ref(), (&name, &component))?;
+            let target = revisions.target(&config, lock.as_ref(), &name, &component)?;
             store.touch_resolution(&config.key(&name, &component.reference));
             let is_there = target
                 .accepted

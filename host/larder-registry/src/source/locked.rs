@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn serves_what_the_lock_file_says() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, memory) = (folder.path().join("larder.lock"), MemorySource::default());
+        let path = folder.path().join("larder.lock");
+        let memory = MemorySource::default();
         let mut source = LockedFolder::new(memory.clone(), path.clone(), None);
         let scan = |source: &mut LockedFolder<MemorySource>| {
             let scan = source.scan().unwrap();

@@ -98,7 +98,8 @@ impl Revisions {
         &self,
         config: &RegistryConfig,
         lock: Option<&LockFile>,
-        (name, component): (&ProviderName, &RegistryComponent),
+        name: &ProviderName,
+        component: &RegistryComponent,
     ) -> Result<Target, String> {
         let reference = &component.reference;
         let locked = lock
@@ -117,7 +118,7 @@ impl Revisions {
                 "{name} has another digest in the lock file: run `larder lock`"
             ));
         }
-        let known = self.known(config, (name, component))?;
+        let known = self.known(config, name, component)?;
         let error = known.error;
         if let Some(digest) = reference.pinned().or(locked.filter(|_| config.is_locked)) {
             return Ok(Target {
@@ -152,7 +153,8 @@ impl Revisions {
     pub(super) fn found(
         &self,
         config: &RegistryConfig,
-        (name, component): (&ProviderName, &RegistryComponent),
+        name: &ProviderName,
+        component: &RegistryComponent,
         latest: Digest,
     ) -> Result<(), StoreError> {
         let before = self
@@ -204,10 +206,12 @@ impl Revisions {
     /// Records the result of a check, and triggers a scan.
     pub(super) fn checked(
         &self,
-        (name, reference): (&ProviderName, &Reference),
+        name: &ProviderName,
+        reference: &Reference,
         error: Option<String>,
     ) {
-        let (mut inner, reference) = (self.lock(), reference.to_string());
+        let mut inner = self.lock();
+        let reference = reference.to_string();
         let known = inner
             .known
             .entry(name.clone())
@@ -231,7 +235,8 @@ impl Revisions {
     fn known(
         &self,
         config: &RegistryConfig,
-        (name, component): (&ProviderName, &RegistryComponent),
+        name: &ProviderName,
+        component: &RegistryComponent,
     ) -> Result<Known, String> {
         let reference = component.reference.to_string();
         let known = self

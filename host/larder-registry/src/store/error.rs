@@ -55,7 +55,8 @@ pub enum StoreError {
 
 impl StoreError {
     pub(crate) fn io(path: &Path, cause: io::Error) -> Self {
-        let (path, is_full) = (path.to_owned(), is_full(&cause));
+        let path = path.to_owned();
+        let is_full = is_full(&cause);
         let cause = Arc::new(cause);
         if is_full {
             Self::Full { path, cause }

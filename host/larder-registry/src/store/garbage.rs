@@ -59,20 +59,21 @@ impl Store {
 
     /// Returns the stores of all teams that have one, also of those that the configuration does not name any more.
     fn stores_of_teams(&self) -> Result<Vec<Self>, StoreError> {
-        match self.folder().join(TEAMS).is_dir() {
-            true => self
-                .items(TEAMS)?
+        if self.folder().join(TEAMS).is_dir() {
+            self.items(TEAMS)?
                 .iter()
                 .map(|folder| Self::open(folder))
-                .collect(),
-            false => Ok(Vec::new()),
+                .collect()
+        } else {
+            Ok(Vec::new())
         }
     }
 
     fn collect_own_garbage(&self, age: Duration) -> Result<Collected, StoreError> {
         self.require_writable()?;
         let _alone = self.lock_alone()?;
-        let (roots, mut collected) = (self.roots()?, Collected::default());
+        let roots = self.roots()?;
+        let mut collected = Collected::default();
         let kept = self.reachable(roots);
         for item in self.items(BLOBS)? {
             let name = item.file_name().and_then(OsStr::to_str).unwrap_or_default();
@@ -147,7 +148,8 @@ impl Store {
 
     /// Returns the roots, and what they refer to: the layers of manifests, and their attachments.
     fn reachable(&self, roots: HashSet<Digest>) -> HashSet<Digest> {
-        let (mut kept, mut next) = (HashSet::new(), Vec::from_iter(roots));
+        let mut kept = HashSet::new();
+        let mut next = Vec::from_iter(roots);
         while let Some(digest) = next.pop() {
             if !kept.insert(digest) {
                 continue;

@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn knows_the_largest_callers_of_a_team() {
-        let (volumes, team) = (CallerVolumes::default(), TeamName::parse("a").unwrap());
+        let volumes = CallerVolumes::default();
+        let team = TeamName::parse("a").unwrap();
         for (subject, team, requests) in [
             ("ann", "a", 3),
             ("bob", "a", 5),
@@ -151,7 +152,8 @@ mod tests {
 
     #[test]
     fn forgets_the_smallest_callers() {
-        let (volumes, team) = (CallerVolumes::default(), TeamName::parse("a").unwrap());
+        let volumes = CallerVolumes::default();
+        let team = TeamName::parse("a").unwrap();
         let large = volumes.of(&caller("large", "a"));
         (0..9).for_each(|_| large.record(1));
         (0..3 * MAX_CALLERS).for_each(|n| volumes.of(&caller(&n.to_string(), "a")).record(1));

@@ -204,7 +204,8 @@ impl EventLog {
             );
         }
         state.last_id += 1;
-        let (id, kind) = (state.last_id, event.kind as usize);
+        let id = state.last_id;
+        let kind = event.kind as usize;
         state.kinds[kind]
             .events
             .push_of(id, Arc::new(event), LIMITS, |event| &event.team);

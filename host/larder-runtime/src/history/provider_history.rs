@@ -178,7 +178,8 @@ mod tests {
                     .sum::<usize>()
         };
         for n in 0..1_000 {
-            let (subject, message) = (n.to_string(), "ü".repeat(9_999));
+            let subject = n.to_string();
+            let message = "ü".repeat(9_999);
             let stderr = "ü".repeat(9_999) + "end";
             let at = SystemTime::now();
             history.record_fault(FaultRecord {

@@ -147,8 +147,10 @@ fn says_what_is_refused() {
             .map(|value| (name.clone(), HeaderValue::from_str(value).unwrap()))
             .collect::<HeaderMap>()
     };
-    let (uri, policy) = (Uri::from_static("/mcp"), policy());
-    let (none, two) = (HeaderMap::new(), headers(HOST, &["localhost", "localhost"]));
+    let uri = Uri::from_static("/mcp");
+    let policy = policy();
+    let none = HeaderMap::new();
+    let two = headers(HOST, &["localhost", "localhost"]);
     assert_eq!(policy.check(&uri, &none), Err(Forbidden::NoHost));
     assert_eq!(
         policy.check(&uri, &headers(HOST, &["evil.example"])),

@@ -38,7 +38,8 @@ fn a_team_gets_half_of_what_the_others_leave() {
 fn the_only_team_gets_everything_and_a_named_caller_half() {
     let budget = MemoryBudget::new(100);
     let [team] = teams(&budget, ["a"]);
-    let (ann, bob) = (named("ann"), named("bob"));
+    let ann = named("ann");
+    let bob = named("bob");
     let all = charge(&team, None, 100).unwrap();
     assert_eq!(charge(&team, None, 1).unwrap_err(), Refused::Full);
     drop(all);

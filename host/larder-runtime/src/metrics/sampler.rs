@@ -176,7 +176,8 @@ mod tests {
 
     #[test]
     fn the_history_of_many_providers_is_small() {
-        let (metrics, team) = (Metrics::default(), TeamName::default_team());
+        let metrics = Metrics::default();
+        let team = TeamName::default_team();
         let providers: Vec<_> = (0..1_600)
             .map(|n| metrics.provider(&team, &ProviderName::parse(&format!("p{n}")).unwrap()))
             .collect();

@@ -107,7 +107,8 @@ impl ServerMetrics {
             METHODS.map(|method| requests.get_or_create_owned(&[("method", method), ("era", era)]))
         });
         let connections = Gauge::default();
-        let (connections_refused, connections_replaced) = (Counter::default(), Counter::default());
+        let connections_refused = Counter::default();
+        let connections_replaced = Counter::default();
         registry.register(
             "larder_connections",
             "Open client connections",

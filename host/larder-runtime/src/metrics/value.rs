@@ -206,7 +206,8 @@ mod tests {
     #[test]
     fn a_guard_counts_until_it_is_dropped() {
         let gauge = Gauge::default();
-        let (one, _other) = (GaugeGuard::new(&gauge), GaugeGuard::new(&gauge));
+        let one = GaugeGuard::new(&gauge);
+        let _other = GaugeGuard::new(&gauge);
         drop(one);
         assert_eq!(gauge.get(), 1);
     }

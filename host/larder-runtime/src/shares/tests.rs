@@ -72,12 +72,11 @@ async fn a_team_beyond_its_share_waits_and_no_other_team_waits_behind_it() {
 #[tokio::test]
 async fn the_team_that_uses_least_comes_first() {
     let [a, b, c] = teams(8, ["a", "b", "c"]);
-    let (_of_a, of_b) = (
-        a.try_take(GUESTS, 4).unwrap(),
-        b.try_take(GUESTS, 2).unwrap(),
-    );
+    let _of_a = a.try_take(GUESTS, 4).unwrap();
+    let of_b = b.try_take(GUESTS, 2).unwrap();
     let _of_c = c.try_take(GUESTS, 1).unwrap();
-    let (mut more_of_b, mut more_of_c) = (Box::pin(b.take(GUESTS, 1)), Box::pin(c.take(GUESTS, 1)));
+    let mut more_of_b = Box::pin(b.take(GUESTS, 1));
+    let mut more_of_c = Box::pin(c.take(GUESTS, 1));
     assert!(poll!(more_of_b.as_mut()).is_pending() && poll!(more_of_c.as_mut()).is_pending());
     drop(of_b);
     assert!(more_of_c.await.is_some());
@@ -88,10 +87,8 @@ async fn the_team_that_uses_least_comes_first() {
 async fn who_gives_up_neither_keeps_a_part_nor_delays_others() {
     let [only] = teams(2, ["a"]);
     let both = only.try_take(GUESTS, 2).unwrap();
-    let (mut first, mut second) = (
-        Box::pin(only.take(GUESTS, 2)),
-        Box::pin(only.take(GUESTS, 1)),
-    );
+    let mut first = Box::pin(only.take(GUESTS, 2));
+    let mut second = Box::pin(only.take(GUESTS, 1));
     assert!(poll!(first.as_mut()).is_pending() && poll!(second.as_mut()).is_pending());
     drop(first);
     drop(both);

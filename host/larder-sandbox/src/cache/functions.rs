@@ -48,7 +48,8 @@ impl Cache {
         let mac = self
             .key
             .mac_of_functions(&self.entry_name(owner), &mut (&file).take(size));
-        let (mac, mut seal) = (mac.map_err(InvalidEntry::Unreadable)?, [0; SEAL_LENGTH]);
+        let mac = mac.map_err(InvalidEntry::Unreadable)?;
+        let mut seal = [0; SEAL_LENGTH];
         file.read_exact(&mut seal)
             .and_then(|()| file.rewind())
             .map_err(InvalidEntry::Unreadable)?;
@@ -65,7 +66,8 @@ impl Cache {
         output: &NamedTempFile,
         functions: Range<u64>,
     ) -> io::Result<NamedTempFile> {
-        let (mut from, size) = (output.reopen()?, functions.end - functions.start);
+        let mut from = output.reopen()?;
+        let size = functions.end - functions.start;
         from.seek(SeekFrom::Start(functions.start))?;
         let mut functions = self.temp_file()?;
         io::copy(&mut from.take(size), functions.as_file_mut())?;

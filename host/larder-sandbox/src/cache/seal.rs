@@ -213,10 +213,8 @@ impl Key {
         fingerprint: &FileFingerprint,
         path: &Path,
     ) -> Result<(Digest, File), InvalidEntry> {
-        let (file, mut record) = (
-            private_files::open(path, WRITABLE_BY_OTHERS)?,
-            [0; MARKED_LENGTH],
-        );
+        let file = private_files::open(path, WRITABLE_BY_OTHERS)?;
+        let mut record = [0; MARKED_LENGTH];
         (&file)
             .read_exact(&mut record)
             .map_err(InvalidEntry::Unreadable)?;

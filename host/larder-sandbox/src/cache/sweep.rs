@@ -30,7 +30,8 @@ impl Cache {
         let now = SystemTime::now();
         let age = |then: SystemTime| now.duration_since(then).unwrap_or_default();
         // Temporary files count too, because they use the same space.
-        let (mut unused, mut total) = (Vec::new(), 0);
+        let mut unused = Vec::new();
+        let mut total = 0;
         for (path, metadata) in self.files() {
             let Ok(modified) = metadata.modified() else {
                 continue;

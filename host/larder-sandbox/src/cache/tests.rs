@@ -64,7 +64,8 @@ impl TestFolder {
 
     /// Opens the cache and adds an entry. Returns the cache and the digest of the entry.
     fn with_entry(&self, name: &[u8]) -> (Cache, Digest) {
-        let (cache, digest) = (self.open(), Digest::of(name));
+        let cache = self.open();
+        let digest = Digest::of(name);
         self.insert(&cache, digest);
         (cache, digest)
     }
@@ -114,10 +115,8 @@ fn finds_entries_of_an_earlier_process() {
 fn an_entry_in_use_is_mapped_once() {
     let folder = TestFolder::new();
     let (cache, digest) = folder.with_entry(b"a");
-    let (first, second) = (
-        cache.component(digest).unwrap(),
-        cache.component(digest).unwrap(),
-    );
+    let first = cache.component(digest).unwrap();
+    let second = cache.component(digest).unwrap();
     assert_eq!(first.code.image_range(), second.code.image_range());
     let seal = cache.seal_path(&cache.entry_name(digest));
     let then = SystemTime::now() - Duration::from_secs(7200);
@@ -401,10 +400,8 @@ fn wait_for_mark(cache: &Cache, digest: Digest) -> Vec<u8> {
 fn a_mark_is_valid_only_for_the_verified_file() {
     let folder = TestFolder::new();
     let (cache, digest) = folder.with_entry(b"a");
-    let (path, seal) = (
-        cache.code_path(&cache.entry_name(digest)),
-        cache.seal_path(&cache.entry_name(digest)),
-    );
+    let path = cache.code_path(&cache.entry_name(digest));
+    let seal = cache.seal_path(&cache.entry_name(digest));
     let written = wait_for_mark(&cache, digest);
     let found = cache
         .key
@@ -437,10 +434,8 @@ fn does_not_read_code_whose_seal_has_a_mark() {
     let folder = TestFolder::new();
     let (cache, digest) = folder.with_entry(b"a");
     wait_for_mark(&cache, digest);
-    let (name, path) = (
-        cache.entry_name(digest),
-        cache.code_path(&cache.entry_name(digest)),
-    );
+    let name = cache.entry_name(digest);
+    let path = cache.code_path(&cache.entry_name(digest));
     let read = || {
         let verified = cache
             .key
@@ -465,7 +460,8 @@ fn digest_records_are_valid_only_for_their_file() {
         std::fs::write(&path, text).unwrap();
         FileFingerprint::of(&path).unwrap()
     };
-    let (a, b) = (file("a.wasm"), file("b.wasm"));
+    let a = file("a.wasm");
+    let b = file("b.wasm");
     assert_eq!(cache.recorded_digest(&a), None);
     cache.record_digest(&a, &Digest::of(b"a")).unwrap();
     assert_eq!(

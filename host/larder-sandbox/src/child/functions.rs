@@ -51,7 +51,8 @@ impl KnownFunction {
 impl Functions {
     /// Reads the functions of earlier revisions. The rest of invalid bytes is ignored.
     pub(super) fn new(bytes: Vec<u8>) -> Self {
-        let (mut known, mut at) = (HashMap::new(), 0);
+        let mut known = HashMap::new();
+        let mut at = 0;
         while let Some((key, function)) = entry_at(&bytes, at) {
             at = function.code.end;
             known.insert(key, function);

@@ -51,9 +51,10 @@ impl Output {
         file.read_exact_at(&mut trailer, content)
             .map_err(|_| InvalidOutput)?;
         let output = Self::parse(&trailer);
-        match output.code.checked_add(output.functions) == Some(content) {
-            true => Ok(output),
-            false => Err(InvalidOutput),
+        if output.code.checked_add(output.functions) == Some(content) {
+            Ok(output)
+        } else {
+            Err(InvalidOutput)
         }
     }
 

@@ -30,7 +30,8 @@ const SHARE_OF_MEMORY: f64 = 2.0;
 pub(super) fn functions_for_next_revision(
     first: Arc<Functions>,
     bytes: &[u8],
-    (limits, began): (&ProcessLimits, Instant),
+    limits: &ProcessLimits,
+    began: Instant,
 ) -> Arc<Functions> {
     let mut functions = first;
     for _ in 0..COMPILATIONS {

@@ -104,7 +104,8 @@ impl Compiler {
         // The largest library takes about as long as everything else. With two processes, one computes while the other
         // starts, ends, or does what cannot use several threads.
         let others = async {
-            let (mut compiled, mut phases) = (Vec::new(), CompilePhases::default());
+            let mut compiled = Vec::new();
+            let mut phases = CompilePhases::default();
             for library in libraries {
                 let (library, time) = self.get_or_compile_library(job, bytes, library).await?;
                 compiled.push(library);

@@ -74,7 +74,8 @@ async fn run(
         ))
     })?;
     let _process = job.processes.add(&child);
-    let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+    let stdin = child.stdin.take();
+    let stderr = child.stderr.take();
     // Its stdin is kept open until it exits, because the process exits early when stdin is closed.
     let (_stdin, last_line, exited) =
         tokio::join!(feed(stdin, input), last_stderr_line(stderr), child.wait());

@@ -26,7 +26,8 @@ pub(crate) struct ByteBudget {
 
 impl ByteBudget {
     pub(super) fn new(config: &GuestConfig, log: &Log) -> Self {
-        let (limit, metrics) = (config.grant.limits.tcp_bytes, config.metrics.clone());
+        let limit = config.grant.limits.tcp_bytes;
+        let metrics = config.metrics.clone();
         Self {
             left: AtomicU64::new(limit),
             limit,
@@ -71,7 +72,8 @@ impl ByteBudget {
 /// Limits the streams of a new connection.
 pub(crate) fn limit_streams(
     table: &mut ResourceTable,
-    (input, output): (&Resource<DynInputStream>, &Resource<DynOutputStream>),
+    input: &Resource<DynInputStream>,
+    output: &Resource<DynOutputStream>,
     budget: &Arc<ByteBudget>,
 ) -> wasmtime::Result<()> {
     let input = table.get_mut(input)?;

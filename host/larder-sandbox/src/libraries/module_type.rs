@@ -138,7 +138,8 @@ impl Items<'_> {
         export: &Export<'_>,
         imported: &ImportedTypes,
     ) -> Result<EntityType, NotSplit> {
-        let (imported, index) = (imported.of_kind(export.kind), export.index as usize);
+        let imported = imported.of_kind(export.kind);
+        let index = export.index as usize;
         let Some(defined) = index.checked_sub(imported.len()) else {
             return Ok(RoundtripReencoder.entity_type(imported[index])?);
         };

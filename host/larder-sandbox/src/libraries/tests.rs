@@ -20,7 +20,8 @@ const MEMORY: MemoryType = MemoryType {
 };
 
 fn functions(bodies: &[Function]) -> (FunctionSection, CodeSection) {
-    let (mut functions, mut code) = (FunctionSection::new(), CodeSection::new());
+    let mut functions = FunctionSection::new();
+    let mut code = CodeSection::new();
     for body in bodies {
         functions.function(0);
         code.function(body);
@@ -45,11 +46,9 @@ fn number(number: i32) -> Function {
 /// A module with a memory, which contains 35, and a function that returns 7.
 fn content() -> Vec<u8> {
     let (functions, code) = functions(&[number(7)]);
-    let (mut memories, mut exports, mut data) = (
-        MemorySection::new(),
-        ExportSection::new(),
-        DataSection::new(),
-    );
+    let mut memories = MemorySection::new();
+    let mut exports = ExportSection::new();
+    let mut data = DataSection::new();
     memories.memory(MEMORY);
     exports
         .export("memory", ExportKind::Memory, 0)
@@ -91,7 +90,8 @@ fn library(size: usize) -> Vec<u8> {
         .i32_add()
         .end();
     let (functions, code) = functions(&[number(1), answer]);
-    let (mut globals, mut exports) = (GlobalSection::new(), ExportSection::new());
+    let mut globals = GlobalSection::new();
+    let mut exports = ExportSection::new();
     let global = GlobalType {
         val_type: ValType::I32,
         mutable: false,
@@ -186,7 +186,8 @@ fn a_library_is_compiled_on_its_own() {
 
 #[test]
 fn different_libraries_are_separated_and_a_copy_is_not() {
-    let (one, two) = (library(MIN_CODE), library(MIN_CODE + 100));
+    let one = library(MIN_CODE);
+    let two = library(MIN_CODE + 100);
     let component = component(&[&one, &two, &one]).finish();
     let parts = split(&component).unwrap();
     assert_eq!(parts.libraries.len(), 2);
@@ -287,7 +288,8 @@ fn what_needs_much_memory_is_compiled_as_a_whole() {
     let many = vec![number(1); 16_001];
     assert!(split_larger(&module(&ImportSection::new(), &many), 1).is_none());
     // Each of these imports has the long name in its type, but a few bytes in the component.
-    let (long, mut imports) = ("x".repeat(10_000), ImportSection::new());
+    let long = "x".repeat(10_000);
+    let mut imports = ImportSection::new();
     let names: Vec<String> = (0..100).map(|number| number.to_string()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let ty = EntityType::Function(0);
@@ -322,7 +324,9 @@ fn random(state: &mut u64) -> usize {
 #[test]
 fn damaged_components_cause_no_panic_and_valid_ones_stay_valid() {
     let is_valid = |bytes: &[u8]| wasmparser::validate(bytes).is_ok();
-    let (mut state, mut split_ones, mut valid_ones) = (1, 0, 0);
+    let mut state = 1;
+    let mut split_ones = 0;
+    let mut valid_ones = 0;
     for original in [
         component(&[&library(30), &library(60)]).finish(),
         nest(component(&[&library(30)])).finish(),

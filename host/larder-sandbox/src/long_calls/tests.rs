@@ -40,7 +40,8 @@ impl Drop for OnDrop {
 
 #[tokio::test]
 async fn a_call_stays_on_its_thread_unless_it_requests_the_move() {
-    let (calls, meter) = (long_calls(), meter());
+    let calls = long_calls();
+    let meter = meter();
     let here = this_thread();
     let stays = Box::pin(async {
         tokio::task::yield_now().await;
@@ -62,7 +63,8 @@ async fn a_call_stays_on_its_thread_unless_it_requests_the_move() {
 #[tokio::test]
 async fn the_work_on_another_thread_is_charged() {
     const WORK: Duration = Duration::from_millis(20);
-    let (calls, meter) = (long_calls(), meter());
+    let calls = long_calls();
+    let meter = meter();
     let call = Box::pin(async {
         move_to_long_call_thread().await;
         compute(WORK);
@@ -86,7 +88,9 @@ async fn the_work_on_another_thread_is_charged() {
 
 #[tokio::test]
 async fn a_call_that_nobody_waits_for_is_dropped_on_its_thread() {
-    let (calls, meter, dropped) = (long_calls(), meter(), Arc::new(AtomicBool::new(false)));
+    let calls = long_calls();
+    let meter = meter();
+    let dropped = Arc::new(AtomicBool::new(false));
     let guest = OnDrop(dropped.clone());
     let call = Box::pin(async move {
         let _guest = guest;
@@ -104,7 +108,8 @@ async fn a_call_that_nobody_waits_for_is_dropped_on_its_thread() {
 
 #[tokio::test]
 async fn a_panic_reaches_the_request_and_does_not_end_the_thread() {
-    let (calls, meter) = (long_calls(), meter());
+    let calls = long_calls();
+    let meter = meter();
     for _ in 0..3 {
         let call = Box::pin(async {
             move_to_long_call_thread().await;

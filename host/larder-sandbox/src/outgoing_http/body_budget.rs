@@ -106,7 +106,8 @@ impl<'a> Reservation<'a> {
 
     /// Keeps what is used, because the response is complete and stays in memory.
     pub(super) fn keep(mut self) {
-        (self.bytes, self.memory) = (0, 0);
+        self.bytes = 0;
+        self.memory = 0;
     }
 }
 
@@ -139,7 +140,8 @@ mod tests {
         let mut complete = Reservation::new(&budget);
         assert_eq!(complete.append(&mut Vec::new(), &[0; 4]), Ok(()));
         complete.keep();
-        let (mut incomplete, mut body) = (Reservation::new(&budget), Vec::new());
+        let mut incomplete = Reservation::new(&budget);
+        let mut body = Vec::new();
         assert_eq!(incomplete.append(&mut body, &[0; 6]), Ok(()));
         assert_eq!(
             incomplete.append(&mut body, &[0]),
@@ -160,7 +162,8 @@ mod tests {
         let mut small = Reservation::new(&budget);
         assert_eq!(small.hold(&[0; 60 << 10]), Ok(()));
         assert_eq!(whole.used(), 0);
-        let (mut large, mut body) = (Reservation::new(&budget), Vec::new());
+        let mut large = Reservation::new(&budget);
+        let mut body = Vec::new();
         assert_eq!(large.append(&mut body, &[0; 500 << 10]), Ok(()));
         assert_eq!(whole.used_for(MemoryUse::OutgoingHttp), (560 - 64) << 10);
         assert_eq!(

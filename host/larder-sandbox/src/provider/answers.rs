@@ -10,7 +10,8 @@ impl GuestConfig {
     /// Logs what was omitted from a list, or changed in a response, unless that happens repeatedly.
     pub(super) fn log_omitted(&self, notes: &[String]) {
         const MESSAGE: &str = "omitted or changed part of a response";
-        let (team, provider) = (self.team.non_default(), self.provider.as_str());
+        let team = self.team.non_default();
+        let provider = self.provider.as_str();
         let Some(last) = notes.last() else { return };
         self.log.keep_notes(notes);
         if self.log.is_first(MESSAGE, "", last) {

@@ -98,10 +98,8 @@ impl Provider {
             config: self.config.clone(),
             permit: Permit::for_host(),
         };
-        let (meter, deadline) = (
-            CallMeter::new(self.config.clone()),
-            lease.deadline(Instant::now()).0,
-        );
+        let meter = CallMeter::new(self.config.clone());
+        let deadline = lease.deadline(Instant::now()).0;
         let failed = |error: wasmtime::Error| format!("{error:#}");
         let mut omissions = Omissions::new(&self.config.grant.secrets);
         let compiled = self.compiled.load_full();

@@ -54,7 +54,8 @@ impl Provider {
         &self,
         permit: Permit,
         uri: &Uri,
-        (matched, known_version): (Option<Match>, Option<String>),
+        matched: Option<Match>,
+        known_version: Option<String>,
         may_return: impl Fn(&Uri) -> bool + Clone + Send + Sync + 'static,
     ) -> Result<ReadResult, CallError> {
         let has_version = known_version.is_some();
@@ -65,7 +66,8 @@ impl Provider {
         };
         let requested = uri.clone();
         let convert = move |config: Arc<GuestConfig>, response: Result<wit::Reading, WitError>| {
-            let (requested, may_return) = (requested.clone(), may_return.clone());
+            let requested = requested.clone();
+            let may_return = may_return.clone();
             async move {
                 let reading = response.map_err(|error| match error {
                     WitError::NotModified if has_version => CallError::NotModified,
@@ -81,7 +83,8 @@ impl Provider {
         let (result, guest_call) = self
             .call_and_return(permit, guest_call, convert, NoChecks)
             .await;
-        let (mut result, memory) = (result?, guest_call.and_then(|call| call.1.into_charge()));
+        let mut result = result?;
+        let memory = guest_call.and_then(|call| call.1.into_charge());
         if let (Some(memory), Some(contents)) = (memory, Arc::get_mut(&mut result.contents)) {
             contents.hold(Box::new(memory));
         }
@@ -123,10 +126,9 @@ impl Provider {
         let result = call.await;
         match &result {
             Err(CallError::Fault(_)) => {
-                attempt
-                    .faulted("")
-                    .into_iter()
-                    .for_each(|opened| self.log_circuit_opened(calls, opened));
+                if let Some(opened) = attempt.faulted("") {
+                    self.log_circuit_opened(calls, opened);
+                }
             }
             // The guest was not called.
             Err(
@@ -308,7 +310,7 @@ impl Provider {
             checks,
         };
         let (result, guest_call) = match self.admit(until).await {
-            Ok(admitted) => self.run(permit, admitted, guest_call).await,
+            Ok((queue_timer, permits)) => self.run(permit, queue_timer, permits, guest_call).await,
             Err(error) => (Err(error), guest_call),
         };
         match &result {
@@ -322,7 +324,8 @@ impl Provider {
     async fn run<W, T>(
         &self,
         permit: Permit,
-        (queue_timer, permits): (QueueTimer, CallPermits),
+        queue_timer: QueueTimer,
+        permits: CallPermits,
         guest_call: W,
     ) -> (Result<T, CallError>, W)
     where
@@ -333,12 +336,11 @@ impl Provider {
             revision: self.revision,
             caller: permit.caller().cloned(),
         });
-        let (config, meter) = (self.config.clone(), CallMeter::new(self.config.clone()));
-        let (sandbox, compiled, call_meter) = (
-            self.sandbox.clone(),
-            self.compiled.load_full(),
-            meter.clone(),
-        );
+        let config = self.config.clone();
+        let meter = CallMeter::new(self.config.clone());
+        let sandbox = self.sandbox.clone();
+        let compiled = self.compiled.load_full();
+        let call_meter = meter.clone();
         let drain = self.drain.clone();
         // It owns everything that it needs, because it may be moved to another thread. Boxed because it is large: each
         // future that awaits it would contain it, and moving them would overflow the stack of a thread.
@@ -352,7 +354,8 @@ impl Provider {
                     }
                     sandbox
                         .run(
-                            (compiled, &call_meter),
+                            compiled,
+                            &call_meter,
                             lease,
                             queue_timer,
                             reuse_key,
@@ -411,11 +414,9 @@ impl Provider {
         if fault.kind == FaultKind::NoMemory {
             return CallError::NoMemory;
         }
-        let (team, provider, digest) = (
-            self.config.team.non_default(),
-            self.config.provider.as_str(),
-            self.digest().short(),
-        );
+        let team = self.config.team.non_default();
+        let provider = self.config.provider.as_str();
+        let digest = self.digest().short();
         let Fault {
             kind,
             detail,
@@ -445,10 +446,8 @@ impl Provider {
                 .log
                 .is_first(MESSAGE, outcome.label(), &format!("{subject}: {error}"))
         {
-            let (team, provider) = (
-                self.config.team.non_default(),
-                self.config.provider.as_str(),
-            );
+            let team = self.config.team.non_default();
+            let provider = self.config.provider.as_str();
             tracing::warn!(team, provider, %error, "{MESSAGE}");
         }
     }
@@ -461,10 +460,8 @@ impl Provider {
             .log
             .is_first(MESSAGE, error.outcome().label(), "")
         {
-            let (team, provider) = (
-                self.config.team.non_default(),
-                self.config.provider.as_str(),
-            );
+            let team = self.config.team.non_default();
+            let provider = self.config.provider.as_str();
             tracing::warn!(team, provider, %error, "{MESSAGE}");
         }
     }
@@ -479,10 +476,8 @@ impl Provider {
         const MESSAGE: &str = "ignored an update of a URI";
         let uri = self.config.grant.secrets.redact(uri);
         if self.config.log.is_first(MESSAGE, reason, &uri) {
-            let (team, provider) = (
-                self.config.team.non_default(),
-                self.config.provider.as_str(),
-            );
+            let team = self.config.team.non_default();
+            let provider = self.config.provider.as_str();
             tracing::warn!(team, provider, ?uri, reason, "{MESSAGE}");
         }
     }

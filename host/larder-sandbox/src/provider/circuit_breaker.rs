@@ -146,12 +146,10 @@ impl Attempt<'_> {
         // Calls that began before the circuit was opened do not close it.
         if self.is_trial {
             let mut state = breaker.state();
-            (
-                state.open_until,
-                state.last_subject,
-                state.subjects_differ,
-                state.closed_at,
-            ) = (None, None, false, Some(now()));
+            state.open_until = None;
+            state.last_subject = None;
+            state.subjects_differ = false;
+            state.closed_at = Some(now());
             breaker.is_open.store(false, Relaxed);
         }
     }
@@ -224,7 +222,8 @@ mod tests {
 
     #[test]
     fn opens_after_consecutive_faults_only() {
-        let (breaker, now) = (CircuitBreaker::default(), Instant::now());
+        let breaker = CircuitBreaker::default();
+        let now = Instant::now();
         for n in 0..50 {
             assert_eq!(
                 breaker
@@ -248,7 +247,8 @@ mod tests {
 
     #[test]
     fn one_broken_resource_does_not_open_the_circuit() {
-        let (breaker, now) = (CircuitBreaker::default(), Instant::now());
+        let breaker = CircuitBreaker::default();
+        let now = Instant::now();
         for _ in 0..100 {
             assert_eq!(
                 breaker.attempt_at(now).unwrap().faulted_at(now, "x:broken"),
@@ -272,7 +272,8 @@ mod tests {
 
     #[test]
     fn allows_one_trial_at_a_time() {
-        let (breaker, now) = (CircuitBreaker::default(), Instant::now());
+        let breaker = CircuitBreaker::default();
+        let now = Instant::now();
         trip(&breaker, now);
         let later = now + INITIAL_OPEN_TIME * 2;
         assert!(
@@ -295,7 +296,8 @@ mod tests {
 
     #[test]
     fn open_time_doubles_until_the_provider_recovers() {
-        let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
+        let breaker = CircuitBreaker::default();
+        let mut now = Instant::now();
         let mut times = vec![trip(&breaker, now).unwrap().0.as_secs()];
         for _ in 0..7 {
             now += MAX_OPEN_TIME * 2;

@@ -55,10 +55,8 @@ mod tests {
             queue_length: 1,
             ..Limits::default()
         });
-        let (hour, now) = (
-            queue_timer(Duration::from_secs(3600)),
-            queue_timer(Duration::ZERO),
-        );
+        let hour = queue_timer(Duration::from_secs(3600));
+        let now = queue_timer(Duration::ZERO);
         let permit = limit.acquire(&hour).await.unwrap();
         let mut second = Box::pin(limit.acquire(&hour));
         assert!(futures_util::poll!(second.as_mut()).is_pending());

@@ -108,7 +108,9 @@ async fn convert_items<W, T>(
     let ListLimits {
         one, item_bytes, ..
     } = limits;
-    let (mut bytes, mut items, mut pace) = (0, Vec::new(), Pace::default());
+    let mut bytes = 0;
+    let mut items = Vec::new();
+    let mut pace = Pace::default();
     for (size, item) in sized {
         pace.item(size).await;
         if size > *item_bytes {
@@ -146,11 +148,12 @@ fn check_count(count: usize, max: u32, what: &str) -> Result<(), CallError> {
 
 /// Fails if a part of a result has more items than the host accepts.
 fn check_result_count(count: usize, max: usize, what: &str) -> Result<(), CallError> {
-    match count <= max {
-        true => Ok(()),
-        false => Err(CallError::Failed(format!(
+    if count <= max {
+        Ok(())
+    } else {
+        Err(CallError::Failed(format!(
             "it returned {count} {what}; the limit is {max}"
-        ))),
+        )))
     }
 }
 

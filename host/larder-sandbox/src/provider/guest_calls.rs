@@ -32,9 +32,9 @@ fn implemented<T>(functions: &Option<T>) -> wasmtime::Result<&T> {
 }
 
 fn restrict_to_caller(freshness: Option<&mut Freshness>) {
-    freshness
-        .into_iter()
-        .for_each(|freshness| freshness.scope = Scope::Caller);
+    if let Some(freshness) = freshness {
+        freshness.scope = Scope::Caller;
+    }
 }
 
 pub(super) struct Describe;

@@ -59,9 +59,9 @@ impl<'a> InstrumentedCall<'a> {
         match (self.attempt.take(), error) {
             (Some(attempt), Some(CallError::Fault(_))) => {
                 let opened = attempt.faulted(subject);
-                opened
-                    .into_iter()
-                    .for_each(|opened| self.provider.log_circuit_opened("any", opened));
+                if let Some(opened) = opened {
+                    self.provider.log_circuit_opened("any", opened);
+                }
             }
             // The guest was not called, so these say nothing about the provider.
             (
@@ -73,7 +73,11 @@ impl<'a> InstrumentedCall<'a> {
                     | CallError::QuotaExceeded(_),
                 ),
             ) => {}
-            (attempt, _) => attempt.into_iter().for_each(Attempt::answered),
+            (attempt, _) => {
+                if let Some(value) = attempt {
+                    Attempt::answered(value);
+                }
+            }
         }
         self.end(error);
     }
@@ -87,7 +91,9 @@ impl<'a> InstrumentedCall<'a> {
 
     fn end(mut self, error: Option<&CallError>) {
         self.end_span();
-        error.into_iter().for_each(|error| self.record_error(error));
+        if let Some(error) = error {
+            self.record_error(error);
+        }
     }
 
     /// Ends the span. Only failures of the provider make it an error; "not found" is a normal response.
@@ -103,7 +109,8 @@ impl<'a> InstrumentedCall<'a> {
     }
 
     fn record_error(&self, error: &CallError) {
-        let (operation, outcome) = (self.operation, self.outcome);
+        let operation = self.operation;
+        let outcome = self.outcome;
         // Too many calls at once are not an error of the provider, and would hide its last error.
         if outcome.is_server_failure() && outcome != Outcome::Busy {
             let message = error.to_string().chars().take(MAX_ERROR_MESSAGE).collect();
@@ -122,7 +129,8 @@ impl Provider {
     /// Logs that these calls are not made for a time.
     pub(super) fn log_circuit_opened(&self, calls: &str, CircuitOpened(time): CircuitOpened) {
         self.record_circuit_event(calls, time);
-        let (team, provider) = (self.team().non_default(), self.name().as_str());
+        let team = self.team().non_default();
+        let provider = self.name().as_str();
         let digest = self.digest().short();
         tracing::warn!(
             team,
@@ -153,9 +161,9 @@ fn start_span(
     span.set_attribute("larder.team", provider.team().as_str());
     span.set_attribute("larder.provider", provider.name().as_str());
     span.set_attribute("larder.digest", provider.digest().to_string());
-    span.context()
-        .into_iter()
-        .for_each(|context| permit.set_span(context));
+    if let Some(context) = span.context() {
+        permit.set_span(context);
+    }
     Some(Box::new(span))
 }
 

@@ -244,11 +244,12 @@ impl Provider {
 
 /// Returns an error if an optional interface is not implemented.
 fn require(is_implemented: bool, interface: &str) -> Result<(), CallError> {
-    match is_implemented {
-        true => Ok(()),
-        false => Err(CallError::Failed(format!(
+    if is_implemented {
+        Ok(())
+    } else {
+        Err(CallError::Failed(format!(
             "it does not implement `{interface}`"
-        ))),
+        )))
     }
 }
 

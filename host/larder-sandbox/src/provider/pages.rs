@@ -45,7 +45,8 @@ impl<T> ListPage<T> {
 
     /// Removes items whose name an earlier item has. Each page has no duplicates by itself.
     pub(super) fn keep_unique(&mut self, name: impl Fn(&T) -> String, what: &str) {
-        let (mut names, before) = (HashSet::new(), self.items.len());
+        let mut names = HashSet::new();
+        let before = self.items.len();
         self.items.retain(|item| names.insert(name(item)));
         match before - self.items.len() {
             0 => {}

@@ -16,10 +16,11 @@ impl Provider {
     /// Rejects the revision if a setting is missing without which it cannot work.
     pub async fn require_settings(&self) -> Result<(), LoadError> {
         let problems = self.settings_check().await.problems;
-        match problems.iter().any(Problem::prevents_serving) {
+        if problems.iter().any(Problem::prevents_serving) {
             // All of them, because another name of the missing setting may be among them.
-            true => Err(LoadError::Settings(problems)),
-            false => Ok(()),
+            Err(LoadError::Settings(problems))
+        } else {
+            Ok(())
         }
     }
 

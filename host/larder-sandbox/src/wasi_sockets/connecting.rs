@@ -65,7 +65,8 @@ impl GuestState {
         network: Resource<Network>,
         address: IpSocketAddress,
     ) -> wasmtime::Result<Wit<()>> {
-        let (index, address) = (socket.rep(), SocketAddr::from(address));
+        let index = socket.rep();
+        let address = SocketAddr::from(address);
         let Some(to) = self.tcp.as_ref().and_then(|tcp| tcp.target(address)) else {
             let why = format!(
                 "a TCP connection to {address} is not granted; its operator can allow it with `tcp = [\"{address}\"]`, or by name, and then the name has to be looked up before"
@@ -109,7 +110,7 @@ impl GuestState {
             tcp.end_attempt(index, outcome);
             let bytes = tcp.bytes.clone();
             if let Ok((input, output)) = &finished {
-                limit_streams(self.table(), (input, output), &bytes)?;
+                limit_streams(self.table(), input, output, &bytes)?;
             }
         }
         Ok(finished)

@@ -346,7 +346,8 @@ async fn another_version_is_built_again() {
 #[tokio::test]
 async fn a_second_process_can_search_but_not_change() {
     let folder = TempDir::new().unwrap();
-    let (first, second) = (open(folder.path()), open(folder.path()));
+    let first = open(folder.path());
+    let second = open(folder.path());
     first.apply(vec![put("a", "1", "otter")]).await.unwrap();
     assert_eq!(found(&second, "otter").await, "doc://1");
     let refused = second.apply(vec![put("a", "2", "otter")]).await;

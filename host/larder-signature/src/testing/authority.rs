@@ -39,10 +39,8 @@ impl Authority {
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let time = |seconds| std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
         let now = u64::try_from(now()).unwrap();
-        (params.not_before, params.not_after) = (
-            time(now - 1000 * 24 * 3600).into(),
-            time(now + 1000 * 24 * 3600).into(),
-        );
+        params.not_before = time(now - 1000 * 24 * 3600).into();
+        params.not_after = time(now + 1000 * 24 * 3600).into();
         let certificate = params.self_signed(&pair.0).unwrap().der().to_vec();
         let issuer = Issuer::new(params, pair.0);
         Self {
@@ -140,7 +138,8 @@ fn envelope(signer: &Signer, content: &[u8], kind: &str) -> Value {
         "predicateType": kind,
         "predicate": {},
     });
-    let (payload, kind) = (statement.to_string(), "application/vnd.in-toto+json");
+    let payload = statement.to_string();
+    let kind = "application/vnd.in-toto+json";
     let signed = format!("DSSEv1 {} {kind} {} {payload}", kind.len(), payload.len());
     json!({
         "payload": base64(&payload),

@@ -44,9 +44,10 @@ pub(super) fn issue(
 fn params(recipe: &Recipe) -> CertificateParams {
     let mut params = CertificateParams::default();
     let identity = recipe.identity.as_str().try_into().unwrap();
-    params.subject_alt_names = vec![match recipe.identity.contains("://") {
-        true => SanType::URI(identity),
-        false => SanType::Rfc822Name(identity),
+    params.subject_alt_names = vec![if recipe.identity.contains("://") {
+        SanType::URI(identity)
+    } else {
+        SanType::Rfc822Name(identity)
     }];
     params.distinguished_name = DistinguishedName::new();
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];

@@ -43,7 +43,8 @@ impl Log {
     /// Returns the entry in the format of a bundle.
     pub(super) fn entry(&self, kind: (&str, &str), body: &Value, time: i64) -> Value {
         let body = body.to_string();
-        let (other, leaf) = (leaf(b"another entry"), leaf(body.as_bytes()));
+        let other = leaf(b"another entry");
+        let leaf = leaf(body.as_bytes());
         let root = sha256(&[&[1], &other[..], &leaf[..]].concat());
         json!({
             "logIndex": "1",

@@ -84,7 +84,8 @@ fn sigstore_for_python_comes_to_the_same_result() {
     for ((name, made), (_, theirs)) in cases.iter().zip(&verdicts) {
         let ours = verdict(&rule, &bundle(made));
         println!("{name}: {ours}; sigstore for Python: {theirs}");
-        let (is_ours, is_theirs) = (ours.starts_with(PERSON), theirs == "ok");
+        let is_ours = ours.starts_with(PERSON);
+        let is_theirs = theirs == "ok";
         let is_expected = is_ours == is_theirs || (!is_ours && STRICTER.contains(name));
         assert!(is_expected, "{name}: {ours}; sigstore for Python: {theirs}");
     }

@@ -31,16 +31,15 @@ fn a_signature_is_required_only_if_a_rule_says_so() {
 
 #[test]
 fn a_team_cannot_weaken_the_rule_of_the_server() {
-    let (company, team) = (Signer::ecdsa(), Signer::ed25519());
+    let company = Signer::ecdsa();
+    let team = Signer::ed25519();
     let of = |location: &str, rule: Rule| Rule {
         location: location.into(),
         ..rule
     };
     let server = key_rule(&[("company", &company)]);
-    let (by_company, by_team) = (
-        detached(company.sign(&SUBJECT)),
-        detached(team.sign(&SUBJECT)),
-    );
+    let by_company = detached(company.sign(&SUBJECT));
+    let by_team = detached(team.sign(&SUBJECT));
     let verify = |rules: [&Rule; 2], found: &[FoundSignature]| {
         Trust::new(rules.map(Clone::clone))
             .verify(&SUBJECT, found)
@@ -87,7 +86,9 @@ fn a_team_cannot_weaken_the_rule_of_the_server() {
 
 #[test]
 fn a_removed_key_or_identity_or_root_is_not_trusted_any_more() {
-    let (old, new, authority) = (Signer::ecdsa(), Signer::ecdsa(), Authority::new());
+    let old = Signer::ecdsa();
+    let new = Signer::ecdsa();
+    let authority = Authority::new();
     let with_keys = |keys: &[(&str, &Signer)]| {
         Trust::new([Rule {
             keys: key_rule(keys).keys,

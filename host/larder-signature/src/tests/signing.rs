@@ -46,7 +46,8 @@ fn signatures(manifest: &[u8], blobs: &[(String, Bytes)]) -> Vec<FoundSignature>
 
 #[test]
 fn signatures_of_manifests_are_verified_and_earlier_ones_are_kept() {
-    let (first, second) = (Signer::ecdsa(), Signer::ed25519());
+    let first = Signer::ecdsa();
+    let second = Signer::ed25519();
     let digest = digest_text(&sha256(&SUBJECT));
     let sign = |signer: &Signer, existing: Option<&[u8]>| {
         let key = PrivateKey::from_pem(&signer.private_key()).unwrap();

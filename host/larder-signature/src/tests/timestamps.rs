@@ -28,7 +28,8 @@ pub(super) fn stamped(
 
 #[test]
 fn a_timestamp_decides_whether_the_certificate_was_valid() {
-    let (authority, stranger) = (Authority::new(), Authority::new());
+    let authority = Authority::new();
+    let stranger = Authority::new();
     let stamps = TimestampAuthority::new(&authority);
     let root = TrustRoot::from_json(&stamps.add_to(&authority.trust_root())).unwrap();
     let rule = Rule {

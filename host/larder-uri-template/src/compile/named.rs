@@ -12,7 +12,8 @@ impl Program {
         let skip = self.push_split();
         self.text(expression.operator.first());
         let top = self.instructions.len();
-        let (mut ends, mut map) = (vec![], None);
+        let mut ends = vec![];
+        let mut map = None;
         let exploded = expression
             .variables
             .iter()
@@ -23,12 +24,16 @@ impl Program {
             let group = self.pair(expression, number, variable);
             map = map.or((exploded == Some(i)).then_some(group));
             ends.push(self.push_jump());
-            other.into_iter().for_each(|split| self.patch_split(split));
+            if let Some(split) = other {
+                self.patch_split(split);
+            }
         }
         if let Some(group) = map {
             self.other_pair(group, expression, parts);
         }
-        ends.into_iter().for_each(|end| self.patch_jump(end));
+        for end in ends {
+            self.patch_jump(end);
+        }
         let last = self.push_split();
         self.text(expression.operator.separator());
         self.instructions.push(Instruction::Jump(top));

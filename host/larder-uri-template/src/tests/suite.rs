@@ -29,7 +29,8 @@ const AMBIGUOUS: [&str; 6] = ["{+id}", "{#id}", "{+list}", "{#list}", "{+keys}",
 )]
 fn expansions_match_and_expand_to_the_same_uri() {
     let folder = PathBuf::from(std::env::var("URITEMPLATE_TEST").expect("URITEMPLATE_TEST"));
-    let (mut count, mut others) = (0, vec![]);
+    let mut count = 0;
+    let mut others = vec![];
     for file in FILES {
         let json = std::fs::read(folder.join(file)).unwrap();
         let groups: Value = serde_json::from_slice(&json).unwrap();

@@ -56,9 +56,9 @@ async fn measure(sandbox: &Arc<Sandbox>, file: &Path) -> Vec<Breakdown> {
         .compile(&team, component.into())
         .await
         .expect("a provider");
-    let name = (ProviderName::parse("example").expect("a name"), team);
     let provider = Provider::new(
-        name,
+        ProviderName::parse("example").expect("a name"),
+        team,
         compiled,
         Arc::<Grant>::default(),
         sandbox.clone(),

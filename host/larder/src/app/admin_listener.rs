@@ -11,7 +11,8 @@ impl App {
         mut config: Config,
         admin: Option<Listener>,
     ) -> Result<Self, RunError> {
-        (config.audit.to, config.telemetry) = (None, None);
+        config.audit.to = None;
+        config.telemetry = None;
         // A command is no replica: it would check what servers watch.
         config.cluster = None;
         Self::wire(config, admin, None).await

@@ -80,7 +80,8 @@ impl WatchedFile {
         mut requests: mpsc::UnboundedReceiver<ReloadRequest>,
         action: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
-        let (wake, action) = (self.wake.clone(), Arc::new(action));
+        let wake = self.wake.clone();
+        let action = Arc::new(action);
         let mut watcher = FileWatcher::new(self);
         let mut cause = Cause::Wake;
         let mut waiting: Vec<ReloadRequest> = Vec::new();

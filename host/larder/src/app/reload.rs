@@ -92,7 +92,8 @@ impl Reloader {
         needs_restart: watch::Sender<Vec<String>>,
     ) -> Self {
         let (log_hook, persists_state) = Default::default();
-        let (credentials, configuration) = (Watcher::new(), Watcher::new());
+        let credentials = Watcher::new();
+        let configuration = Watcher::new();
         let running = watch::Sender::new(config);
         Self {
             running,
@@ -200,11 +201,9 @@ impl Reloader {
 
     fn scan_and_reopen(&self) {
         self.parts.teams.scan();
-        self.parts
-            .audit
-            .reopen_signal()
-            .into_iter()
-            .for_each(|reopen| reopen.notify_one());
+        if let Some(reopen) = self.parts.audit.reopen_signal() {
+            reopen.notify_one();
+        }
     }
 
     /// Does the same, reads the file even if it has not changed, and returns the result.
@@ -246,7 +245,8 @@ impl Reloader {
     }
 
     fn reload_auth(&self) -> Result<(), String> {
-        let (running, authenticator) = (self.running.borrow().clone(), &self.parts.authenticator);
+        let running = self.running.borrow().clone();
+        let authenticator = &self.parts.authenticator;
         let reloaded = running
             .reload_auth(&authenticator.config())
             .map_err(|error| error.to_string())?;
@@ -301,10 +301,9 @@ impl Reloader {
         parts
             .authenticator
             .set_anonymous_caller(config.endpoint.caller.clone());
-        self.log_hook
-            .get()
-            .into_iter()
-            .for_each(|hook| hook(&config.log));
+        if let Some(hook) = self.log_hook.get() {
+            hook(&config.log);
+        }
         self.finish_changes(changes);
     }
 

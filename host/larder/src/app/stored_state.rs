@@ -30,7 +30,8 @@ pub(super) fn take_over(team: &Team, state_dir: &Path, health: &Health) {
 }
 
 fn try_take_over(team: &Team, state_dir: &Path) -> Result<(), String> {
-    let (approvals, name) = (&team.reconcile.approvals, &team.reconcile.team);
+    let approvals = &team.reconcile.approvals;
+    let name = &team.reconcile.team;
     let key = approvals.key();
     if approvals.is_known().map_err(|error| error.to_string())? {
         return Ok(());
@@ -74,7 +75,8 @@ pub(crate) fn is_stored(team: &Team, state_dir: &Path) -> bool {
 
 /// Says that nothing is stored for a team, but something for other folders: its folder may have been moved.
 pub(crate) fn missing_state(team: &Team, state_dir: &Path) -> Option<String> {
-    let (approvals, name) = (&team.reconcile.approvals, &team.reconcile.team);
+    let approvals = &team.reconcile.approvals;
+    let name = &team.reconcile.team;
     let stored = Approvals::stored(state_dir).ok()?;
     if is_stored(team, state_dir) {
         return None;

@@ -123,7 +123,8 @@ impl Team {
             .with_audit(audit)
             .with_key_value(key_value.clone());
         let reconcile = reconcile.with_replicas(replicas.clone());
-        let (signals, components) = (reconcile.signals(), reconcile.components());
+        let signals = reconcile.signals();
+        let components = reconcile.components();
         let change_detector = ChangeDetector::new(
             change_detector,
             reader.clone(),

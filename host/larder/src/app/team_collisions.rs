@@ -39,12 +39,11 @@ pub(super) async fn report(gateway: Gateway, health: Health, drain: Drain) {
         for collision in collisions.iter().filter(is_new).take(MAX_SHOWN) {
             tracing::warn!("{collision}");
         }
-        match collisions.is_empty() {
-            true => health.resolve(PART),
-            false => {
-                let shown = shorten(collisions.iter(), MAX_SHOWN, "pairs of teams");
-                health.report(PART, shown.join("; "), Impact::Notice);
-            }
+        if collisions.is_empty() {
+            health.resolve(PART)
+        } else {
+            let shown = shorten(collisions.iter(), MAX_SHOWN, "pairs of teams");
+            health.report(PART, shown.join("; "), Impact::Notice);
         }
         compared = Some(versions);
         known = collisions;

@@ -45,17 +45,18 @@ impl App {
         let drain_guards = [&drain, &log_drain, &admin_drain].map(Drain::guard);
         let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
         drain.spawn(sweep_cache_later(sandbox.clone(), drain.clone()));
-        let (metrics, memory) = (sandbox.metrics().clone(), sandbox.memory_budget().clone());
+        let metrics = sandbox.metrics().clone();
+        let memory = sandbox.memory_budget().clone();
         panics.register_metrics(&metrics);
         metrics.register_problems(&health);
         memory.set_team_count(config.teams.len());
         let shares = sandbox.shares().clone();
         let shares_of_teams = shares.teams(config.teams.keys());
-        let observers = (metrics.clone(), health.clone());
         let audit = AuditLog::open(
             &config.audit,
             shares_of_teams.clone(),
-            observers,
+            metrics.clone(),
+            health.clone(),
             &log_drain,
         )
         .map_err(RunError::Audit)?;
@@ -80,7 +81,8 @@ impl App {
             "not all components have been loaded yet",
             Impact::AllTeams,
         );
-        let (needs_restart, reloader_slot) = (watch::Sender::default(), Arc::default());
+        let needs_restart = watch::Sender::default();
+        let reloader_slot = Arc::default();
         let gateway_slot = Arc::<OnceLock<Gateway>>::default();
         if let Some(listener) = admin {
             let sources = Sources {
@@ -121,7 +123,8 @@ impl App {
             authenticator.clone(),
             gateway.clone(),
             drain.clone(),
-            (metrics, telemetry.clone()),
+            metrics,
+            telemetry.clone(),
         );
         if replicas.is_some() {
             endpoint.expect_replicas();
@@ -211,7 +214,8 @@ fn issuer_source(
     authenticator: &Authenticator,
 ) -> Box<dyn Fn() -> Option<Issuer> + Send + Sync> {
     let time = |at: SystemTime| humantime::format_rfc3339_seconds(at).to_string();
-    let (is_over_stdio, authenticator) = (config.is_over_stdio, authenticator.clone());
+    let is_over_stdio = config.is_over_stdio;
+    let authenticator = authenticator.clone();
     Box::new(move || {
         let state = authenticator.issuer_state().filter(|_| !is_over_stdio)?;
         Some(Issuer {

@@ -73,7 +73,9 @@ impl Approve {
             ..Overrides::default()
         };
         let config = state_folder::of_server(config::load(&overrides)?, self.admin.clone()).await?;
-        let (audit, teams, state_dir) = (config.audit, config.teams, config.state_dir);
+        let audit = config.audit;
+        let teams = config.teams;
+        let state_dir = config.state_dir;
         let of_teams = teams
             .into_iter()
             .filter(|(name, _)| self.is_of_team(name.as_str()));
@@ -177,10 +179,11 @@ impl Approve {
                 return Ok(Outcome::Negative);
             }
             let operator = config::operator_name();
-            record(one, (verb, scope), &operator, audit)?;
-            match self.reject {
-                true => approvals.reject(one, &operator)?,
-                false => approvals.approve_for(scope, one, &operator)?,
+            record(one, verb, scope, &operator, audit)?;
+            if self.reject {
+                approvals.reject(one, &operator)?
+            } else {
+                approvals.approve_for(scope, one, &operator)?
             }
             self.note_decision(&one.provider);
             decided.push(json!({
@@ -194,11 +197,10 @@ impl Approve {
     }
 
     fn note_decision(&self, provider: &str) {
-        out::note(&match self.reject {
-            true => format!("larder: rejected; what {provider} serves stays"),
-            false => format!(
-                "larder: approved; a running server applies it to {provider} without a restart"
-            ),
+        out::note(&if self.reject {
+            format!("larder: rejected; what {provider} serves stays")
+        } else {
+            format!("larder: approved; a running server applies it to {provider} without a restart")
         });
     }
 
@@ -275,13 +277,16 @@ fn rejected(
 /// Records a decision in the audit log of the server, before it takes effect.
 fn record(
     one: &PendingApprovalRecord,
-    (operation, scope): (&'static str, ApprovalScope),
+    operation: &'static str,
+    scope: ApprovalScope,
     operator: &str,
     audit: &audit::Config,
 ) -> Result<(), CommandError> {
     let mut details: Vec<String> = one.lines.iter().cloned().collect();
     details.extend((scope == ApprovalScope::Digest).then(|| "only for this digest".to_owned()));
-    let (team, provider, digest) = (Some(&*one.team), Some(&*one.provider), Some(&*one.digest));
+    let team = Some(&*one.team);
+    let provider = Some(&*one.provider);
+    let digest = Some(&*one.digest);
     let subject = Some(operator);
     let event = AuditEvent {
         subject,
@@ -295,25 +300,21 @@ fn record(
 }
 
 fn list(pending: &[PendingApprovalRecord], json: bool, state_dir: &Path) -> io::Result<()> {
-    match json {
-        true => {
-            let with_id = |record: &PendingApprovalRecord| {
-                let mut shown = json!(record);
-                shown["id"] = record.id().to_string().into();
-                shown
-            };
-            out::json(
-                &json!({ "pending_approval": pending.iter().map(with_id).collect::<Vec<_>>() }),
-            )
-        }
-        false if pending.is_empty() => {
-            out::note(&format!(
-                "nothing is pending approval in {}",
-                state_dir.display()
-            ));
-            Ok(())
-        }
-        false => out::text(&pending.iter().map(show).collect::<String>()),
+    if json {
+        let with_id = |record: &PendingApprovalRecord| {
+            let mut shown = json!(record);
+            shown["id"] = record.id().to_string().into();
+            shown
+        };
+        out::json(&json!({ "pending_approval": pending.iter().map(with_id).collect::<Vec<_>>() }))
+    } else if pending.is_empty() {
+        out::note(&format!(
+            "nothing is pending approval in {}",
+            state_dir.display()
+        ));
+        Ok(())
+    } else {
+        out::text(&pending.iter().map(show).collect::<String>())
     }
 }
 

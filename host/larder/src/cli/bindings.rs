@@ -90,7 +90,8 @@ impl From<AbilityArg> for Ability {
 
 /// Prints the command that makes Go use the runtime module in the folder, which it would fetch otherwise.
 fn print_go_mod_command(folder: &Path) {
-    let (module, pkg) = ("go.bytecodealliance.org/pkg", folder.join("pkg"));
+    let module = "go.bytecodealliance.org/pkg";
+    let pkg = folder.join("pkg");
     out::note("run this once in the folder of go.mod, with the path relative to it:");
     out::note(&format!(
         "  go mod edit -require={module}@v0.4.0 -replace={module}=./{}",

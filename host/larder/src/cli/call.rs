@@ -44,11 +44,13 @@ impl Call {
         let called = called.await;
         connection.end().await;
         let result = called?;
-        match self.json {
-            true => out::json(&result)?,
+        if self.json {
+            out::json(&result)?
+        } else if result.is_error {
             // What went wrong is no result that a script could use.
-            false if result.is_error => show(&result, true).lines().for_each(out::note),
-            false => out::text(&show(&result, out::is_terminal()))?,
+            show(&result, true).lines().for_each(out::note)
+        } else {
+            out::text(&show(&result, out::is_terminal()))?
         }
         Ok(Outcome::success_if(!result.is_error))
     }

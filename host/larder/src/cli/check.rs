@@ -92,9 +92,10 @@ impl Check {
             Ok(config) => examine(config, self.strict, self.online).await?,
             Err(error) => (configuration_faults(&error), Outcome::InvalidConfig),
         };
-        match self.json {
-            true => out::json(&findings)?,
-            false => print(&findings)?,
+        if self.json {
+            out::json(&findings)?
+        } else {
+            print(&findings)?
         }
         Ok(outcome)
     }

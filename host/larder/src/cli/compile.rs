@@ -57,8 +57,9 @@ impl Compile {
             reuse,
             ..
         } = *self;
-        let (is_optimised, is_library, recompiles) =
-            (!self.unoptimised, self.library, self.recompile);
+        let is_optimised = !self.unoptimised;
+        let is_library = self.library;
+        let recompiles = self.recompile;
         let task = Task {
             size,
             functions,

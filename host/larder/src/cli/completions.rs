@@ -60,9 +60,10 @@ fn command() -> Command {
 
 fn without_file_names(command: Command) -> Command {
     command.mut_subcommands(without_file_names).mut_args(|arg| {
-        match arg.get_action().takes_values() && arg.get_value_hint() == ValueHint::Unknown {
-            true => arg.value_hint(ValueHint::Other),
-            false => arg,
+        if arg.get_action().takes_values() && arg.get_value_hint() == ValueHint::Unknown {
+            arg.value_hint(ValueHint::Other)
+        } else {
+            arg
         }
     })
 }
@@ -103,7 +104,8 @@ mod tests {
     /// The candidates for the last word.
     fn candidates(line: &str) -> Vec<String> {
         let words: Vec<_> = line.split(' ').map(OsString::from).collect();
-        let (mut command, last) = (command(), words.len() - 1);
+        let mut command = command();
+        let last = words.len() - 1;
         command.build();
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         let candidates =

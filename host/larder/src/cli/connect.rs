@@ -75,9 +75,10 @@ struct ServerChoice {
 impl Connect {
     pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let file = self.path()?;
-        let change = match self.remove {
-            true => Change::Remove,
-            false => Change::Set(self.server.server(self.client)?),
+        let change = if self.remove {
+            Change::Remove
+        } else {
+            Change::Set(self.server.server(self.client)?)
         };
         let plan = Plan::new(self.client, &file, &self.name, &change)?;
         if plan.is_done() {
@@ -137,10 +138,12 @@ impl Connect {
     }
 
     fn nothing_to_do(&self, file: &Path) -> String {
-        let (name, file) = (&self.name, file.display());
-        match self.remove {
-            true => format!("{file} has no entry `{name}`"),
-            false => format!("{file} already has this entry `{name}`"),
+        let name = &self.name;
+        let file = file.display();
+        if self.remove {
+            format!("{file} has no entry `{name}`")
+        } else {
+            format!("{file} already has this entry `{name}`")
         }
     }
 
@@ -202,28 +205,31 @@ impl ServerChoice {
 /// Accepts names that every client accepts, and that can be a part of a file name.
 fn parse_name(name: &str) -> Result<String, String> {
     let is_valid = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
-    match (1..=64).contains(&name.len()) && name.chars().all(is_valid) {
-        true => Ok(name.to_owned()),
-        false => Err("use 1 to 64 letters, digits, `-` and `_`".into()),
+    if (1..=64).contains(&name.len()) && name.chars().all(is_valid) {
+        Ok(name.to_owned())
+    } else {
+        Err("use 1 to 64 letters, digits, `-` and `_`".into())
     }
 }
 
 fn parse_variable(name: &str) -> Result<String, String> {
     let is_valid = |char: char| char.is_ascii_alphanumeric() || char == '_';
-    match !name.is_empty()
+    if !name.is_empty()
         && name.chars().all(is_valid)
         && !name.starts_with(|char: char| char.is_ascii_digit())
     {
-        true => Ok(name.to_owned()),
-        false => Err("write the name of the variable, such as LARDER_TOKEN, not the token".into()),
+        Ok(name.to_owned())
+    } else {
+        Err("write the name of the variable, such as LARDER_TOKEN, not the token".into())
     }
 }
 
 fn parse_url(url: &str) -> Result<String, String> {
     let parsed = url.parse::<http::Uri>().ok();
     let scheme = parsed.as_ref().and_then(http::Uri::scheme_str);
-    match matches!(scheme, Some("http" | "https")) {
-        true => Ok(url.to_owned()),
-        false => Err("write the URL of the endpoint, such as http://127.0.0.1:7878/mcp".into()),
+    if matches!(scheme, Some("http" | "https")) {
+        Ok(url.to_owned())
+    } else {
+        Err("write the URL of the endpoint, such as http://127.0.0.1:7878/mcp".into())
     }
 }

@@ -51,10 +51,12 @@ impl ListDefinitions {
         .await;
         connection.end().await;
         let found = found?;
-        match self.json {
-            true => out::json(&json!({ T::PLURAL: found }))?,
-            false if found.is_empty() => out::note(&format!("no {}", T::PLURAL)),
-            false => out::text(&table(&found).show())?,
+        if self.json {
+            out::json(&json!({ T::PLURAL: found }))?
+        } else if found.is_empty() {
+            out::note(&format!("no {}", T::PLURAL))
+        } else {
+            out::text(&table(&found).show())?
         }
         Ok(Outcome::Success)
     }
@@ -64,9 +66,12 @@ impl ListDefinitions {
 pub(super) fn table<T: Definition>(definitions: &[T]) -> Table<3> {
     let mut table = Table::new([T::TITLE, "ARGUMENTS", "DESCRIPTION"]);
     for definition in definitions {
-        let argument = |(name, is_required)| match is_required {
-            true => str::to_owned(name),
-            false => format!("[{name}]"),
+        let argument = |(name, is_required)| {
+            if is_required {
+                str::to_owned(name)
+            } else {
+                format!("[{name}]")
+            }
         };
         let arguments: Vec<_> = definition.arguments().into_iter().map(argument).collect();
         let about = definition

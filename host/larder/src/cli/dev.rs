@@ -64,7 +64,9 @@ pub(super) struct Dev {
 impl Dev {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         let project = config::load_project(&self.folder)?;
-        let (config, team, listen) = (self.config, self.team.team, self.listen);
+        let config = self.config;
+        let team = self.team.team;
+        let listen = self.listen;
         let overrides = Overrides {
             config,
             team,

@@ -73,7 +73,8 @@ impl Forget {
             ..Overrides::default()
         };
         let config = state_folder::of_server(config::load(&overrides)?, self.admin.clone()).await?;
-        let (audit, state_dir) = (config.audit.clone(), config.state_dir.clone());
+        let audit = config.audit.clone();
+        let state_dir = config.state_dir.clone();
         let (team, key) = match self.team(config) {
             Ok((name, team)) => (name, team.reconcile.approvals.key().clone()),
             Err(message) => {
@@ -132,7 +133,8 @@ impl Forget {
         if stored.is_none() && indexed.is_none() {
             return Ok(self.nothing_stored(team));
         }
-        let (stored, indexed) = (stored.unwrap_or_default(), indexed.unwrap_or_default());
+        let stored = stored.unwrap_or_default();
+        let indexed = indexed.unwrap_or_default();
         let amount = Amount {
             keys: stored.keys,
             bytes: stored.bytes,
@@ -143,11 +145,9 @@ impl Forget {
         }
         // Recorded before it takes effect.
         let operator = config::operator_name();
-        let (subject, team, provider) = (
-            Some(&*operator),
-            Some(team.as_str()),
-            Some(self.name.as_str()),
-        );
+        let subject = Some(&*operator);
+        let team = Some(team.as_str());
+        let provider = Some(self.name.as_str());
         let event = AuditEvent {
             subject,
             team,

@@ -101,9 +101,10 @@ impl Inspect {
 impl Findings {
     /// Prints the findings.
     pub(super) fn print(&self, json: bool) -> Result<Outcome, CommandError> {
-        match json {
-            true => out::json(self)?,
-            false => out::text(&self.show())?,
+        if json {
+            out::json(self)?
+        } else {
+            out::text(&self.show())?
         }
         let is_trusted = self
             .published
@@ -160,19 +161,18 @@ fn grants(
     team: TeamArg,
     configured: bool,
 ) -> Result<(Option<GrantReport>, Arc<dyn SignatureVerifier>), CommandError> {
-    let config = match configured {
-        true => {
-            let overrides = Overrides {
-                config,
-                team: team.team,
-                ..Overrides::default()
-            };
-            config::load(&overrides)?.over_stdio()?
-        }
-        false => config::without_file(
+    let config = if configured {
+        let overrides = Overrides {
+            config,
+            team: team.team,
+            ..Overrides::default()
+        };
+        config::load(&overrides)?.over_stdio()?
+    } else {
+        config::without_file(
             file.parent().unwrap_or(Path::new(".")),
             &Overrides::default(),
-        )?,
+        )?
     };
     let team = config
         .local_caller
@@ -207,13 +207,12 @@ async fn run_alone(path: &Path, bytes: &[u8]) -> Result<Loaded, CommandError> {
     let config = config::without_file(folder.path(), &Overrides::default())?;
     log::start_quietly(&config.log);
     let app = App::build(config).await?;
-    let (served, interfaces) = (app.served(), app.interfaces().await);
+    let served = app.served();
+    let interfaces = app.interfaces().await;
     let mut stderr = app.take_last_stderr();
     app.finish().await;
-    let (offers, rejected) = (
-        served.providers.into_iter().next(),
-        served.rejected.into_iter().next(),
-    );
+    let offers = served.providers.into_iter().next();
+    let rejected = served.rejected.into_iter().next();
     let rejected = rejected.map(|rejected| {
         stderr = rejected.stderr;
         rejected.reason

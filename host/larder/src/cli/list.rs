@@ -36,17 +36,20 @@ impl List {
             .with_team_filter(self.filter.team.as_deref())
             .connect()
             .await?;
-        let (filter, limit) = (Filter::from(self.filter), self.limit.unwrap_or(usize::MAX));
+        let filter = Filter::from(self.filter);
+        let limit = self.limit.unwrap_or(usize::MAX);
         let resources = all_items(limit, async |from| {
             connection.client.resources(&filter, from).await
         })
         .await;
         connection.end().await;
         let resources = resources?;
-        match self.json {
-            true => out::json(&json!({ "resources": resources }))?,
-            false if resources.is_empty() => out::note("no resources"),
-            false => out::text(&show(&resources).show())?,
+        if self.json {
+            out::json(&json!({ "resources": resources }))?
+        } else if resources.is_empty() {
+            out::note("no resources")
+        } else {
+            out::text(&show(&resources).show())?
         }
         Ok(Outcome::Success)
     }

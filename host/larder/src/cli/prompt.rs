@@ -35,9 +35,10 @@ impl Prompt {
             .await;
         connection.end().await;
         let result = result?;
-        match self.json {
-            true => out::json(&result)?,
-            false => out::text(&show(&result, out::is_terminal()))?,
+        if self.json {
+            out::json(&result)?
+        } else {
+            out::text(&show(&result, out::is_terminal()))?
         }
         Ok(Outcome::Success)
     }

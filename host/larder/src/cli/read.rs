@@ -68,9 +68,10 @@ impl Read {
 
 /// Reports that the known version is current. The exit code is 0, and no output file is written.
 fn not_modified(json: bool, version: Option<&str>) -> Result<Outcome, CommandError> {
-    match json {
-        true => out::json(&serde_json::json!({ "notModified": true, "version": version }))?,
-        false => out::note("not modified"),
+    if json {
+        out::json(&serde_json::json!({ "notModified": true, "version": version }))?
+    } else {
+        out::note("not modified")
     }
     Ok(Outcome::Success)
 }

@@ -51,7 +51,7 @@ pub(super) async fn inspect(reference: Reference, args: Inspect) -> Result<Outco
     let team = context.one_team()?;
     let pulled = team.pull(&reference, &team.store).await?;
     let name = default_name(&reference);
-    let findings = examine(&team, &team.store, (&name, &reference), &pulled).await?;
+    let findings = examine(&team, &team.store, &name, &reference, &pulled).await?;
     findings.print(json)
 }
 
@@ -59,13 +59,15 @@ pub(super) async fn inspect(reference: Reference, args: Inspect) -> Result<Outco
 async fn examine(
     team: &TeamAccess<'_>,
     store: &Store,
-    (name, reference): (&str, &Reference),
+    name: &str,
+    reference: &Reference,
     pulled: &Pulled,
 ) -> Result<Findings, CommandError> {
     let bytes = component_bytes(store, &pulled.component)?;
     let published = published(team, store, pulled)?;
     examine_published(
-        (name, &reference.to_string()),
+        name,
+        &reference.to_string(),
         &bytes,
         published,
         &team.team.reconcile,

@@ -50,7 +50,8 @@ impl Sdk {
 
 /// Returns the files in the folder of the SDK that it does not contain, such as those of an earlier version.
 fn other_files(project: &Path, folder: &Path, files: &Files) -> Vec<PathBuf> {
-    let (mut folders, mut others) = (vec![folder.to_owned()], Vec::new());
+    let mut folders = vec![folder.to_owned()];
+    let mut others = Vec::new();
     while let Some(folder) = folders.pop() {
         let Ok(items) = std::fs::read_dir(project.join(&folder)) else {
             continue;

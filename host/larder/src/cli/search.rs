@@ -64,10 +64,12 @@ impl Search {
         let results = results.await;
         connection.end().await;
         let results = results.map_err(unsupported)?;
-        match self.json {
-            true => out::json(&json!({ "results": results, "incomplete": incomplete }))?,
-            false if results.is_empty() => out::note("nothing found"),
-            false => out::text(&show(&results).show())?,
+        if self.json {
+            out::json(&json!({ "results": results, "incomplete": incomplete }))?
+        } else if results.is_empty() {
+            out::note("nothing found")
+        } else {
+            out::text(&show(&results).show())?
         }
         if !self.json && !incomplete.is_empty() {
             let names: Vec<_> = incomplete.into_iter().collect();

@@ -72,9 +72,10 @@ impl Serve {
         if self.stdio {
             let config = config.over_stdio()?;
             // The default admin address is for the HTTP server: a client may start several stdio servers.
-            let admin = match config.admin.is_explicit {
-                true => app::bind_admin(&config.admin, IfInUse::Warn).await?,
-                false => None,
+            let admin = if config.admin.is_explicit {
+                app::bind_admin(&config.admin, IfInUse::Warn).await?
+            } else {
+                None
             };
             let app = App::build_server(config, admin).await?;
             process_log.attach(&app);
@@ -134,8 +135,10 @@ fn announce(at: &str, served: &Served, problems: &[String], format: LogFormat) {
                 pending_approval,
                 collisions,
             } = served;
-            let (providers, rejected) = (providers.len(), rejected.len());
-            let (pending_approval, collisions) = (pending_approval.len(), collisions.len());
+            let providers = providers.len();
+            let rejected = rejected.len();
+            let pending_approval = pending_approval.len();
+            let collisions = collisions.len();
             tracing::info!(
                 at,
                 providers,

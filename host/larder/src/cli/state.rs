@@ -140,7 +140,8 @@ impl Location {
             Ok(team) => team,
             Err(why) => return Ok(not_moved(&why)),
         };
-        let (approvals, name) = (&team.reconcile.approvals, &team.reconcile.team);
+        let approvals = &team.reconcile.approvals;
+        let name = &team.reconcile.team;
         if *approvals.key() == from {
             return Ok(not_moved(&format!(
                 "{from} is that of this configuration already"
@@ -186,7 +187,8 @@ impl Location {
             .iter()
             .map(ToString::to_string)
             .collect();
-        let (mut verified, mut in_use) = (0, 0);
+        let mut verified = 0;
+        let mut in_use = 0;
         for file in all_databases(&config.state_dir) {
             match verify_database(&file) {
                 Ok(_) => verified += 1,

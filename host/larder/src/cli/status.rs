@@ -425,10 +425,8 @@ fn stored(values: &StoredValues) -> String {
         bytes,
         callers,
     } = values;
-    let (keys, callers) = (
-        count(*keys as usize, false, "value"),
-        count(*callers as usize, false, "caller"),
-    );
+    let keys = count(*keys as usize, false, "value");
+    let callers = count(*callers as usize, false, "caller");
     format!(
         "  stored by {}: {keys}, {}, {callers}",
         line(provider),

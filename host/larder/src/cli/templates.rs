@@ -37,10 +37,12 @@ impl Templates {
         .await;
         connection.end().await;
         let templates = templates?;
-        match self.json {
-            true => out::json(&json!({ "resourceTemplates": templates }))?,
-            false if templates.is_empty() => out::note("no templates"),
-            false => out::text(&show(&templates).show())?,
+        if self.json {
+            out::json(&json!({ "resourceTemplates": templates }))?
+        } else if templates.is_empty() {
+            out::note("no templates")
+        } else {
+            out::text(&show(&templates).show())?
         }
         Ok(Outcome::Success)
     }

@@ -89,12 +89,13 @@ impl Token {
             .expires
             .map(|at| humantime::format_rfc3339_seconds(at).to_string());
         let json = new.json(&token, expires.as_deref());
-        match new.json {
-            true => out::json(&json)?,
-            false => out::text(&format!(
+        if new.json {
+            out::json(&json)?
+        } else {
+            out::text(&format!(
                 "{token}\n\n{}",
                 new.toml(&token, expires.as_deref())
-            ))?,
+            ))?
         }
         Ok(Outcome::Success)
     }

@@ -26,7 +26,8 @@ pub(super) fn parse_with(text: &str, folder: &Path, env: &Env) -> Result<GrantRe
     if text.len() > MAX_BYTES {
         return Err(format!("it is larger than {} KiB", MAX_BYTES >> 10));
     }
-    let (folder, working_dir) = (folder.to_owned(), folder.to_owned());
+    let working_dir = folder.to_owned();
+    let folder = folder.to_owned();
     let context = ParseContext {
         file: None,
         folder,
@@ -64,9 +65,10 @@ fn list(diagnostics: &[Diagnostic]) -> String {
 fn escape_controls(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        match c.is_control() {
-            true => escaped.extend(c.escape_default()),
-            false => escaped.push(c),
+        if c.is_control() {
+            escaped.extend(c.escape_default())
+        } else {
+            escaped.push(c)
         }
     }
     escaped

@@ -165,9 +165,10 @@ impl ConfigFile {
     }
 
     fn check_unchanged(&self) -> Result<(), ConnectError> {
-        match self.current()? == self.content {
-            true => Ok(()),
-            false => Err(ConnectError::Changed(self.path.clone())),
+        if self.current()? == self.content {
+            Ok(())
+        } else {
+            Err(ConnectError::Changed(self.path.clone()))
         }
     }
 

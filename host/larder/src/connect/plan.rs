@@ -136,7 +136,8 @@ impl Plan {
         let name = self.target.path.display().to_string();
         let old = self.file.text().unwrap_or_default();
         let diff = similar::TextDiff::from_lines(old, self.text.as_deref().unwrap_or_default());
-        let (before, after) = (self.file.exists(), self.text.is_some());
+        let before = self.file.exists();
+        let after = self.text.is_some();
         let header = |exists| if exists { name.as_str() } else { "/dev/null" };
         let diff = diff
             .unified_diff()

@@ -126,8 +126,14 @@ async fn the_audit_log_has_the_line_of_a_read() {
         on_full: OnFull::Wait,
         sync: false,
     };
-    let context = (server.metrics.clone(), server.health.clone());
-    let audit = AuditLog::open(&config_of_log, Default::default(), context, &last).unwrap();
+    let audit = AuditLog::open(
+        &config_of_log,
+        Default::default(),
+        server.metrics.clone(),
+        server.health.clone(),
+        &last,
+    )
+    .unwrap();
     server.gateway = server.gateway.with_audit(audit);
     let http = HttpTestServer::serve(server, config()).await;
     for uri in ["echo://many", "nobody:x", "no uri", "echo://error/denied"] {

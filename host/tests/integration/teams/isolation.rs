@@ -247,7 +247,8 @@ async fn no_response_may_be_cached_publicly() {
         authenticator,
         two.gateway.clone(),
         two.alpha.drain.clone(),
-        (two.alpha.metrics.clone(), Telemetry::default()),
+        two.alpha.metrics.clone(),
+        Telemetry::default(),
     );
     two.alpha
         .drain

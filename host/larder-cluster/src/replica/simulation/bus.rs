@@ -47,12 +47,7 @@ pub(super) struct Traffic {
 
 impl Bus {
     /// Sends a message to one replica.
-    pub(super) fn send(
-        &mut self,
-        now: Duration,
-        (from, to): (ReplicaId, ReplicaId),
-        message: Message,
-    ) {
+    pub(super) fn send(&mut self, now: Duration, from: ReplicaId, to: ReplicaId, message: Message) {
         let at = now + latency(from, to, &message);
         self.queue.push(Reverse((at, self.count)));
         self.deliveries

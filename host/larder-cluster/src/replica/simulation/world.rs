@@ -136,7 +136,7 @@ impl World {
                 let bytes = bytes(&lease);
                 self.bus.record(bytes, 1);
                 self.bus
-                    .send(self.now, (other, id), Message::Lease(Rc::new(lease)));
+                    .send(self.now, other, id, Message::Lease(Rc::new(lease)));
             }
         }
     }
@@ -169,7 +169,9 @@ impl World {
     /// Replicas end without telling anybody.
     pub(super) fn kill(&mut self, replicas: usize) {
         let ids: Vec<_> = self.running.keys().copied().take(replicas).collect();
-        ids.into_iter().for_each(|id| self.end(id));
+        for id in ids {
+            self.end(id);
+        }
     }
 
     fn end(&mut self, id: ReplicaId) {
@@ -268,7 +270,7 @@ impl World {
                     for part in parts {
                         self.bus.record(bytes(&part), 1);
                         self.bus
-                            .send(self.now, (to, from), Message::Snapshot(Rc::new(part)));
+                            .send(self.now, to, from, Message::Snapshot(Rc::new(part)));
                     }
                 }
             }
@@ -295,7 +297,8 @@ impl World {
 
     fn tick_all(&mut self) {
         for id in self.running.keys().copied().collect::<Vec<_>>() {
-            let (now, instant) = (self.now, self.instant());
+            let now = self.now;
+            let instant = self.instant();
             let Some(running) = self.running.get_mut(&id) else {
                 continue;
             };
@@ -307,7 +310,7 @@ impl World {
                     self.publish_batches(id, batches);
                     for other in due.snapshots {
                         self.bus.record(80, 1);
-                        self.bus.send(now, (id, other), Message::SnapshotRequest);
+                        self.bus.send(now, id, other, Message::SnapshotRequest);
                     }
                 }
             }
@@ -316,7 +319,9 @@ impl World {
     }
 
     fn renew_lease(&mut self, id: ReplicaId) {
-        let (now, instant, is_connected) = (self.now, self.instant(), self.is_connected);
+        let now = self.now;
+        let instant = self.instant();
+        let is_connected = self.is_connected;
         let Some(running) = self
             .running
             .get_mut(&id)
@@ -353,7 +358,7 @@ impl World {
         self.bus.record(bytes, others.len() as u64 + 1);
         for to in others {
             if !(is_lossy && self.loss > 0.0 && self.fraction() < self.loss) && self.is_connected {
-                self.bus.send(self.now, (from, to), message.clone());
+                self.bus.send(self.now, from, to, message.clone());
             }
         }
     }
@@ -402,7 +407,8 @@ impl World {
     }
 
     pub(super) fn begin_phase(&mut self) {
-        (self.phase_start, self.bus.traffic) = (self.now, Traffic::default());
+        self.phase_start = self.now;
+        self.bus.traffic = Traffic::default();
         self.times.restart();
     }
 

@@ -113,7 +113,8 @@ mod tests {
     #[tokio::test]
     async fn a_state_is_known_only_while_no_change_is_pending() {
         let hub = WatchHub::new(10);
-        let (one, other) = (watch(&[&hub]), uri("a:1"));
+        let one = watch(&[&hub]);
+        let other = uri("a:1");
         hub.checked(&other, Some(version("1")), false);
         assert!(one.add(other.clone()));
         assert_eq!(one.states(&other), [None], "the check was before the watch");
@@ -149,7 +150,8 @@ mod tests {
             (2, &version("1"))
         );
         hub.checked(&uri("a:1"), Some(version("1")), false);
-        let (same, differs) = (watch(&[&hub]), watch(&[&hub]));
+        let same = watch(&[&hub]);
+        let differs = watch(&[&hub]);
         assert!(same.resume(uri("a:1"), &[Some(version("1"))]));
         assert!(differs.resume(uri("a:1"), &[Some(ContentState::Missing)]));
         assert!(same.take().is_empty() && first.take().is_empty());

@@ -43,10 +43,9 @@ impl Unsettled {
 
     /// Records that a client is told of its subscription although the content is not known.
     fn give_up(&mut self, uri: &Uri) {
-        self.uris
-            .get_mut(uri)
-            .into_iter()
-            .for_each(|gave_up| *gave_up = true);
+        if let Some(gave_up) = self.uris.get_mut(uri) {
+            *gave_up = true;
+        }
     }
 }
 
@@ -68,9 +67,9 @@ impl Watch {
                 .is_err()
             {
                 let mut hub = lock(&registration.state);
-                remaining
-                    .into_iter()
-                    .for_each(|uri| hub.unsettled.give_up(uri));
+                for uri in remaining {
+                    hub.unsettled.give_up(uri);
+                }
             }
         }
     }

@@ -30,7 +30,8 @@ async fn repeated_changes_are_reported_once() {
 #[test]
 fn a_listener_gets_only_the_changes_it_watches() {
     let hub = WatchHub::new(1);
-    let (watch, other) = (watch(&hub), WatchHub::new(1));
+    let watch = watch(&hub);
+    let other = WatchHub::new(1);
     assert!(watch.add(uri("a:1")) && watch.add(uri("a:1")) && !watch.add(uri("a:2")));
     hub.lists_changed(Lists::ALL);
     other.updated(&uri("a:1"));
@@ -71,7 +72,8 @@ fn dropping_a_watch_removes_its_state() {
 
 #[test]
 fn the_total_of_watched_uris_is_bounded_and_released() {
-    let (hub, other) = (WatchHub::new(2), WatchHub::new(2));
+    let hub = WatchHub::new(2);
+    let other = WatchHub::new(2);
     let mut all: Vec<_> = (0..LISTENERS_AT_LIMIT).map(|_| watch(&hub)).collect();
     for one in &all {
         assert!(one.add(uri("a:1")) && one.add(uri("a:2")) && one.add(uri("a:2")));
@@ -100,7 +102,8 @@ fn the_total_of_watched_uris_is_bounded_and_released() {
 #[tokio::test]
 async fn events_report_added_uris_and_provider_updates() {
     let hub = WatchHub::new(8);
-    let (one, other) = (watch(&hub), watch(&hub));
+    let one = watch(&hub);
+    let other = watch(&hub);
     let watched = |text| HashSet::from([uri(text)]);
     one.add(uri("a:1"));
     other.add(uri("a:1"));
@@ -125,7 +128,9 @@ async fn events_report_added_uris_and_provider_updates() {
 
 #[tokio::test]
 async fn a_change_in_several_catalogs_is_reported_once() {
-    let (one, other, third) = (WatchHub::new(2), WatchHub::new(2), WatchHub::new(2));
+    let one = WatchHub::new(2);
+    let other = WatchHub::new(2);
+    let third = WatchHub::new(2);
     let watch = Watch::new([&one, &other].into_iter());
     watch.watch_list(true);
     assert!(watch.add(uri("a:1")) && watch.add(uri("a:2")) && !watch.add(uri("a:3")));

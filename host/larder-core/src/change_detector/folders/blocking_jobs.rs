@@ -60,7 +60,8 @@ impl<T: Send + 'static> BlockingJobs<T> {
                 warned: false,
             },
         );
-        let (folder, work) = (folder.to_owned(), self.drain.spawn_blocking(work));
+        let folder = folder.to_owned();
+        let work = self.drain.spawn_blocking(work);
         self.futures
             .push(Box::pin(async move { (folder, work.await.ok()) }));
     }
@@ -89,7 +90,8 @@ mod tests {
     async fn a_stuck_job_does_not_block_other_folders() {
         let mut jobs = BlockingJobs::new(Drain::new());
         let (release, blocked) = std::sync::mpsc::channel::<()>();
-        let (stuck, healthy) = (Path::new("stuck"), Path::new("healthy"));
+        let stuck = Path::new("stuck");
+        let healthy = Path::new("healthy");
         jobs.start(stuck, move || blocked.recv().is_ok());
         for _ in 0..2 {
             jobs.start(healthy, || true);

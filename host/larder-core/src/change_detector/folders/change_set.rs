@@ -43,7 +43,9 @@ impl ChangeSet {
         match event {
             Ok(event) if event.need_rescan() => self.add_everything(),
             Ok(event) if is_change(event.kind) => {
-                event.paths.into_iter().for_each(|path| self.add(path))
+                for path in event.paths {
+                    self.add(path);
+                }
             }
             Ok(_) => {}
             Err(error) => {
@@ -58,7 +60,8 @@ impl ChangeSet {
         self.record(|changes| {
             changes.paths.insert(path);
             if changes.paths.len() > MAX_PATHS {
-                (changes.everything, changes.paths) = (true, BTreeSet::new());
+                changes.everything = true;
+                changes.paths = BTreeSet::new();
             }
         });
     }

@@ -139,7 +139,8 @@ fn start_watcher<W: Watcher + Send + 'static>(
 
 /// Walks a folder only as far as the answer needs.
 fn size(path: &Path, max_folders: usize, max_entries: usize) -> FolderSize {
-    let (mut folders, mut entries) = (1, 0);
+    let mut folders = 1;
+    let mut entries = 0;
     let mut pending = vec![path.to_owned()];
     while let Some(folder) = pending.pop() {
         for item in std::fs::read_dir(folder).into_iter().flatten().flatten() {

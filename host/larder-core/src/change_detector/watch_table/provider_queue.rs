@@ -52,9 +52,11 @@ impl ProviderQueue {
         let pause = (self.busy_time * PAUSE_FACTOR)
             .max(backoff(self.failed_batches))
             .min(MAX_PAUSE);
-        (self.paused_until, self.busy_time) = (Some(now + pause), Duration::ZERO);
+        self.paused_until = Some(now + pause);
+        self.busy_time = Duration::ZERO;
         if self.unanswered.is_empty() {
-            (self.retry_at, self.retries) = (None, 0);
+            self.retry_at = None;
+            self.retries = 0;
         } else if self.retry_at.is_none() {
             self.retries = self.retries.saturating_add(1);
             let wait = pause.max(backoff(self.retries) / 2).min(MAX_PAUSE);
@@ -64,10 +66,8 @@ impl ProviderQueue {
 
     /// Updates the batch size and the failure count from the answers of a batch.
     fn update_counters(&mut self) {
-        let (answered, failed) = (
-            std::mem::take(&mut self.answered),
-            std::mem::take(&mut self.failed),
-        );
+        let answered = std::mem::take(&mut self.answered);
+        let failed = std::mem::take(&mut self.failed);
         if std::mem::take(&mut self.batch_too_large) {
             self.size_reductions = (self.size_reductions + 1).min(4);
         } else if answered && !failed {

@@ -66,7 +66,9 @@ enum Mode {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let (replica, uri, number) = (0..REPLICAS, 0..URIS, 0..8_usize);
+    let replica = 0..REPLICAS;
+    let uri = 0..URIS;
+    let number = 0..8_usize;
     let both = (replica.clone(), uri.clone());
     let message = (replica.clone(), number);
     prop_oneof![
@@ -113,7 +115,7 @@ proptest! {
         steps in prop::collection::vec(step(), 0..150),
     ) {
         let mut world = World::new(mode);
-        steps.into_iter().for_each(|step| world.step(step));
+        for step in steps { world.step(step); }
         world.settle();
         world.check_listeners();
         world.check_that_nothing_happens_any_more();

@@ -32,7 +32,8 @@ fn uris(checks: &[Check]) -> Vec<Uri> {
 
 #[test]
 fn new_uris_are_checked_once_in_batches() {
-    let (mut table, catalog) = (WatchTable::default(), Catalog::default());
+    let mut table = WatchTable::default();
+    let catalog = Catalog::default();
     for n in (0..BATCH_SIZE + 1).chain(0..BATCH_SIZE) {
         table.add(watched(n), &catalog);
     }
@@ -68,7 +69,8 @@ fn a_hint_of_an_earlier_change_notifies_unless_the_content_is_known_to_be_older(
         );
         notified == 1
     }
-    let (before, after) = (Duration::from_millis(900), Duration::from_millis(1_100));
+    let before = Duration::from_millis(900);
+    let after = Duration::from_millis(1_100);
     assert!(is_notified(before, false, None) && is_notified(before, false, Some("1")));
     assert!(is_notified(after, false, Some("1")), "the hint may be late");
     for observed in [before, after] {
@@ -158,7 +160,8 @@ fn a_provider_update_is_not_reported_twice() {
 
 #[test]
 fn a_batch_that_is_too_large_is_split() {
-    let (mut table, catalog) = (WatchTable::default(), Catalog::default());
+    let mut table = WatchTable::default();
+    let catalog = Catalog::default();
     (0..BATCH_SIZE).for_each(|n| table.add(watched(n), &catalog));
     let counts: Vec<_> = (0..2)
         .map(|_| run_batches(&mut table, &Answer::BatchTooLarge).0)
@@ -243,7 +246,8 @@ fn unanswered_checks_are_retried_without_a_tick() {
 #[test]
 fn a_resumed_uri_is_compared_with_what_its_watcher_knew() {
     let resume = |known: &str| {
-        let (mut table, catalog) = (WatchTable::default(), Catalog::default());
+        let mut table = WatchTable::default();
+        let catalog = Catalog::default();
         table.add(watched(0), &catalog);
         let last = ContentState::Present(ContentFingerprint::of_version(known.into()));
         assert!(!table.resume(&watched(0), last.clone()));

@@ -77,7 +77,8 @@ impl SingleFlight {
             None => {}
         }
         let (sender, response) = watch::channel(None);
-        let (id, since) = (calls.next_id, now());
+        let id = calls.next_id;
+        let since = now();
         calls.next_id += 1;
         calls.by_key.insert(
             key.clone(),

@@ -76,7 +76,8 @@ impl ResponseStore {
         let Some(charge) = &mut self.charge else {
             return true;
         };
-        let (needed, charged) = ((self.bytes + bytes) as u64, charge.bytes());
+        let needed = (self.bytes + bytes) as u64;
+        let charged = charge.bytes();
         if charged > needed + 2 * CHARGE_STEP {
             charge.shrink(charged - needed.next_multiple_of(CHARGE_STEP));
         }

@@ -136,7 +136,8 @@ proptest! {
                 }
                 Action::Read { caller, uri, revision, scope, fresh } => (caller, uri, revision, scope, fresh),
             };
-            let (own, team) = (calls.len(), usize::from(caller == 3));
+            let own = calls.len();
+            let team = usize::from(caller == 3);
             let cache = &teams[team].1;
             let request =
                 CacheRequest { revision, caller: &callers[caller], uri: &uris[which], time: &ReadTime::new(HOUR) };
@@ -163,7 +164,8 @@ proptest! {
 #[test]
 fn caches_only_fresh_responses() {
     let (_writer, cache) = cache(CAPACITY);
-    let (ann, one) = (caller("ann", "a"), uri("x:1"));
+    let ann = caller("ann", "a");
+    let one = uri("x:1");
     let fresh = |text: &str| result(text, &one, 60, Scope::Everyone);
     assert_eq!(
         get(&cache, &ann, &one, result("1", &one, 0, Scope::Everyone)).as_deref(),
@@ -221,7 +223,8 @@ async fn read(cache: &Cache, caller: &Caller, returns: oneshot::Receiver<ReadRes
 async fn concurrent_reads_share_a_call_within_its_scope() {
     for (scope, bobs) in [(Scope::Everyone, "for ann"), (Scope::Caller, "for bob")] {
         let (_writer, cache) = cache(CAPACITY);
-        let (ann, bob) = (caller("ann", "a"), caller("bob", "a"));
+        let ann = caller("ann", "a");
+        let bob = caller("bob", "a");
         let [(first, returns), (second, own), (_third, never)] =
             [(); 3].map(|()| oneshot::channel());
         second
@@ -262,7 +265,8 @@ async fn a_waiting_read_takes_over_when_the_lead_is_cancelled() {
 #[tokio::test]
 async fn a_read_after_an_update_does_not_join_a_call_from_before_it() {
     let (writer, cache) = cache(CAPACITY);
-    let (ann, one) = (caller("ann", "a"), uri("x:1"));
+    let ann = caller("ann", "a");
+    let one = uri("x:1");
     let [(old, returns), (new, own)] = [(); 2].map(|()| oneshot::channel());
     let mut before = Box::pin(read(&cache, &ann, returns));
     assert!((&mut before).now_or_never().is_none());
@@ -292,7 +296,8 @@ async fn a_read_after_an_update_does_not_join_a_call_from_before_it() {
 #[tokio::test]
 async fn errors_are_not_shared() {
     let (_writer, cache) = cache(CAPACITY);
-    let (ann, bob) = (caller("ann", "a"), caller("bob", "a"));
+    let ann = caller("ann", "a");
+    let bob = caller("bob", "a");
     let [(first, returns), (second, own)] = [(); 2].map(|()| oneshot::channel());
     second
         .send(result("bob's", &uri("x:1"), 60, Scope::Everyone))

@@ -11,10 +11,8 @@ pub fn cursor(data: &[u8]) {
         [b'\n', json @ ..] => BASE64.encode_to_string(json),
         text => String::from_utf8_lossy(text).into_owned(),
     };
-    let (entries, templates) = (
-        Cursor::decode(&text, ListKind::Entries),
-        Cursor::decode(&text, ListKind::Templates),
-    );
+    let entries = Cursor::decode(&text, ListKind::Entries);
+    let templates = Cursor::decode(&text, ListKind::Templates);
     assert!(
         entries.is_none() || templates.is_none(),
         "{text} is a cursor of two kinds of lists"

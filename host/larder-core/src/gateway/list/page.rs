@@ -89,7 +89,8 @@ pub(super) fn new_page<T>(
         0 => usize::MAX,
         size => size as usize,
     };
-    let (items, incomplete) = (Vec::new(), Vec::new());
+    let items = Vec::new();
+    let incomplete = Vec::new();
     PageBuilder {
         items,
         size,
@@ -155,7 +156,8 @@ impl PageBuilder<'_, Arc<Entry>> {
         let Some(ownership) = view.ownership(offer) else {
             return Some(None);
         };
-        let (has_no_collisions, entries) = (ownership.has_no_collisions(), &offer.entries[begin..]);
+        let has_no_collisions = ownership.has_no_collisions();
+        let entries = &offer.entries[begin..];
         for (at, entry) in entries.iter().enumerate() {
             let is_full = self.has_scanned_enough();
             let is_owned = !is_full
@@ -185,7 +187,9 @@ impl PageBuilder<'_, Arc<Entry>> {
     /// How many of these entries fit, if only those that pass the filter count.
     pub(super) fn count_fitting(&self, entries: &[Arc<Entry>]) -> Fitting {
         let room = self.room();
-        let (mut items, mut bytes, mut by_bytes) = (0, 0, 0);
+        let mut items = 0;
+        let mut bytes = 0;
+        let mut by_bytes = 0;
         for entry in entries {
             if self.filter.matches(entry) {
                 items += 1;
@@ -215,13 +219,12 @@ impl PageBuilder<'_, Arc<Entry>> {
             if !is_first(entries, at) || !ownership.includes(&entry.uri, &mut self.skipped_bytes) {
                 continue;
             }
-            match self.filter.matches(entry) {
-                true => {
-                    let bytes = entry.wire_size();
-                    cost.bytes += bytes;
-                    self.add(entry.clone(), bytes);
-                }
-                false => self.skipped_bytes += entry_size(entry),
+            if self.filter.matches(entry) {
+                let bytes = entry.wire_size();
+                cost.bytes += bytes;
+                self.add(entry.clone(), bytes);
+            } else {
+                self.skipped_bytes += entry_size(entry)
             }
         }
     }

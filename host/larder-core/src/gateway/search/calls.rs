@@ -120,9 +120,10 @@ impl<'a> SearchCalls<'a> {
             return Err(CallError::Busy);
         }
         offer.provider.check_byte_quota()?;
-        match offer.provider.supports_search() {
-            true => self.search(view, team, offer).await,
-            false => self.own_list(offer).await,
+        if offer.provider.supports_search() {
+            self.search(view, team, offer).await
+        } else {
+            self.own_list(offer).await
         }
     }
 
@@ -163,7 +164,9 @@ impl<'a> SearchCalls<'a> {
 
     /// Fetches a list that depends on the caller. What was fetched before an error is used.
     async fn own_list<'v>(&self, offer: &'v Arc<Offer>) -> Result<Answer<'v>, CallError> {
-        let (mut entries, mut bytes, mut cursor) = (Vec::new(), 0, None);
+        let mut entries = Vec::new();
+        let mut bytes = 0;
+        let mut cursor = None;
         let mut is_complete = false;
         for _ in 0..MAX_LIST_PAGES {
             let page = match self.list_page(offer, cursor.take()).await {
@@ -275,20 +278,21 @@ impl<'a> Answers<'a> {
 
     /// Returns the entries of a provider that the server ranks: none of one that searched itself.
     pub(super) fn entries_to_rank<'e>(&'e self, offer: &'e Offer) -> &'e [Arc<Entry>] {
-        match self.searched.contains(&offer.provider.revision()) {
-            true => &[],
-            false => self.list_of(offer),
+        if self.searched.contains(&offer.provider.revision()) {
+            &[]
+        } else {
+            self.list_of(offer)
         }
     }
 
     /// Returns the list of a provider, as far as it is known. If it depends on the caller, it is that of this caller.
     pub(super) fn list_of<'e>(&'e self, offer: &'e Offer) -> &'e [Arc<Entry>] {
-        match offer.is_personal() {
-            true => self
-                .own_lists
+        if offer.is_personal() {
+            self.own_lists
                 .get(&offer.provider.revision())
-                .map_or(&[], Vec::as_slice),
-            false => &offer.entries,
+                .map_or(&[], Vec::as_slice)
+        } else {
+            &offer.entries
         }
     }
 

@@ -70,7 +70,7 @@ pub(super) fn rankings<'a>(
     let mut rankings = Vec::new();
     for (team, found) in view.teams().iter().zip(matches) {
         match found {
-            Some(found) => rankings.push(ranking(found, (view, team), filter, answers)),
+            Some(found) => rankings.push(ranking(found, view, team, filter, answers)),
             None => answers.omit_index(format!("full-text index of {}", team.state.reader.team())),
         }
     }
@@ -79,7 +79,8 @@ pub(super) fn rankings<'a>(
 
 fn ranking<'a>(
     matches: Vec<Match>,
-    (view, team): (&'a View, &'a TeamCatalog),
+    view: &'a View,
+    team: &'a TeamCatalog,
     filter: &CompiledFilter,
     answers: &Answers<'a>,
 ) -> Vec<Candidate<'a>> {

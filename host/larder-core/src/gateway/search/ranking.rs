@@ -43,8 +43,11 @@ pub(super) async fn rank_lists<'a>(
     filter: &CompiledFilter,
     answers: &mut Answers<'a>,
 ) -> Vec<Candidate<'a>> {
-    let (mut words, mut best) = (Words::new(text), Best { ranked: Vec::new() });
-    let (until, mut compared, mut late) = (Instant::now() + SEARCH_TIME, 0, Vec::new());
+    let mut words = Words::new(text);
+    let mut best = Best { ranked: Vec::new() };
+    let until = Instant::now() + SEARCH_TIME;
+    let mut compared = 0;
+    let mut late = Vec::new();
     let offers = view
         .teams()
         .iter()
@@ -73,7 +76,9 @@ pub(super) async fn rank_lists<'a>(
             }
         }
     }
-    late.into_iter().for_each(|offer| answers.omit(offer));
+    for offer in late {
+        answers.omit(offer);
+    }
     best.finish()
 }
 
@@ -168,12 +173,11 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 /// Writes a text in lower case into a buffer, which is used again.
 fn lower_into(buffer: &mut String, text: &str) {
     buffer.clear();
-    match text.is_ascii() {
-        true => {
-            buffer.push_str(text);
-            buffer.make_ascii_lowercase();
-        }
-        false => buffer.extend(text.chars().flat_map(char::to_lowercase)),
+    if text.is_ascii() {
+        buffer.push_str(text);
+        buffer.make_ascii_lowercase();
+    } else {
+        buffer.extend(text.chars().flat_map(char::to_lowercase))
     }
 }
 

@@ -46,9 +46,10 @@ impl fmt::Display for RejectedRequest {
             by,
         } = self;
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let team = match *team == TeamName::default_team().as_str() {
-            true => String::new(),
-            false => format!(" --team {team}"),
+        let team = if *team == TeamName::default_team().as_str() {
+            String::new()
+        } else {
+            format!(" --team {team}")
         };
         write!(
             f,
@@ -125,7 +126,8 @@ impl Approvals {
         provider: &str,
         digest: Digest,
     ) -> Result<Vec<RejectedRequest>, ApprovalsError> {
-        let (mut rejected, digest) = (self.rejected()?, digest.to_string());
+        let mut rejected = self.rejected()?;
+        let digest = digest.to_string();
         rejected.retain(|RejectedRequest { record, .. }| {
             record.team == team.as_str() && record.provider == provider && record.digest == digest
         });

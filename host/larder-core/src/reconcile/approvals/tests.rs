@@ -71,17 +71,15 @@ fn approves_only_the_listed_lines() {
 fn an_approval_for_a_digest_holds_for_that_component_only() {
     let folder = TestFolder::new();
     let approvals = folder.approvals("/p");
-    let (team, wiki) = (
-        TeamName::default_team(),
-        ProviderName::parse("wiki").unwrap(),
-    );
+    let team = TeamName::default_team();
+    let wiki = ProviderName::parse("wiki").unwrap();
     let of = |content: &[u8]| {
         PendingApprovalRecord::new(&team, &wiki, Digest::of(content), lines(&["a"]))
     };
     let approved = |content: &[u8]| {
         let digest = Some(Digest::of(content));
         approvals
-            .unapproved_for((&team, &wiki, digest), &lines(&["a"]))
+            .unapproved_for(&team, &wiki, digest, &lines(&["a"]))
             .unwrap()
             .is_empty()
     };
@@ -110,10 +108,8 @@ fn an_approval_for_a_digest_holds_for_that_component_only() {
 #[test]
 fn pins_of_a_provider_of_the_same_name_in_another_folder_count() {
     let folder = TestFolder::new();
-    let (team, wiki) = (
-        TeamName::default_team(),
-        ProviderName::parse("wiki").unwrap(),
-    );
+    let team = TeamName::default_team();
+    let wiki = ProviderName::parse("wiki").unwrap();
     let pins = |digest: &str| ToolPins::from([("find".to_owned(), digest.to_owned())]);
     let of = |plugins: &str| folder.approvals(plugins).tool_pins(&team, &wiki).unwrap();
     assert_eq!(of("/p"), None, "nobody knows the provider");
@@ -154,10 +150,8 @@ fn pins_of_a_provider_of_the_same_name_in_another_folder_count() {
 #[test]
 fn imports_of_a_provider_of_the_same_name_in_another_project_do_not_count() {
     let folder = TestFolder::new();
-    let (team, wiki) = (
-        TeamName::default_team(),
-        ProviderName::parse("wiki").unwrap(),
-    );
+    let team = TeamName::default_team();
+    let wiki = ProviderName::parse("wiki").unwrap();
     let project = folder.0.path().join("project");
     std::fs::create_dir(&project).unwrap();
     let served = Imports::from([("wiki".to_owned(), lines(&["import wasi:http"]))]);
@@ -180,7 +174,8 @@ fn imports_of_a_provider_of_the_same_name_in_another_project_do_not_count() {
 fn pins_are_never_removed_for_those_of_other_providers() {
     let folder = TestFolder::new();
     let approvals = folder.approvals("/p");
-    let (team, pins) = (TeamName::default_team(), ToolPins::new());
+    let team = TeamName::default_team();
+    let pins = ToolPins::new();
     let providers: BTreeMap<_, _> = (0..MAX_REMEMBERED_PROVIDERS)
         .map(|n| (n.to_string(), ToolPins::new()))
         .collect();
@@ -205,7 +200,8 @@ fn pins_are_never_removed_for_those_of_other_providers() {
 #[test]
 fn what_a_key_has_stays_when_it_takes_over_from_another() {
     let folder = TestFolder::new();
-    let (p, q) = (folder.approvals("/p"), folder.approvals("/q"));
+    let p = folder.approvals("/p");
+    let q = folder.approvals("/q");
     p.approve(&pending("wiki", &["a", "b"]), "me").unwrap();
     p.set_pending(vec![pending("docs", &["c"])]).unwrap();
     q.approve_for(ApprovalScope::Digest, &pending("wiki", &["a"]), "you")
@@ -234,7 +230,8 @@ fn pending_returns_the_last_recorded_set() {
     let folder = TestFolder::new();
     let approvals = folder.approvals("/p");
     assert_eq!(approvals.pending().unwrap(), []);
-    let (wiki, docs) = (pending("wiki", &["a"]), pending("docs", &["b"]));
+    let wiki = pending("wiki", &["a"]);
+    let docs = pending("docs", &["b"]);
     approvals
         .set_pending(vec![wiki.clone(), docs.clone()])
         .unwrap();

@@ -94,7 +94,8 @@ impl SourceState {
         desired: &mut DesiredComponents,
     ) -> Scan {
         let Some(why) = &scan.missing else {
-            (self.source_error, self.missing_since) = (None, None);
+            self.source_error = None;
+            self.missing_since = None;
             self.found = (scan.artifacts.clone(), scan.pending.clone());
             return scan;
         };
@@ -171,7 +172,8 @@ impl SourceState {
         artifacts: &mut Vec<Artifact>,
         pending: Vec<PendingArtifact>,
     ) -> Result<(), ApprovalsError> {
-        let (before, mut result) = (std::mem::take(&mut self.pending_approvals), Ok(()));
+        let before = std::mem::take(&mut self.pending_approvals);
+        let mut result = Ok(());
         for pending in pending {
             let (artifact, digest, lines, is_update) = match pending {
                 PendingArtifact::NeedsApproval {
@@ -189,7 +191,7 @@ impl SourceState {
                     continue;
                 }
             };
-            let unapproved = unapproved(config, &artifact, digest, (&lines, is_update))
+            let unapproved = unapproved(config, &artifact, digest, &lines, is_update)
                 .unwrap_or_else(|error| {
                     result = Err(error);
                     lines
@@ -224,14 +226,17 @@ fn unapproved(
     config: &Config,
     artifact: &Artifact,
     digest: Digest,
-    (lines, is_update): (&BTreeSet<String>, bool),
+    lines: &BTreeSet<String>,
+    is_update: bool,
 ) -> Result<BTreeSet<String>, ApprovalsError> {
     let asks =
         || is_update || provider_config(config, &artifact.name).approval_mode == ApprovalMode::Ask;
     match ProviderName::parse(&artifact.name) {
-        Ok(provider) if asks() => config
-            .approvals
-            .unapproved_for((&config.team, &provider, Some(digest)), lines),
+        Ok(provider) if asks() => {
+            config
+                .approvals
+                .unapproved_for(&config.team, &provider, Some(digest), lines)
+        }
         _ => Ok(BTreeSet::new()),
     }
 }

@@ -48,7 +48,8 @@ impl Loader {
         &self,
         desired: &DesiredComponent,
     ) -> Result<IdentifiedComponent, LoadError> {
-        let (component, grant) = (&desired.artifact.component, &*desired.config.grant);
+        let component = &desired.artifact.component;
+        let grant = &*desired.config.grant;
         let fingerprint = match component.revision() {
             BlobRevision::Fingerprint(fingerprint) => Some(fingerprint),
             BlobRevision::Digest(_) => None,
@@ -76,7 +77,8 @@ impl Loader {
         component: &Blob,
         grant: &Grant,
     ) -> Result<HashedComponent, LoadError> {
-        let (component, limit) = (component.clone(), grant.limits.component_size);
+        let component = component.clone();
+        let limit = grant.limits.component_size;
         let work = self.threads.run(move || {
             let fetched = component.fetch(limit)?;
             Ok::<_, std::io::Error>(match fetched {
@@ -114,12 +116,12 @@ impl Loader {
             "the component changed although its file fingerprint did not; loading it again"
         );
         self.sandbox.forget_digest(fingerprint).await;
-        let (name, job, outcome) = (
-            artifact.name.clone(),
-            LoadJob::Recheck,
-            Outcome::Unchanged(revision),
-        );
-        let (still_permitted, signers, duration) = (true, Vec::new(), Duration::ZERO);
+        let name = artifact.name.clone();
+        let job = LoadJob::Recheck;
+        let outcome = Outcome::Unchanged(revision);
+        let still_permitted = true;
+        let signers = Vec::new();
+        let duration = Duration::ZERO;
         let result = LoadResult {
             name,
             job,

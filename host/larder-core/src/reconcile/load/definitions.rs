@@ -40,10 +40,8 @@ impl Loader {
         revision: &Revision,
         requests: BTreeSet<String>,
     ) -> Result<Outcome, LoadError> {
-        let (tools, prompts) = (
-            std::mem::take(&mut probed.tools),
-            std::mem::take(&mut probed.prompts),
-        );
+        let tools = std::mem::take(&mut probed.tools);
+        let prompts = std::mem::take(&mut probed.prompts);
         let SelectedTools {
             offered,
             withheld,
@@ -51,10 +49,8 @@ impl Loader {
             rejected: mut notes,
             reserved,
         } = self.select_tools(provider.name(), tools, revision).await?;
-        let (grant, is_incomplete) = (
-            revision.config.grant.clone(),
-            !(lines.is_empty() && notes.is_empty()),
-        );
+        let grant = revision.config.grant.clone();
+        let is_incomplete = !(lines.is_empty() && notes.is_empty());
         let compile = self.threads.run(move || {
             let withheld = withheld
                 .into_iter()
@@ -108,17 +104,16 @@ impl Loader {
                 ..SelectedTools::default()
             });
         }
-        let (provider, grant, digest) =
-            (name.clone(), revision.config.grant.clone(), revision.digest);
+        let provider = name.clone();
+        let grant = revision.config.grant.clone();
+        let digest = revision.digest;
         self.with_approvals(move |approvals, team| {
             let pins = approvals.tool_pins(team, &provider)?;
-            let (new, mut changed) = (
-                new_definitions(&tools, &grant, pins.as_ref()),
-                changed_lines(&tools, &pins),
-            );
+            let new = new_definitions(&tools, &grant, pins.as_ref());
+            let mut changed = changed_lines(&tools, &pins);
             changed.retain(|tool, _| !new.contains_key(tool));
             let lines: BTreeSet<String> = changed.values().cloned().collect();
-            let mut lines = approvals.unapproved_for((team, &provider, Some(digest)), &lines)?;
+            let mut lines = approvals.unapproved_for(team, &provider, Some(digest), &lines)?;
             let has_line = |tool: &Tool, lines: &BTreeSet<String>| {
                 changed
                     .get(tool.name.as_str())
@@ -177,7 +172,8 @@ fn new_definitions(tools: &[Tool], grant: &Grant, pins: Option<&ToolPins>) -> To
 /// The lines to approve of the tools whose definition is not the pinned one, by name.
 fn changed_lines(tools: &[Tool], pins: &Option<ToolPins>) -> BTreeMap<String, String> {
     let line = |tool: &Tool| {
-        let (name, digest) = (tool.name.to_string(), tool_digest(tool).to_string());
+        let name = tool.name.to_string();
+        let digest = tool_digest(tool).to_string();
         let is_pinned = pins.as_ref().and_then(|pins| pins.get(&name)) == Some(&digest);
         (!is_pinned).then(|| {
             (

@@ -76,7 +76,8 @@ impl Loader {
         let Some(blob) = blob else {
             return Ok(GrantRequest::default());
         };
-        let (parse, folder) = (self.parse_grant_request, self.base_folder.clone());
+        let parse = self.parse_grant_request;
+        let folder = self.base_folder.clone();
         let work = self
             .threads
             .run(move || match blob.fetch(MAX_GRANT_REQUEST_SIZE) {

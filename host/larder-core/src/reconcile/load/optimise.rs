@@ -65,14 +65,12 @@ impl Loader {
         let Some(serving) = provider.upgrade() else {
             return Ok(());
         };
-        let (name, digest, grant) = (
-            serving.name().clone(),
-            serving.digest(),
-            serving.grant().clone(),
-        );
+        let name = serving.name().clone();
+        let digest = serving.digest();
+        let grant = serving.grant().clone();
         drop(serving);
         let compiled = self
-            .optimised_code(component, (&name, digest), &grant)
+            .optimised_code(component, &name, digest, &grant)
             .await?;
         if let (Some(compiled), Some(provider)) = (compiled, provider.upgrade()) {
             provider.replace_code(compiled);
@@ -85,7 +83,8 @@ impl Loader {
     async fn optimised_code(
         &self,
         component: &Blob,
-        (name, digest): (&ProviderName, Digest),
+        name: &ProviderName,
+        digest: Digest,
         grant: &Grant,
     ) -> Result<Option<CompiledComponent>, LoadError> {
         // Another provider may have the same component.

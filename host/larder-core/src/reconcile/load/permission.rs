@@ -35,11 +35,7 @@ impl Loader {
         let beyond = current.allowed.lines_beyond(&desired.config.grant);
         // If the approvals cannot be read, nothing is known to be revoked.
         let unapproved = self
-            .unapproved(
-                (&name, serving.digest),
-                beyond,
-                desired.config.approval_mode,
-            )
+            .unapproved(&name, serving.digest, beyond, desired.config.approval_mode)
             .await;
         unapproved.map_or(true, |unapproved| unapproved.is_empty())
     }
@@ -48,11 +44,14 @@ impl Loader {
     /// rejected them.
     pub(super) async fn hold(
         &self,
-        (provider, digest): (&ProviderName, Digest),
+        provider: &ProviderName,
+        digest: Digest,
         lines: BTreeSet<String>,
-        (requests, before): (&BTreeSet<String>, &BTreeSet<String>),
+        requests: &BTreeSet<String>,
+        before: &BTreeSet<String>,
     ) -> Result<Outcome, LoadError> {
-        let (name, copy) = (provider.clone(), lines.clone());
+        let name = provider.clone();
+        let copy = lines.clone();
         let rejection = self
             .with_approvals(move |approvals, team| {
                 approvals.rejection(team, name.as_str(), digest, &copy)
@@ -71,7 +70,8 @@ impl Loader {
     /// Returns the requested lines that are not approved for the component with this digest.
     pub(super) async fn unapproved(
         &self,
-        (name, digest): (&ProviderName, Digest),
+        name: &ProviderName,
+        digest: Digest,
         lines: BTreeSet<String>,
         approval_mode: ApprovalMode,
     ) -> Result<BTreeSet<String>, LoadError> {
@@ -80,7 +80,7 @@ impl Loader {
         }
         let name = name.clone();
         self.with_approvals(move |approvals, team| {
-            approvals.unapproved_for((team, &name, Some(digest)), &lines)
+            approvals.unapproved_for(team, &name, Some(digest), &lines)
         })
         .await
     }
@@ -113,7 +113,8 @@ impl Loader {
         &self,
         read: impl FnOnce(&Approvals, &TeamName) -> Result<T, ApprovalsError> + Send + 'static,
     ) -> Result<T, LoadError> {
-        let (approvals, team) = (self.approvals.clone(), self.team.clone());
+        let approvals = self.approvals.clone();
+        let team = self.team.clone();
         let result = self
             .drain
             .spawn_blocking(move || read(&approvals, &team))

@@ -122,9 +122,10 @@ impl PreviousRevisions {
     /// The priority of the next revision. Somebody waits for it if no revision is served, or if the served one is not
     /// optimised yet: then it was added seconds ago, and its author is probably still changing it.
     pub(super) fn priority_of_next(&self) -> Priority {
-        match self.serving.is_none() || self.needs_optimised_code {
-            true => Priority::Awaited,
-            false => Priority::Replacement,
+        if self.serving.is_none() || self.needs_optimised_code {
+            Priority::Awaited
+        } else {
+            Priority::Replacement
         }
     }
 }

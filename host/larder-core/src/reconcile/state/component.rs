@@ -163,7 +163,8 @@ impl ComponentState {
             return false;
         }
         let had_problem = self.has_problem();
-        (self.failed, self.pending_approval) = (None, None);
+        self.failed = None;
+        self.pending_approval = None;
         had_problem
     }
 
@@ -215,8 +216,13 @@ impl ComponentState {
             .serving
             .as_ref()
             .map_or(generation, |serving| serving.offer.generation);
-        let rank = (generation, revision.config.priority);
-        let offer = Arc::new(Offer::new(provider, probed, definitions, rank));
+        let offer = Arc::new(Offer::new(
+            provider,
+            probed,
+            definitions,
+            generation,
+            revision.config.priority,
+        ));
         let before = self
             .serving
             .as_ref()
@@ -274,7 +280,8 @@ impl ComponentState {
                 number: Some(offer.provider.revision()),
                 ..record
             });
-            (self.failed, self.pending_approval) = (None, None);
+            self.failed = None;
+            self.pending_approval = None;
         }
         let signers = self
             .serving
@@ -298,7 +305,9 @@ impl ComponentState {
         pass: &mut ReconcilePass,
     ) {
         let digest = revision.as_ref().map(|revision| revision.digest);
-        let (origin, reason, since) = (self.origin.clone(), error.to_string(), SystemTime::now());
+        let origin = self.origin.clone();
+        let reason = error.to_string();
+        let since = SystemTime::now();
         let before = self.failed.as_ref().map(|failed| &failed.rejection);
         let stderr = error.guest_stderr().to_owned();
         let name = self
@@ -391,10 +400,8 @@ impl ComponentState {
 
 /// Describes in one sentence what was omitted from a provider's lists or changed in them.
 fn describe_omissions(offer: &Offer) -> Option<String> {
-    let (secrets, omitted) = (
-        &offer.provider.grant().secrets,
-        offer.omitted.iter().take(MAX_LOGGED_OMISSIONS),
-    );
+    let secrets = &offer.provider.grant().secrets;
+    let omitted = offer.omitted.iter().take(MAX_LOGGED_OMISSIONS);
     let mut notes: Vec<_> = omitted
         .map(|note| secrets.redact(note).into_owned())
         .collect();

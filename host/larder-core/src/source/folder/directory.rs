@@ -43,7 +43,9 @@ impl Directory {
     /// Returns which folder is at the path now.
     pub(super) fn id(&self) -> io::Result<DirectoryId> {
         let metadata = std::fs::metadata(&self.path)?;
-        let (device, inode, created) = (metadata.dev(), metadata.ino(), metadata.created().ok());
+        let device = metadata.dev();
+        let inode = metadata.ino();
+        let created = metadata.created().ok();
         Ok(DirectoryId {
             device,
             inode,
@@ -57,9 +59,10 @@ impl Directory {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(self.open_with(name, flags)?);
         let metadata = file.metadata()?;
-        match metadata.is_file() {
-            true => Ok((file, FileFingerprint::from(&metadata))),
-            false => Err(io::Error::other("it is not a regular file")),
+        if metadata.is_file() {
+            Ok((file, FileFingerprint::from(&metadata)))
+        } else {
+            Err(io::Error::other("it is not a regular file"))
         }
     }
 
@@ -166,7 +169,8 @@ mod tests {
     #[test]
     fn links_of_a_team_stay_below_its_folder() {
         let dir = tempfile::tempdir().unwrap();
-        let (own, other) = (dir.path().join("own"), dir.path().join("other"));
+        let own = dir.path().join("own");
+        let other = dir.path().join("other");
         std::fs::create_dir_all(own.join("..data")).unwrap();
         std::fs::create_dir(&other).unwrap();
         std::fs::write(own.join("..data/a"), "own").unwrap();

@@ -215,7 +215,8 @@ mod tests {
     /// a name means that the file was renamed into place.
     fn check(scans: &[&[(&str, usize)]], expected: &[&str]) {
         let dir = tempfile::tempdir().unwrap();
-        let (mut tracker, begin) = (SettleTracker::default(), Instant::now());
+        let mut tracker = SettleTracker::default();
+        let begin = Instant::now();
         for ((at, files), expected) in scans.iter().enumerate().zip(expected) {
             let renamed = files
                 .iter()

@@ -129,7 +129,8 @@ const MISSING: Option<&str> = Some("the folder is missing");
 #[test]
 fn a_folder_with_components_that_is_gone_is_missing() {
     let dir = tempfile::tempdir().unwrap();
-    let (path, away) = (dir.path().join("plugins"), dir.path().join("away"));
+    let path = dir.path().join("plugins");
+    let away = dir.path().join("away");
     std::fs::create_dir(&path).unwrap();
     std::fs::write(path.join("a.wasm"), "a").unwrap();
     let mut folder = Folder::new(path.clone());

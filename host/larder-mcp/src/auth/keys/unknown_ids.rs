@@ -45,7 +45,8 @@ mod tests {
 
     #[test]
     fn remembers_when_an_id_was_first_named() {
-        let (mut ids, second) = (UnknownIds::default(), Duration::from_secs(1));
+        let mut ids = UnknownIds::default();
+        let second = Duration::from_secs(1);
         ids.add("k");
         let now = Instant::now();
         ids.add("k");

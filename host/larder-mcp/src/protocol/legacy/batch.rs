@@ -93,9 +93,10 @@ impl Batch {
                     let Some(response) = run(*request, &caller).await else {
                         continue;
                     };
-                    match responses.has_cost(response.len()) {
-                        true => endpoint.charged_always(&caller, &id, response),
-                        false => response,
+                    if responses.has_cost(response.len()) {
+                        endpoint.charged_always(&caller, &id, response)
+                    } else {
+                        response
                     }
                 }
             };

@@ -80,13 +80,15 @@ fn endpoint(drain: &Drain) -> Endpoint {
         extensions: BTreeSet::new(),
     };
     let authenticator = Authenticator::new(config.auth.clone(), caller, drain.clone());
-    let observers = (Metrics::default(), Telemetry::default());
+    let metrics = Metrics::default();
+    let telemetry = Telemetry::default();
     Endpoint::new(
         config,
         authenticator,
         Gateway::new(gateway, []),
         drain.clone(),
-        observers,
+        metrics,
+        telemetry,
     )
 }
 
@@ -100,7 +102,8 @@ impl TestClient {
     fn connect(drain: &Drain) -> Self {
         let (sender, input) = mpsc::channel(8);
         let (output, received) = mpsc::channel(8);
-        let (endpoint, transport) = (endpoint(drain), ChannelTransport { input, output });
+        let endpoint = endpoint(drain);
+        let transport = ChannelTransport { input, output };
         drain.spawn(async move { endpoint.serve_message_stream(transport).await });
         Self { sender, received }
     }

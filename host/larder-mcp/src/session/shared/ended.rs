@@ -51,7 +51,8 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten() {
-        let (mut ended, begin) = (EndedSessions::default(), Instant::now());
+        let mut ended = EndedSessions::default();
+        let begin = Instant::now();
         let key = |n: usize| SessionKey::of(&n.to_string());
         for n in 0..=MAX {
             ended.insert(key(n), begin + Duration::from_millis(n as u64));

@@ -64,7 +64,9 @@ impl Head {
             .iter()
             .map(|team| TeamName::parse(team).ok())
             .collect();
-        let (subject, issuer, teams) = (written.subject, written.issuer, Teams::of(teams?)?);
+        let subject = written.subject;
+        let issuer = written.issuer;
+        let teams = Teams::of(teams?)?;
         let last_used = UNIX_EPOCH.checked_add(Duration::from_millis(written.last_used))?;
         let Written {
             has_stream,
@@ -107,7 +109,8 @@ mod tests {
             teams: Teams::of(teams).unwrap(),
         };
         let last_used = UNIX_EPOCH + Duration::from_millis(1_800_000_000_123);
-        let (run, shared_part) = ("r1".to_owned(), SharedPart::default().digest());
+        let run = "r1".to_owned();
+        let shared_part = SharedPart::default().digest();
         let head = Head {
             owner,
             last_used,

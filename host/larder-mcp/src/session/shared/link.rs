@@ -55,10 +55,9 @@ impl Elsewhere for OtherReplicas {
             id: id.json().to_owned(),
         };
         // If it cannot be sent, the request continues, as a cancellation may always be too late.
-        self.shared
-            .upgrade()
-            .into_iter()
-            .for_each(|shared| _ = shared.send(None, cancel.clone()));
+        if let Some(shared) = self.shared.upgrade() {
+            _ = shared.send(None, cancel.clone());
+        }
     }
 }
 

@@ -104,7 +104,9 @@ mod tests {
 
     /// Merges the changes of others and the own ones; both began with `base`.
     fn check(base: &str, own: &str, stored: &str, expected: &str) {
-        let (base, own, stored) = (with(base), with(own), with(stored));
+        let base = with(base);
+        let own = with(own);
+        let stored = with(stored);
         let mut part = SharedPart::of(&own);
         let changes = SharedPart::of(&base).changes_of_others(&part, &stored);
         changes
@@ -139,12 +141,14 @@ mod tests {
 
     #[test]
     fn what_the_client_knows_stays_as_stored() {
-        let (mut stored, mut own) = (with("x:1"), with("x:1 x:2"));
+        let mut stored = with("x:1");
+        let mut own = with("x:1 x:2");
         (
             stored.subscriptions[0].updated,
             own.subscriptions[0].updated,
         ) = (Some(7), Some(1));
-        (stored.log_level, own.log_level) = (None, Some("error".into()));
+        stored.log_level = None;
+        own.log_level = Some("error".into());
         let merged = merged(&stored, &own);
         let updated: Vec<_> = merged.subscriptions.iter().map(|one| one.updated).collect();
         assert_eq!(

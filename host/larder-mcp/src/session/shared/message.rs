@@ -121,16 +121,15 @@ pub(super) fn split_answer(key: SessionKey, id: &str, outcome: &Outcome) -> Vec<
         Ok(text) => (text, false),
         Err(text) => (text, true),
     };
-    let (mut rest, mut parts) = (text.as_str(), Vec::new());
+    let mut rest = text.as_str();
+    let mut parts = Vec::new();
     loop {
         let (part, later) = rest.split_at(rest.floor_char_boundary(ANSWER_PART));
         rest = later;
-        let (session, id, part, is_last) = (
-            key.to_string(),
-            id.to_owned(),
-            part.to_owned(),
-            rest.is_empty(),
-        );
+        let session = key.to_string();
+        let id = id.to_owned();
+        let part = part.to_owned();
+        let is_last = rest.is_empty();
         parts.push(Content::Answer {
             session,
             id,

@@ -96,14 +96,16 @@ impl Shared {
                 }
             }
             Content::Release { session, run } => {
-                let (shared, to) = (self.clone(), message.from);
+                let shared = self.clone();
+                let to = message.from;
                 self.drain.spawn(async move {
                     shared.release(&session, &run).await;
                     shared.reply(reply, &to, Vec::new());
                 });
             }
             Content::Read(request) => {
-                let (shared, to) = (self.clone(), message.from);
+                let shared = self.clone();
+                let to = message.from;
                 self.drain.spawn(async move {
                     let piece = shared.read_piece(&request).await;
                     shared.reply(reply, &to, piece.to_bytes());
@@ -135,9 +137,9 @@ impl Shared {
 
     fn reply(&self, address: Option<ReplyAddress>, to: &str, bytes: Vec<u8>) {
         let sealed = address.and_then(|address| Some((address, self.seal_reply(to, bytes)?)));
-        sealed
-            .into_iter()
-            .for_each(|(address, sealed)| self.store.reply(address, sealed));
+        if let Some((address, sealed)) = sealed {
+            self.store.reply(address, sealed);
+        }
     }
 }
 

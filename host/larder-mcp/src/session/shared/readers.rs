@@ -141,7 +141,8 @@ impl RemoteReader {
             Err(_) => Piece::Waiting,
             Ok(None) => Piece::End,
             Ok(Some((number, message))) => {
-                let (rest, piece) = (UnsentParts::new([message.into()]), Bytes::new());
+                let rest = UnsentParts::new([message.into()]);
+                let piece = Bytes::new();
                 let message = self.message.insert(PartlyRead {
                     number,
                     rest,
@@ -162,7 +163,8 @@ impl PartlyRead {
             self.piece = self.rest.next_piece().await.unwrap_or_default();
             self.offset = offset;
         }
-        let (number, is_last) = (self.number, self.rest.len() == 0);
+        let number = self.number;
+        let is_last = self.rest.len() == 0;
         (offset == self.offset).then(|| Piece::Part {
             number,
             is_last,

@@ -81,7 +81,8 @@ impl Synced {
     fn adopt(&mut self, opened: &Opened) {
         self.revision = Some(opened.revision);
         self.part = SharedPart::of(&opened.record);
-        (self.is_outdated, self.written) = (false, None);
+        self.is_outdated = false;
+        self.written = None;
         self.moves = self.moves.max(opened.record.moves);
         (self.stored_use, self.has_stream) =
             (instant_of(opened.head.last_used), opened.head.has_stream);
@@ -95,7 +96,8 @@ impl SharedRecorder {
         session: &Arc<Session>,
         opened: Option<&Opened>,
     ) -> Self {
-        let (key, synced) = (SessionKey::of(&session.id), Mutex::new(Synced::new(opened)));
+        let key = SessionKey::of(&session.id);
+        let synced = Mutex::new(Synced::new(opened));
         Self {
             shared,
             key,
@@ -157,15 +159,16 @@ impl SharedRecorder {
                 None => _ = synced.own_move.get_or_insert(synced.moves),
             }
         }
-        self.put(session, synced, (record, has_stream, is_due))
-            .await
+        self.put(session, synced, record, has_stream, is_due).await
     }
 
     async fn put(
         &self,
         session: &Session,
         synced: &mut Synced,
-        (record, has_stream, is_due): (SessionRecord, bool, bool),
+        record: SessionRecord,
+        has_stream: bool,
+        is_due: bool,
     ) -> Attempt {
         let shared = &self.shared;
         let max_bytes = shared.store.max_value_bytes().saturating_sub(SEAL_BYTES);
@@ -187,7 +190,9 @@ impl SharedRecorder {
             );
             return Attempt::Done(false);
         };
-        surplus.into_iter().for_each(|key| shared.remove_later(key));
+        for key in surplus {
+            shared.remove_later(key);
+        }
         let used = session.last_use();
         let part = SharedPart::of(&record);
         let head = Head {
@@ -207,9 +212,11 @@ impl SharedRecorder {
         };
         match shared.store.put(self.key, value, synced.revision).await {
             Ok(revision) => {
-                (synced.revision, synced.part) = (Some(revision), part);
+                synced.revision = Some(revision);
+                synced.part = part;
                 synced.written = digest.filter(|_| synced.own_move.is_some());
-                (synced.stored_at, synced.stored_use) = (Instant::now(), used);
+                synced.stored_at = Instant::now();
+                synced.stored_use = used;
                 synced.has_stream = has_stream;
                 Attempt::Done(true)
             }
@@ -249,8 +256,10 @@ impl SharedRecorder {
                 return Err(());
             }
             Err(_) => {
-                (synced.revision, synced.part) = (None, SharedPart::default());
-                (synced.is_outdated, synced.written) = (false, None);
+                synced.revision = None;
+                synced.part = SharedPart::default();
+                synced.is_outdated = false;
+                synced.written = None;
                 return Ok(None);
             }
         };
@@ -260,10 +269,9 @@ impl SharedRecorder {
             .client
             .subscriptions
             .change(&changes.added, &changes.removed);
-        changes
-            .log_level
-            .into_iter()
-            .for_each(|level| session.client.side.set_log_level_name(&level));
+        if let Some(level) = changes.log_level {
+            session.client.side.set_log_level_name(&level);
+        }
         synced.adopt(&opened);
         let stored_events = (opened.record.moves, opened.record.events.run.as_str());
         let own_run = session.replay.ids().run.as_str();
@@ -293,11 +301,13 @@ impl SharedRecorder {
             return;
         }
         session.used_at(instant_of(head.last_used));
-        (synced.stored_at, synced.stored_use) = (Instant::now(), instant_of(head.last_used));
+        synced.stored_at = Instant::now();
+        synced.stored_use = instant_of(head.last_used);
         let has_own_stream = synced.own_move.is_some();
         let is_own_run = head.run == session.replay.ids().run;
         if synced.revision.is_some() && head.has(&synced.part) && (is_own_run || !has_own_stream) {
-            (synced.revision, synced.written) = (Some(revision), None);
+            synced.revision = Some(revision);
+            synced.written = None;
             synced.has_stream = head.has_stream;
             return;
         }
@@ -311,7 +321,8 @@ fn snapshot(session: &Session, synced: &Synced) -> SessionRecord {
     let client = &session.client;
     client.log.between_changes(|events| {
         let mut ids = session.replay.ids().clone();
-        (ids.last, ids.oldest) = (events.last, events.oldest);
+        ids.last = events.last;
+        ids.oldest = events.oldest;
         SessionRecord {
             version: client.version,
             owner: SessionOwner::of(&session.caller),
@@ -334,6 +345,7 @@ impl Synced {
     /// The notifications move to this replica.
     pub(super) fn take_notifications(&mut self) {
         self.moves += 1;
-        (self.own_move, self.written) = (Some(self.moves), None);
+        self.own_move = Some(self.moves);
+        self.written = None;
     }
 }

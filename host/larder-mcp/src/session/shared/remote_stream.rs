@@ -132,9 +132,10 @@ impl RemoteStream {
                 bytes,
             } => {
                 let is_first = self.request.offset == 0;
-                match is_last {
-                    true => (self.request.after, self.request.offset) = (number, 0),
-                    false => self.request.offset += bytes.len() as u64,
+                if is_last {
+                    (self.request.after, self.request.offset) = (number, 0)
+                } else {
+                    self.request.offset += bytes.len() as u64
                 }
                 RemoteItem::Piece {
                     number: is_first.then_some(number),

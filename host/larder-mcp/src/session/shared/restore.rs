@@ -24,7 +24,8 @@ impl Endpoint {
         id: &str,
         caller: &Caller,
     ) -> Result<Option<Arc<Session>>, RpcError> {
-        let (sessions, key) = (&self.0.sessions, SessionKey::of(id));
+        let sessions = &self.0.sessions;
+        let key = SessionKey::of(id);
         if !sessions.may_be_elsewhere(id, key, caller) || shared.has_ended(key) {
             return Ok(None);
         }
@@ -112,7 +113,8 @@ impl Sessions {
     ) {
         let key = SessionKey::of(&session.id);
         let recorder = Arc::new(SharedRecorder::new(shared.clone(), session, opened));
-        let (replica, others) = (shared.store.replica().clone(), Arc::downgrade(shared));
+        let replica = shared.store.replica().clone();
+        let others = Arc::downgrade(shared);
         let elsewhere = Arc::new(OtherReplicas {
             shared: others,
             replica,

@@ -23,7 +23,8 @@ impl Endpoint {
     /// Shares the sessions with other replicas that have the same store and the same keys. What else clients hold that
     /// is encrypted is encrypted with these keys too.
     pub fn share_sessions(&self, store: Arc<dyn SharedSessionStore>, keys: SealingKeys) {
-        let (inner, drain) = (&self.0, &self.0.drain);
+        let inner = &self.0;
+        let drain = &self.0.drain;
         inner.input_states.share(keys.clone());
         let shared = Arc::new(Shared::new(
             store,
@@ -106,10 +107,9 @@ impl Sessions {
                     revision,
                     head,
                 } => {
-                    listed
-                        .as_mut()
-                        .into_iter()
-                        .for_each(|listed| _ = listed.insert(key));
+                    if let Some(listed) = listed.as_mut() {
+                        _ = listed.insert(key);
+                    }
                     match shared.open_head(key, &head) {
                         Some(head) => self.noticed(shared, key, revision, head),
                         None => shared.report(

@@ -325,7 +325,8 @@ fn sessions_of_other_replicas_count() {
     let replica = Replica::new(1, &stored, None);
     let head = |key: SessionKey| {
         let owner = super::super::store::SessionOwner::of(&replica.session.caller);
-        let (run, shared_part) = (String::new(), key.to_string());
+        let run = String::new();
+        let shared_part = key.to_string();
         Head {
             owner,
             last_used: SystemTime::now(),

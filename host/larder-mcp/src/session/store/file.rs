@@ -85,9 +85,8 @@ impl SessionStore for FileSessionStore {
     }
 
     async fn load(&self, key: SessionKey) -> io::Result<Option<SessionRecord>> {
-        match self.0.keys().contains(&key) {
-            true => {}
-            false => return Ok(None),
+        if !(self.0.keys().contains(&key)) {
+            return Ok(None);
         }
         self.run(move |inner| inner.files.load(key)).await
     }
@@ -102,9 +101,12 @@ impl SessionStore for FileSessionStore {
 
     async fn update(&self, key: SessionKey, record: &SessionRecord) -> io::Result<()> {
         let content = record.to_bytes().ok_or_else(too_large)?;
-        self.run(move |inner| match inner.keys().contains(&key) {
-            true => inner.files.write(key, content),
-            false => Ok(()),
+        self.run(move |inner| {
+            if inner.keys().contains(&key) {
+                inner.files.write(key, content)
+            } else {
+                Ok(())
+            }
         })
         .await
     }
@@ -148,7 +150,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("state/sessions");
         let store = FileSessionStore::open(folder.clone()).await.unwrap();
-        let (key, other) = (SessionKey::of("a"), SessionKey::of("b"));
+        let key = SessionKey::of("a");
+        let other = SessionKey::of("b");
         store.create(key, &record(&["x:1"])).await.unwrap();
         store.create(other, &record(&[])).await.unwrap();
         store.update(key, &record(&["x:1", "x:2"])).await.unwrap();

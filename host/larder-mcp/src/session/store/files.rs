@@ -55,7 +55,8 @@ impl SessionFiles {
 
     /// Lists all sessions. Removes files that cannot be read, and those that were not completed.
     pub(super) fn list(&self) -> io::Result<Vec<StoredSession>> {
-        let (mut sessions, mut removed) = (Vec::new(), 0);
+        let mut sessions = Vec::new();
+        let mut removed = 0;
         for entry in std::fs::read_dir(&self.folder)? {
             let name = entry?.file_name();
             let Some(name) = name.to_str() else { continue };
@@ -131,7 +132,8 @@ impl SessionFiles {
             Err(_) => return Ok(None),
         };
         let last_used = file.metadata()?.modified()?;
-        let (limit, mut sealed) = ((MAX_RECORD_BYTES + MAX_SEAL_BYTES) as u64, Vec::new());
+        let limit = (MAX_RECORD_BYTES + MAX_SEAL_BYTES) as u64;
+        let mut sealed = Vec::new();
         file.take(limit).read_to_end(&mut sealed)?;
         let bytes = sealed.len();
         let content = self.key.unseal(key.to_string().as_bytes(), sealed);

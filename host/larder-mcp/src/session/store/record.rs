@@ -166,7 +166,8 @@ pub(in super::super) mod tests {
 
     #[test]
     fn a_record_is_read_again() {
-        let (record, bytes) = (record(&["x:1"]), record(&["x:1"]).to_bytes().unwrap());
+        let bytes = record(&["x:1"]).to_bytes().unwrap();
+        let record = record(&["x:1"]);
         let read = SessionRecord::from_bytes(&bytes).unwrap();
         assert_eq!(
             (read.version, &read.owner, &read.events),

@@ -290,11 +290,12 @@ fn challenge(shared: &Shared, request: &Received) -> Option<Response> {
         }
         let is_identity =
             String::from_utf8_lossy(&request.body).contains("refresh_token=hush-identity");
-        return Some(match given == basic || is_identity {
-            true => json!({ "token": "hush-issued", "expires_in": 300 })
+        return Some(if given == basic || is_identity {
+            json!({ "token": "hush-issued", "expires_in": 300 })
                 .to_string()
-                .into_response(),
-            false => (StatusCode::UNAUTHORIZED, "wrong credentials").into_response(),
+                .into_response()
+        } else {
+            (StatusCode::UNAUTHORIZED, "wrong credentials").into_response()
         });
     }
     let expected = match scheme {

@@ -75,9 +75,10 @@ fn check_page(params: &Object) -> Result<(), &'static str> {
         );
     }
     let is_id = |id: &Value| id.as_str().is_some_and(|id| is_word(id, MAX_ID));
-    match params.get("elicitationId").is_none_or(is_id) {
-        true => Ok(()),
-        false => Err("its `elicitationId` is not a short text without control characters"),
+    if params.get("elicitationId").is_none_or(is_id) {
+        Ok(())
+    } else {
+        Err("its `elicitationId` is not a short text without control characters")
     }
 }
 
@@ -125,11 +126,10 @@ fn check_form(params: &Object) -> Result<(), &'static str> {
         return Err("its form requires a field that it does not have");
     }
     let is_valid = |(name, field): (&String, &Value)| is_word(name, MAX_ID) && is_form_field(field);
-    match fields.iter().all(is_valid) {
-        true => Ok(()),
-        false => {
-            Err("a field of its form is neither a text, a number, a boolean nor a choice of texts")
-        }
+    if fields.iter().all(is_valid) {
+        Ok(())
+    } else {
+        Err("a field of its form is neither a text, a number, a boolean nor a choice of texts")
     }
 }
 
@@ -204,9 +204,10 @@ fn check_sampling(params: &Object) -> Result<(), &'static str> {
     if !messages.is_some_and(|messages| messages.iter().all(is_message)) {
         return Err("its `messages` are missing or invalid");
     }
-    match params.get("maxTokens").is_some_and(Value::is_u64) {
-        true => Ok(()),
-        false => Err("its `maxTokens` is missing or invalid"),
+    if params.get("maxTokens").is_some_and(Value::is_u64) {
+        Ok(())
+    } else {
+        Err("its `maxTokens` is missing or invalid")
     }
 }
 
@@ -216,9 +217,10 @@ fn check_members(object: &Object, known: &[&str]) -> Result<(), &'static str> {
         "_meta" => value.is_object(),
         name => known.contains(&name),
     };
-    match object.iter().all(is_known) {
-        true => Ok(()),
-        false => Err("it has a member that the protocol does not define"),
+    if object.iter().all(is_known) {
+        Ok(())
+    } else {
+        Err("it has a member that the protocol does not define")
     }
 }
 

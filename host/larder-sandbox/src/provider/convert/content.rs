@@ -24,7 +24,8 @@ pub(super) async fn blocks(
     omissions: &mut Omissions<'_>,
 ) -> Result<Vec<Block>, CallError> {
     check_result_count(items.len(), MAX_BLOCKS, "blocks of content")?;
-    let (mut blocks, mut pace) = (Vec::with_capacity(items.len()), Pace::default());
+    let mut blocks = Vec::with_capacity(items.len());
+    let mut pace = Pace::default();
     for (at, item) in items.into_iter().enumerate() {
         pace.item(converted_bytes(&item)).await;
         let block = block(item, omissions)
@@ -85,12 +86,13 @@ pub(super) fn block(item: wit::Block, omissions: &mut Omissions<'_>) -> Result<B
 
 fn media(media: wit::Media, kind: &str, omissions: &Omissions<'_>) -> Result<Media, String> {
     let wit::Media { mime_type, data } = media;
-    match is_media_type(&mime_type) && mime_type.starts_with(kind) {
-        true => Ok(Media { mime_type, data }),
-        false => Err(format!(
+    if is_media_type(&mime_type) && mime_type.starts_with(kind) {
+        Ok(Media { mime_type, data })
+    } else {
+        Err(format!(
             "{} is not a media type that begins with `{kind}`",
             quoted(&mime_type, omissions)
-        )),
+        ))
     }
 }
 

@@ -27,7 +27,8 @@ pub fn wit_conversion(data: &[u8]) {
     let secrets: Secrets = [("key".to_owned(), Secret::new(SECRET))]
         .into_iter()
         .collect();
-    let (mut input, mut omissions) = (Input::new(rest), Omissions::new(&secrets));
+    let mut input = Input::new(rest);
+    let mut omissions = Omissions::new(&secrets);
     match kind % 10 {
         0 => check_page(
             wait(entry_page(input.value(), MAX_PAGE, &secrets)),
@@ -94,7 +95,8 @@ pub fn wit_conversion(data: &[u8]) {
 
 /// Runs a conversion to its end. It waits for nothing, and only yields.
 fn wait<F: Future>(conversion: F) -> F::Output {
-    let (mut conversion, mut context) = (pin!(conversion), Context::from_waker(Waker::noop()));
+    let mut conversion = pin!(conversion);
+    let mut context = Context::from_waker(Waker::noop());
     for _ in 0..10_000 {
         if let Poll::Ready(output) = conversion.as_mut().poll(&mut context) {
             return output;

@@ -46,7 +46,8 @@ pub(super) async fn input_required(
             omissions,
         ));
     }
-    let (mut requests, mut pace) = (Vec::<InputRequest>::new(), Pace::default());
+    let mut requests = Vec::<InputRequest>::new();
+    let mut pace = Pace::default();
     for request in required.requests {
         pace.item(request.params.len()).await;
         let request = input_request(request, omissions)?;

@@ -34,7 +34,8 @@ fn parse<const UNIQUE: bool>(text: &str) -> Option<(Box<RawValue>, JsonKind)> {
 
 /// Removes the space outside of strings. The text must be JSON.
 fn without_space(text: &str) -> String {
-    let (mut in_string, mut is_escaped) = (false, false);
+    let mut in_string = false;
+    let mut is_escaped = false;
     let is_kept = |c: &char| {
         let is_kept = in_string || !matches!(c, ' ' | '\t' | '\n' | '\r');
         match c {
@@ -159,10 +160,8 @@ mod tests {
 
     #[test]
     fn rejects_what_is_not_json() {
-        let (deep, flat) = (
-            "[".repeat(100_000) + &"]".repeat(100_000),
-            "[".repeat(100) + &"]".repeat(100),
-        );
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        let flat = "[".repeat(100) + &"]".repeat(100);
         assert!(value(&flat).is_some());
         let bad = [
             "",

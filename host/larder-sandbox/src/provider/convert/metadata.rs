@@ -28,7 +28,8 @@ pub(super) fn metadata(pairs: Vec<(String, String)>, omissions: &mut Omissions<'
     if pairs.len() > MAX_PAIRS {
         omissions.add(TOO_MANY);
     }
-    let (mut metadata, mut bytes) = (Metadata::new(), 0);
+    let mut metadata = Metadata::new();
+    let mut bytes = 0;
     for (key, json) in pairs.into_iter().take(MAX_PAIRS) {
         bytes += pair_size(&key, &json);
         match value(&key, &json, bytes, &metadata) {

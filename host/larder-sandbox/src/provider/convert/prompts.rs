@@ -131,7 +131,8 @@ fn arguments(
         if arguments.iter().any(|other| other.name == name) {
             return Err(format!("it has two arguments `{name}`"));
         }
-        let (title, description) = (title(long_name, omissions), description(text, omissions));
+        let title = title(long_name, omissions);
+        let description = description(text, omissions);
         arguments.push(Argument {
             name,
             title,
@@ -183,7 +184,8 @@ pub(in crate::provider) async fn prompt_result(
         wit::PromptAnswer::Complete(result) => result,
     };
     check_result_count(result.messages.len(), MAX_BLOCKS, "messages")?;
-    let (mut messages, mut pace) = (Vec::with_capacity(result.messages.len()), Pace::default());
+    let mut messages = Vec::with_capacity(result.messages.len());
+    let mut pace = Pace::default();
     for (at, message) in result.messages.into_iter().enumerate() {
         pace.item(converted_bytes(&message.content)).await;
         let content = block(message.content, omissions)

@@ -219,7 +219,8 @@ pub(in crate::provider) async fn versions(
             "it returned {given} versions for {expected} URIs"
         )));
     }
-    let (mut versions, mut pace) = (Vec::with_capacity(expected), Pace::default());
+    let mut versions = Vec::with_capacity(expected);
+    let mut pace = Pace::default();
     for item in response {
         pace.item(0).await;
         versions.push(version(item, omissions));
@@ -242,7 +243,8 @@ pub(in crate::provider) async fn read_result(
     }
     check_result_count(response.contents.len(), MAX_CONTENTS, "contents")?;
     let mut contents = Vec::with_capacity(response.contents.len());
-    let (mut allowed, mut pace) = (HashSet::new(), Pace::default());
+    let mut allowed = HashSet::new();
+    let mut pace = Pace::default();
     for item in response.contents {
         pace.item(
             item.uri.as_ref().map_or(0, |_| FOREIGN_URI_BYTES) + metadata_size(&item.metadata),
@@ -270,13 +272,14 @@ fn check_uri(
     may_return: impl Fn(&Uri) -> bool,
     omissions: &Omissions<'_>,
 ) -> Result<(), CallError> {
-    match may_return(uri) {
-        true => Ok(()),
-        false => Err(CallError::Failed(format!(
+    if may_return(uri) {
+        Ok(())
+    } else {
+        Err(CallError::Failed(format!(
             "it returned content for {}, which is neither below the requested URI nor a URI that it lists, \
              matches or claims",
             omissions.clean(uri.as_str())
-        ))),
+        )))
     }
 }
 
@@ -347,8 +350,8 @@ mod tests {
 
     async fn read(contents: Vec<Option<String>>) -> Result<Vec<String>, String> {
         let requested = Uri::parse("x://h:99999/").unwrap();
-        let (may_return, mut omissions) =
-            (|uri: &Uri| uri.as_str() != "x:no", Omissions::default());
+        let may_return = |uri: &Uri| uri.as_str() != "x:no";
+        let mut omissions = Omissions::default();
         let result = read_result(reading(contents), &requested, may_return, &mut omissions).await;
         let result = result.map_err(|error| error.to_string())?;
         assert!(
@@ -403,7 +406,8 @@ mod tests {
             for content in &mut reading.contents {
                 content.metadata.push(("key".into(), json.clone()));
             }
-            let (requested, mut omissions) = (Uri::parse("x:y").unwrap(), Omissions::default());
+            let requested = Uri::parse("x:y").unwrap();
+            let mut omissions = Omissions::default();
             let mut conversion = pin!(read_result(reading, &requested, |_| true, &mut omissions));
             let mut context = Context::from_waker(Waker::noop());
             let mut steps = 0;

@@ -45,7 +45,9 @@ pub(in crate::provider) async fn hits(
     if response.hits.len() > limit {
         omissions.add(format!("hits of a search beyond its limit of {limit}"));
     }
-    let (mut hits, mut uris, mut pace) = (Vec::new(), HashSet::new(), Pace::default());
+    let mut hits = Vec::new();
+    let mut uris = HashSet::new();
+    let mut pace = Pace::default();
     for wit::Hit {
         entry: item,
         excerpt,

@@ -105,24 +105,26 @@ pub(super) fn valid(
 /// Parses a URI that clients will receive, or returns why some of them would not accept it.
 pub(super) fn uri(text: &str, omissions: &Omissions<'_>) -> Result<Uri, String> {
     let uri = omissions.uri(text).map_err(|error| error.to_string())?;
-    match uri.is_portable() {
-        true => Ok(uri),
-        false => Err(format!(
+    if uri.is_portable() {
+        Ok(uri)
+    } else {
+        Err(format!(
             "some clients reject the URI {}",
             quoted(text, omissions)
-        )),
+        ))
     }
 }
 
 /// Parses the URI of an entry.
 pub(super) fn entry_uri(text: &str, omissions: &Omissions<'_>) -> Result<Uri, String> {
     let uri = uri(text, omissions)?;
-    match uri.has_fragment() {
-        false => Ok(uri),
-        true => Err(format!(
+    if uri.has_fragment() {
+        Err(format!(
             "the URI {} has a fragment",
             quoted(text, omissions)
-        )),
+        ))
+    } else {
+        Ok(uri)
     }
 }
 

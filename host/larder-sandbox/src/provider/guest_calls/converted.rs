@@ -59,9 +59,9 @@ where
             Ok(answer) => self.checks.after(&config, answer, deadline).await,
             Err(error) => Err(error),
         };
-        memory
-            .into_iter()
-            .for_each(|memory| self.guest_call.keep_answer_memory(memory));
+        if let Some(memory) = memory {
+            self.guest_call.keep_answer_memory(memory);
+        }
         Ok(converted)
     }
 }

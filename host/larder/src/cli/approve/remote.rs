@@ -119,7 +119,8 @@ impl Approve {
 
 /// Fetches all requests.
 async fn requests(server: &ServerAddress, query: &str) -> Result<Vec<Request>, CommandError> {
-    let (mut requests, mut cursors) = (Vec::new(), BTreeSet::new());
+    let mut requests = Vec::new();
+    let mut cursors = BTreeSet::new();
     let mut path = format!("/api/approvals?limit=500&{query}");
     loop {
         let page: Page = server.builder.clone().admin_get(&server.url, &path).await?;
@@ -149,10 +150,12 @@ fn encode(text: &str) -> String {
 }
 
 fn list(pending: &[Request], json: bool) -> Result<(), CommandError> {
-    match json {
-        true => out::json(&json!({ "pending_approval": pending }))?,
-        false if pending.is_empty() => out::note("nothing is pending approval"),
-        false => out::text(&pending.iter().map(Request::show).collect::<String>())?,
+    if json {
+        out::json(&json!({ "pending_approval": pending }))?
+    } else if pending.is_empty() {
+        out::note("nothing is pending approval")
+    } else {
+        out::text(&pending.iter().map(Request::show).collect::<String>())?
     }
     Ok(())
 }
@@ -188,7 +191,8 @@ impl Request {
             .team
             .as_ref()
             .map(|team| format!(" of team {}", sanitize::line(team)));
-        let (provider, digest) = (sanitize::line(self.name()), short(&self.digest));
+        let provider = sanitize::line(self.name());
+        let digest = short(&self.digest);
         let mut shown = format!(
             "{provider}{} ({digest}) requests\n",
             team.unwrap_or_default()

@@ -98,9 +98,10 @@ pub(super) async fn check(
         ok,
         checks,
     };
-    match json {
-        true => out::json(&findings)?,
-        false => out::text(&show(&findings.checks))?,
+    if json {
+        out::json(&findings)?
+    } else {
+        out::text(&show(&findings.checks))?
     }
     Ok(Outcome::success_if(findings.ok))
 }

@@ -164,7 +164,7 @@ fn unapproved(
     let digest = artifact.component.digest().ok();
     config
         .approvals
-        .unapproved_for((&config.team, name, digest), lines)
+        .unapproved_for(&config.team, name, digest, lines)
 }
 
 impl GrantReport {

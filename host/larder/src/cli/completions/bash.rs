@@ -69,7 +69,8 @@ impl EnvCompleter for Bash {
         let [breaks, line] = &arguments[..] else {
             return Ok(());
         };
-        let (breaks, line) = (breaks.to_string_lossy(), Line::of(&line.to_string_lossy()));
+        let breaks = breaks.to_string_lossy();
+        let line = Line::of(&line.to_string_lossy());
         let words: Vec<_> = line.words.iter().map(OsString::from).collect();
         set_words(&words);
         let last = words.len().saturating_sub(1);
@@ -88,7 +89,9 @@ impl EnvCompleter for Bash {
 impl Line {
     /// Divides a line like bash, except that it knows no variables and other substitutions.
     fn of(line: &str) -> Self {
-        let (mut divided, mut quote, mut is_in_word) = (Self::default(), None, false);
+        let mut divided = Self::default();
+        let mut quote = None;
+        let mut is_in_word = false;
         let mut rest = line.chars();
         while let Some(char) = rest.next() {
             let is_space = char.is_whitespace() && quote.is_none();

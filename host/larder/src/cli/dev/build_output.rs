@@ -153,12 +153,13 @@ impl PluginsFolder {
     ) -> Result<(), RebuildError> {
         let path = self.folder.join(grant_request_file(&output.name));
         let request = output.request(is_valid);
-        let component = match self.is_own && self.component == Some(output.digest()) {
-            true => None,
-            false => Some(author::Replacement::write(
+        let component = if self.is_own && self.component == Some(output.digest()) {
+            None
+        } else {
+            Some(author::Replacement::write(
                 &self.folder.join(format!("{}.wasm", output.name)),
                 &output.component.bytes,
-            )?),
+            )?)
         };
         match &request {
             Some(text) => author::replace(&path, text)?,

@@ -156,7 +156,8 @@ impl DevelopmentBuilder {
             // Before it is copied: there may be no room for a large file.
             size += fs::metadata(from.join(path)).map_or(0, |file| file.len());
             if size > MAX_PROGRAM_SIZE {
-                let (folder, max) = (from.clone(), MAX_PROGRAM_SIZE);
+                let folder = from.clone();
+                let max = MAX_PROGRAM_SIZE;
                 self.remove_copies();
                 return Err(RebuildError::LargeProgram { folder, max });
             }
@@ -238,7 +239,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_changes_of_the_base_build_a_new_component() {
-        let (folder, programs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let programs = tempfile::tempdir().unwrap();
         let files = [
             ("build.sh", "cat sdk/lib > .dev/x.wasm"),
             ("sdk/lib", "one"),
@@ -274,7 +276,8 @@ mod tests {
 
     #[tokio::test]
     async fn limits_the_size_of_a_program() {
-        let (folder, programs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let programs = tempfile::tempdir().unwrap();
         let project = project(folder.path(), &[("build.sh", "touch .dev/x.wasm")]);
         let large = fs::File::create(folder.path().join("large")).unwrap();
         large.set_len(MAX_PROGRAM_SIZE + 1).unwrap();

@@ -92,7 +92,8 @@ pub(super) async fn follow(
 ) -> Result<Outcome, CommandError> {
     let mut sources = Sources::new(project);
     let mut base = sources.snapshot()?;
-    let (mut interruptions, mut cause) = (0, Cause::Start);
+    let mut interruptions = 0;
+    let mut cause = Cause::Start;
     loop {
         warn_of_changed_settings(project);
         // Its NAME.toml may have changed.
@@ -121,12 +122,10 @@ pub(super) async fn follow(
                 ));
             }
             base = sources.wait_for_change(&now).await?;
-            (interruptions, cause) = (
-                0,
-                Cause::Change {
-                    noticed: sources.time_since_save(&base, &now),
-                },
-            );
+            interruptions = 0;
+            cause = Cause::Change {
+                noticed: sources.time_since_save(&base, &now),
+            };
             continue;
         }
         interruptions += 1;

@@ -127,9 +127,10 @@ impl Loader {
             .values_mut()
             .for_each(|team| team.plugins = served.folder().to_owned());
         let listener = app::bind(&config.endpoint.listen).await?;
-        let admin = match config.admin.is_explicit {
-            true => app::bind_admin(&config.admin, IfInUse::Fail).await?,
-            false => None,
+        let admin = if config.admin.is_explicit {
+            app::bind_admin(&config.admin, IfInUse::Fail).await?
+        } else {
+            None
         };
         if let Some(address) = admin.as_ref().and_then(|admin| admin.address().ok()) {
             out::note(&format!("larder: admin address {}", address.url("")));
@@ -206,7 +207,8 @@ fn plugins_folder(temp: &TempDir, name: &str) -> Result<PluginsFolder, CommandEr
 /// Allows a team to read this folder, whatever the bounds of the team are.
 fn allow_folder(ceiling: &mut Arc<Ceiling>, folder: &Path) {
     if let Some(bounds) = &mut Arc::make_mut(ceiling).bounds {
-        let (host, guest) = (folder.to_owned(), folder.to_string_lossy().into_owned());
+        let host = folder.to_owned();
+        let guest = folder.to_string_lossy().into_owned();
         bounds.dirs.push(Dir {
             host,
             guest,

@@ -90,9 +90,10 @@ impl Sources {
         let mut snapshot = Snapshot::new();
         let mut folders = vec![self.root.clone()];
         for path in self.outside.clone() {
-            match path.is_dir() {
-                true => folders.push(path),
-                false => self.add(path, &mut snapshot),
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                self.add(path, &mut snapshot)
             }
         }
         // Symbolic links can form cycles, and several can lead to the same folder.
@@ -158,12 +159,14 @@ impl Sources {
 
     /// Waits until the files do not change for a while.
     pub(super) async fn wait_until_idle(&mut self) -> Result<Snapshot, CommandError> {
-        let (mut before, mut since) = (self.snapshot()?, Instant::now());
+        let mut before = self.snapshot()?;
+        let mut since = Instant::now();
         while since.elapsed() < IDLE_TIME {
             tokio::time::sleep(self.scan_interval()).await;
             let now = self.snapshot()?;
             if now != before {
-                (before, since) = (now, Instant::now());
+                before = now;
+                since = Instant::now();
             }
         }
         Ok(before)
@@ -223,7 +226,8 @@ impl Sources {
 
     fn digest(&mut self, path: &Path) -> io::Result<Digest> {
         let metadata = std::fs::metadata(path)?;
-        let (modified, size) = (metadata.modified()?, metadata.len());
+        let modified = metadata.modified()?;
+        let size = metadata.len();
         match self.digests.get(path) {
             Some((known_modified, known_size, digest))
                 if (*known_modified, *known_size) == (modified, size) =>
@@ -231,9 +235,10 @@ impl Sources {
                 Ok(*digest)
             }
             _ => {
-                let digest = match metadata.is_file() && size <= MAX_HASHED_SIZE {
-                    true => Digest::of(&std::fs::read(path)?),
-                    false => Digest::of(format!("{modified:?} {size}").as_bytes()),
+                let digest = if metadata.is_file() && size <= MAX_HASHED_SIZE {
+                    Digest::of(&std::fs::read(path)?)
+                } else {
+                    Digest::of(format!("{modified:?} {size}").as_bytes())
                 };
                 self.digests
                     .insert(path.to_owned(), (modified, size, digest));
@@ -359,7 +364,8 @@ mod tests {
 
     #[test]
     fn watches_files_and_folders_outside() {
-        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
         let [library, file] = ["library", "file"].map(|name| other.path().join(name));
         fs::create_dir_all(library.join("target")).unwrap();
         for path in [
@@ -388,7 +394,8 @@ mod tests {
     #[test]
     fn follows_links_without_endless_cycles() {
         use std::os::unix::fs::symlink;
-        let (folder, shared) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let shared = tempfile::tempdir().unwrap();
         fs::write(shared.path().join("a"), "one").unwrap();
         symlink(shared.path(), folder.path().join("shared")).unwrap();
         symlink(".", folder.path().join("again")).unwrap();
@@ -403,7 +410,8 @@ mod tests {
     #[tokio::test]
     async fn detects_changes_of_content() {
         let folder = tempfile::tempdir().unwrap();
-        let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+        let a = folder.path().join("a");
+        let b = folder.path().join("b");
         fs::write(&a, "one").unwrap();
         let mut sources = sources(folder.path());
         let base = sources.snapshot().unwrap();

@@ -29,7 +29,8 @@ impl From<Document> for Statement {
 
 /// Loads a component from a registry alone, and describes it. `config` determines what it would be granted.
 pub(in crate::cli) async fn examine_published(
-    (name, reference): (&str, &str),
+    name: &str,
+    reference: &str,
     component: &[u8],
     published: Published,
     config: &reconcile::Config,

@@ -100,9 +100,10 @@ impl Page {
     }
 
     fn key(&mut self, key: &str) {
-        match self.colour {
-            true => self.text += &format!("\x1b[1m{key}\x1b[0m"),
-            false => self.text += key,
+        if self.colour {
+            self.text += &format!("\x1b[1m{key}\x1b[0m")
+        } else {
+            self.text += key
         }
     }
 

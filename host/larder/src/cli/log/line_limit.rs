@@ -35,7 +35,8 @@ impl LineLimit {
 
     /// Takes the bytes of a line, as it is written. Returns false if it must not be written.
     pub(super) fn admits(&self, may_use_reserve: bool, bytes: usize) -> bool {
-        let (state, bytes) = (&self.0, bytes as u64);
+        let state = &self.0;
+        let bytes = bytes as u64;
         let admits = state.general.take(bytes).is_ok()
             || (may_use_reserve && state.reserve.take(bytes).is_ok());
         if !admits {

@@ -59,7 +59,7 @@ impl Add {
         file.check(&text)?;
 
         let pulled = team.pull(&self.reference, &team.store).await?;
-        let findings = examine(&team, &team.store, (&name, &self.reference), &pulled).await?;
+        let findings = examine(&team, &team.store, &name, &self.reference, &pulled).await?;
         let signer = team.signer(&pulled.component, &team.store)?;
         let refusal = signer.as_ref().err().or(findings.refusal());
         if !self.json {
@@ -75,10 +75,12 @@ impl Add {
         let description = describe(&team.store, &pulled.component, &team)?;
         let signer = signer.ok().flatten();
         let entry = locked(
-            (team.section(), &name),
+            team.section(),
+            &name,
             &self.reference,
             &pulled.component,
-            (description.contract, signer),
+            description.contract,
+            signer,
         );
         let mut lock = context.lock()?;
         lock.insert(entry.clone());

@@ -249,10 +249,12 @@ pub(super) fn describe(
 
 /// Returns the entry of a component for the lock file.
 pub(super) fn locked(
-    (team, name): (Option<&TeamName>, &str),
+    team: Option<&TeamName>,
+    name: &str,
     reference: &Reference,
     component: &Component,
-    (contract, signer): (Option<String>, Option<String>),
+    contract: Option<String>,
+    signer: Option<String>,
 ) -> LockedComponent {
     LockedComponent {
         team: team.map(|team| team.as_str().to_owned()),

@@ -23,14 +23,15 @@ impl Gc {
     pub(in crate::cli) fn run(self) -> Result<Outcome, CommandError> {
         let context = self.context.load()?;
         let collected = context.store.collect_garbage()?;
-        match self.json {
-            true => out::json(&json!({ "blobs": collected.blobs, "bytes": collected.bytes }))?,
-            false => out::note(&format!(
+        if self.json {
+            out::json(&json!({ "blobs": collected.blobs, "bytes": collected.bytes }))?
+        } else {
+            out::note(&format!(
                 "larder: deleted {} files ({}) from {}",
                 collected.blobs,
                 table::bytes(collected.bytes),
                 context.store.folder().display()
-            )),
+            ))
         }
         Ok(Outcome::Success)
     }

@@ -42,8 +42,9 @@ struct Changes {
 impl Lock {
     pub(in crate::cli) async fn run(self) -> Result<Outcome, CommandError> {
         let context = self.context.load()?;
-        let (old, mut new, mut changes) =
-            (context.lock()?, LockFile::default(), Changes::default());
+        let old = context.lock()?;
+        let mut new = LockFile::default();
+        let mut changes = Changes::default();
         // Those of teams that `--team` leaves out stay.
         let teams = context.teams()?;
         let is_selected = |entry: &LockedComponent| {
@@ -64,7 +65,7 @@ impl Lock {
             }
             for (name, reference) in team.references() {
                 let name = name.as_str();
-                match self.entry(team, (name, reference), &old).await? {
+                match self.entry(team, name, reference, &old).await? {
                     Ok(Some(entry)) => add(entry, &old, &mut new, &mut changes),
                     Ok(None) => changes.added.push(name.to_owned()),
                     Err(reason) => changes.failed.push(format!("{name}: {reason}")),
@@ -83,7 +84,8 @@ impl Lock {
     async fn entry(
         &self,
         team: &TeamAccess<'_>,
-        (name, reference): (&str, &Reference),
+        name: &str,
+        reference: &Reference,
         old: &LockFile,
     ) -> Result<Result<Option<LockedComponent>, String>, CommandError> {
         let recorded = old.get(team.section().map(|team| team.as_str()), name);
@@ -105,10 +107,12 @@ impl Lock {
         };
         let contract = describe(&team.store, &component, team)?.contract;
         Ok(Ok(Some(locked(
-            (team.section(), name),
+            team.section(),
+            name,
             reference,
             &component,
-            (contract, signer),
+            contract,
+            signer,
         ))))
     }
 

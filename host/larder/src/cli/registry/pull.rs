@@ -66,12 +66,13 @@ impl Pull {
         if let Some(unknown) = self.names.iter().find(|name| !is_known(name)) {
             return Err(RegistryCommandError::NoReference(unknown.to_string()).into());
         }
-        let (lock, mut reports) = (context.lock()?, Vec::new());
+        let lock = context.lock()?;
+        let mut reports = Vec::new();
         for team in &teams {
             let store = team.store_in(folder)?;
             for (name, reference) in team.references() {
                 if self.all || self.names.contains(name) {
-                    reports.push(pull(team, (name.as_str(), reference), &lock, &store).await);
+                    reports.push(pull(team, name.as_str(), reference, &lock, &store).await);
                 }
             }
             keep(&context, &store, &lock)?;
@@ -97,7 +98,8 @@ fn keep(context: &Context, store: &Store, lock: &LockFile) -> Result<(), Command
 
 async fn pull(
     team: &TeamAccess<'_>,
-    (name, reference): (&str, &Reference),
+    name: &str,
+    reference: &Reference,
     lock: &LockFile,
     store: &Store,
 ) -> Report {

@@ -87,15 +87,16 @@ impl Push {
         let moved = before
             .map(|before| before.to_string())
             .filter(|before| *before != pushed);
-        match self.json {
-            true => out::json(&json!({
+        if self.json {
+            out::json(&json!({
                 "reference": image.to_string(),
                 "image": pushed,
                 "digest": format!("sha256:{digest}"),
                 "replaced": moved,
                 "annotations": annotations,
-            }))?,
-            false => out::text(&format!("{pushed}\n"))?,
+            }))?
+        } else {
+            out::text(&format!("{pushed}\n"))?
         }
         if let Some(before) = moved {
             out::note(&format!("larder: the tag {tag} was {before} before"));

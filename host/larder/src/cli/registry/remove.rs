@@ -50,10 +50,8 @@ impl Remove {
         };
         let edit = |reason| file.cannot_edit(reason);
         let old = file.text()?;
-        let (text, others) = (
-            section.removed_from(old).map_err(edit)?,
-            section.other_keys(old).map_err(edit)?,
-        );
+        let text = section.removed_from(old).map_err(edit)?;
+        let others = section.other_keys(old).map_err(edit)?;
         file.check(&text)?;
         if !others.is_empty() && !self.yes {
             if !self.json {

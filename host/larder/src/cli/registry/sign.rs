@@ -45,9 +45,10 @@ impl Sign {
             Some(reference) => sign_image(&self.context, &reference, &key).await?,
             None => sign_file(&self.component, &key)?,
         };
-        match self.json {
-            true => out::json(&json!({ "signed": subject, "signature": written }))?,
-            false => out::text(&format!("{written}\n"))?,
+        if self.json {
+            out::json(&json!({ "signed": subject, "signature": written }))?
+        } else {
+            out::text(&format!("{written}\n"))?
         }
         out::note(&format!("larder: signed {subject}"));
         Ok(Outcome::Success)

@@ -66,7 +66,8 @@ enum State {
 impl Update {
     pub(in crate::cli) async fn run(self) -> Result<Outcome, CommandError> {
         let context = self.context.load()?;
-        let (mut lock, mut reports) = (context.lock()?, Vec::new());
+        let mut lock = context.lock()?;
+        let mut reports = Vec::new();
         let teams = context.teams()?;
         self.require_known(&teams)?;
         for team in &teams {
@@ -75,7 +76,7 @@ impl Update {
                     continue;
                 }
                 let report = self
-                    .update(&context, team, (name.as_str(), reference), &mut lock)
+                    .update(&context, team, name.as_str(), reference, &mut lock)
                     .await?;
                 if !self.json {
                     report.print();
@@ -111,7 +112,8 @@ impl Update {
         &self,
         context: &Context,
         team: &TeamAccess<'_>,
-        (name, reference): (&str, &Reference),
+        name: &str,
+        reference: &Reference,
         lock: &mut LockFile,
     ) -> Result<Report, CommandError> {
         let section = team.section().map(|team| team.as_str());
@@ -142,10 +144,12 @@ impl Update {
         };
         let description = describe(&team.store, &component, team)?;
         let entry = locked(
-            (team.section(), name),
+            team.section(),
+            name,
             reference,
             &component,
-            (description.contract.clone(), signer),
+            description.contract.clone(),
+            signer,
         );
         if old.as_ref() == Some(&entry) {
             return Ok(report(State::UpToDate, vec![], None));

@@ -22,9 +22,9 @@ impl Conversion<'_> {
         };
         if file.get_ref() == Path::new("-") {
             let requested = raw.sync.as_ref().filter(|_| sync);
-            requested
-                .into_iter()
-                .for_each(|at| self.error(&at.span(), "requires a file, not stderr"));
+            if let Some(at) = requested {
+                self.error(&at.span(), "requires a file, not stderr");
+            }
             return Config {
                 to: Some(Target::Stderr),
                 on_full,

@@ -40,9 +40,10 @@ pub(crate) fn validate_scope(scope: &str) -> Result<(), String> {
     let is_valid = scope
         .bytes()
         .all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
-    match is_valid && !scope.is_empty() {
-        true => Ok(()),
-        false => Err("is not a scope: write one word without quotes".into()),
+    if is_valid && !scope.is_empty() {
+        Ok(())
+    } else {
+        Err("is not a scope: write one word without quotes".into())
     }
 }
 

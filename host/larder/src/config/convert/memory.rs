@@ -20,7 +20,8 @@ impl Conversion<'_> {
         };
         let limit = raw.get_ref().0;
         if limit > available {
-            let (limit, available) = (size::show(limit), size::show(available));
+            let limit = size::show(limit);
+            let available = size::show(available);
             let message = format!(
                 "{limit} is more than the memory of this machine ({available}), so that it limits nothing: write less"
             );
@@ -76,10 +77,8 @@ fn memory_of_group() -> Option<u64> {
 fn limit_of_groups(groups: &str, root: &Path) -> Option<u64> {
     let limits = groups.lines().flat_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (
-            fields.next().unwrap_or_default(),
-            fields.next().unwrap_or_default(),
-        );
+        let controllers = fields.next().unwrap_or_default();
+        let path = fields.next().unwrap_or_default();
         let (root, file) = match controllers {
             "" => (root.to_owned(), "memory.max"),
             "memory" => (root.join("memory"), "memory.limit_in_bytes"),

@@ -60,7 +60,8 @@ impl Conversion<'_> {
         &mut self,
         name: &Spanned<String>,
         raw: Provider,
-        (defaults, approval_mode): (&Limits, ApprovalMode),
+        defaults: &Limits,
+        approval_mode: ApprovalMode,
         secrets: &Secrets,
     ) -> Option<(ProviderName, ProviderConfig)> {
         self.check_memory(raw.limits.memory.as_ref());

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 
+use super::team::TeamAccess;
 use super::{Conversion, count, time};
 use crate::config::Overrides;
 use crate::config::file::{Provider, Registries, RegistryCredentials, Update};
@@ -51,7 +52,8 @@ impl Conversion<'_> {
         secrets: &Secrets,
         overrides: &Overrides,
     ) -> RegistrySettings {
-        let (mut registries, mut mirrors) = (BTreeMap::new(), Vec::new());
+        let mut registries = BTreeMap::new();
+        let mut mirrors = Vec::new();
         for (name, raw) in raw.permitted {
             let fields = (raw.username, raw.password, raw.token);
             let credentials = self.registry_credentials(&name.span(), fields, secrets);
@@ -153,7 +155,8 @@ impl Conversion<'_> {
     /// Returns the component that a provider names by reference.
     pub(super) fn registry_component(
         &mut self,
-        (name, plugins): (&Spanned<String>, &Path),
+        name: &Spanned<String>,
+        plugins: &Path,
         raw: &Provider,
         settings: &RegistrySettings,
         team: Option<&TeamName>,
@@ -167,7 +170,8 @@ impl Conversion<'_> {
             }
             return None;
         };
-        let (at, reference) = (component.span(), component.get_ref().0.clone());
+        let at = component.span();
+        let reference = component.get_ref().0.clone();
         let provider = ProviderName::parse(name.get_ref()).ok()?;
         let file = plugins.join(format!("{provider}.wasm"));
         if file.exists() {
@@ -185,7 +189,7 @@ impl Conversion<'_> {
             self.error(&at, error.to_string());
         }
         if let Some(lock) = &settings.lock {
-            self.require_locked(&at, lock, (team, &provider, &reference));
+            self.require_locked(&at, lock, team, &provider, &reference);
         }
         let update = match raw.update.as_ref().map(Spanned::get_ref) {
             Some(Update::Auto) => UpdateMode::Auto,
@@ -198,11 +202,16 @@ impl Conversion<'_> {
     pub(super) fn registry_config(
         &self,
         settings: &RegistrySettings,
-        (mut access, has_own_store): (Access, bool),
+        access: TeamAccess,
         components: BTreeMap<ProviderName, RegistryComponent>,
-        (team, providers): (Option<&TeamName>, &BTreeMap<ProviderName, ProviderConfig>),
+        team: Option<&TeamName>,
+        providers: &BTreeMap<ProviderName, ProviderConfig>,
         state_dir: &Path,
     ) -> RegistryConfig {
+        let TeamAccess {
+            mut access,
+            has_own_store,
+        } = access;
         let sizes = providers
             .values()
             .map(|provider| provider.grant.limits.component_size);
@@ -244,7 +253,9 @@ impl Conversion<'_> {
         &mut self,
         at: &Range<usize>,
         lock: &LockFile,
-        (team, provider, reference): (Option<&TeamName>, &ProviderName, &Reference),
+        team: Option<&TeamName>,
+        provider: &ProviderName,
+        reference: &Reference,
     ) {
         let message = match lock.get(team.map(TeamName::as_str), provider.as_str()) {
             Some(locked) if locked.reference == reference.to_string() => return,

@@ -38,6 +38,13 @@ pub(super) struct GlobalSettings<'a> {
     pub(super) overrides: &'a Overrides,
 }
 
+/// How a team reaches registries.
+pub(super) struct TeamAccess {
+    pub(super) access: RegistryAccess,
+    /// Whether its components are in a store that other teams do not use.
+    pub(super) has_own_store: bool,
+}
+
 /// The settings of one team, before conversion to `Team`.
 struct TeamSettings {
     name: TeamName,
@@ -89,7 +96,8 @@ impl Conversion<'_> {
         plugins: Option<&Spanned<PathBuf>>,
         provider: BTreeMap<Spanned<String>, Provider>,
     ) -> TeamSettings {
-        let (name, overrides) = (TeamName::default_team(), global.overrides);
+        let name = TeamName::default_team();
+        let overrides = global.overrides;
         if let Some(other) = overrides.team.as_ref().filter(|team| **team != name) {
             self.error_for_key(
                 "--team",
@@ -209,7 +217,8 @@ impl Conversion<'_> {
         for other in others {
             let other_path = resolve_existing(&other.plugins);
             if path.starts_with(&other_path) || other_path.starts_with(&path) {
-                let (path, other) = (team.plugins.display(), &other.name);
+                let path = team.plugins.display();
+                let other = &other.name;
                 self.error(
                     at,
                     format!("{path} overlaps with the folder of team {other}: choose another one"),
@@ -227,7 +236,9 @@ impl Conversion<'_> {
         let hosts = raw.hosts.into_iter().map(|host| host.0).collect();
         let tcp = raw.tcp.into_iter().map(|rule| rule.0).collect();
         let secrets = self.select_secrets(&global.secrets, &raw.secrets);
-        let (env, tools, prompts) = (raw.env.into_iter().collect(), raw.tools.0, raw.prompts);
+        let env = raw.env.into_iter().collect();
+        let tools = raw.tools.0;
+        let prompts = raw.prompts;
         let key_value = raw.key_value.0;
         Ceiling {
             bounds: Some(Bounds {
@@ -279,13 +290,20 @@ impl Conversion<'_> {
             .approve
             .or(global.approve)
             .map_or(ApprovalMode::Ask, ApprovalMode::from);
-        let (mut components, section) = (BTreeMap::new(), team.quota.as_ref().map(|_| &team.name));
+        let mut components = BTreeMap::new();
+        let section = team.quota.as_ref().map(|_| &team.name);
         let provider = team.provider.into_iter();
         let terms = provider.filter_map(|(name, raw)| {
-            let at = (&name, team.plugins.as_path());
-            components.extend(self.registry_component(at, &raw, &global.registries, section));
+            let plugins = team.plugins.as_path();
+            components.extend(self.registry_component(
+                &name,
+                plugins,
+                &raw,
+                &global.registries,
+                section,
+            ));
             let (name, mut terms) =
-                self.provider(&name, raw, (&team.limits, approval_mode), &global.secrets)?;
+                self.provider(&name, raw, &team.limits, approval_mode, &global.secrets)?;
             if let Some(quota) = &team.quota {
                 let limits = &mut Arc::make_mut(&mut terms.grant).limits;
                 limits.component_size = limits.component_size.min(quota.component);
@@ -293,12 +311,15 @@ impl Conversion<'_> {
             Some((name, terms))
         });
         let providers: BTreeMap<_, _> = terms.collect();
-        let access = (team.access, team.has_own_credentials);
         let registry = self.registry_config(
             &global.registries,
-            access,
+            TeamAccess {
+                access: team.access,
+                has_own_store: team.has_own_credentials,
+            },
             components,
-            (section, &providers),
+            section,
+            &providers,
             state,
         );
         let key = match &global.state_name {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::Conversion;
+use super::team::TeamAccess;
 use crate::config::features::missing;
 use crate::config::file::{Provider, Registries, RegistryCredentials, Trust};
 use crate::config::{Overrides, RegistryConfig};
@@ -68,7 +69,8 @@ impl Conversion<'_> {
 
     pub(super) fn registry_component(
         &mut self,
-        _: (&Spanned<String>, &Path),
+        _: &Spanned<String>,
+        _: &Path,
         raw: &Provider,
         _: &RegistrySettings,
         _: Option<&TeamName>,
@@ -81,9 +83,10 @@ impl Conversion<'_> {
     pub(super) fn registry_config(
         &self,
         _: &RegistrySettings,
-        _: (Access, bool),
+        _: TeamAccess,
         _: BTreeMap<ProviderName, ()>,
-        _: (Option<&TeamName>, &BTreeMap<ProviderName, ProviderConfig>),
+        _: Option<&TeamName>,
+        _: &BTreeMap<ProviderName, ProviderConfig>,
         _: &Path,
     ) -> RegistryConfig {
         RegistryConfig

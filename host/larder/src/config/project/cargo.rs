@@ -45,7 +45,8 @@ pub(super) fn project(folder: &Path) -> Option<Project> {
 /// The folders of all crates on which the crate in this folder depends by path, directly or indirectly, as far as they are
 /// outside of it. Empty if there is no manifest. Paths that do not exist are omitted: cargo reports them.
 pub(super) fn path_dependencies(folder: &Path) -> Vec<PathBuf> {
-    let (mut found, mut next) = (BTreeSet::new(), vec![folder.to_owned()]);
+    let mut found = BTreeSet::new();
+    let mut next = vec![folder.to_owned()];
     while let Some(one) = next.pop() {
         for dependency in direct_dependencies(&one) {
             if found.insert(dependency.clone()) {
@@ -69,9 +70,10 @@ fn direct_dependencies(folder: &Path) -> Vec<PathBuf> {
         .filter_map(|table| manifest.get(*table)?.as_table());
     let dependencies = tables.flatten().filter_map(|(name, dependency)| {
         let of_workspace = dependency.get("workspace").and_then(toml::Value::as_bool) == Some(true);
-        let (folder, dependency) = match of_workspace {
-            true => of_workspace_above(folder, name)?,
-            false => (folder.to_owned(), dependency.clone()),
+        let (folder, dependency) = if of_workspace {
+            of_workspace_above(folder, name)?
+        } else {
+            (folder.to_owned(), dependency.clone())
         };
         folder
             .join(dependency.get("path")?.as_str()?)

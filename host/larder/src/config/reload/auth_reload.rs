@@ -54,9 +54,10 @@ pub(super) fn parse(path: &Path, bytes: &[u8], env: &Env, before: &auth::Config)
         Err(diagnostics) => return refused(&text, diagnostics),
     };
     diagnostics.retain(is_about_credentials);
-    match diagnostics.is_empty() {
-        true => AuthReload { auth, error: None },
-        false => refused(&text, diagnostics),
+    if diagnostics.is_empty() {
+        AuthReload { auth, error: None }
+    } else {
+        refused(&text, diagnostics)
     }
 }
 
@@ -139,7 +140,9 @@ mod tests {
 
     #[test]
     fn removed_credentials_are_revoked_even_if_the_file_is_invalid() {
-        let (ann, bob, new) = (token("ann"), token("bob"), token("new"));
+        let ann = token("ann");
+        let bob = token("bob");
+        let new = token("new");
         check(&ann, "ann");
         check("", "");
         // Errors in other sections are ignored.

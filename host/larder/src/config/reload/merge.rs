@@ -24,24 +24,27 @@ impl Config {
             // Its key is reported with the approvals, which are in this folder.
             state_dir: self.state_dir.clone(),
             default_state_dirs: self.default_state_dirs.clone(),
-            registry_store: match self.state_dir == fresh.state_dir {
-                true => merge.keep(
+            registry_store: if self.state_dir == fresh.state_dir {
+                merge.keep(
                     "registries.store",
                     &self.registry_store,
                     fresh.registry_store,
-                ),
+                )
+            } else {
                 // The default is in the state folder, whose change is reported with the approvals.
-                false => self.registry_store.clone(),
+                self.registry_store.clone()
             },
-            local_caller: match self.is_over_stdio {
-                true => merge.keep("stdio", &self.local_caller, fresh.local_caller),
-                false => fresh.local_caller,
+            local_caller: if self.is_over_stdio {
+                merge.keep("stdio", &self.local_caller, fresh.local_caller)
+            } else {
+                fresh.local_caller
             },
             audit: merge.keep("audit", &self.audit, fresh.audit),
             telemetry: merge.keep("telemetry", &self.telemetry, fresh.telemetry),
-            cluster: match self.is_over_stdio {
-                true => None,
-                false => merge.cluster(self, fresh.cluster),
+            cluster: if self.is_over_stdio {
+                None
+            } else {
+                merge.cluster(self, fresh.cluster)
             },
             admin: merge.admin(&self.admin, fresh.admin),
             endpoint: merge.endpoint(&self.endpoint, fresh.endpoint, self.is_over_stdio),
@@ -155,17 +158,16 @@ impl Merge {
             requires_settings: fresh.requires_settings,
             // Both belong to the folder, whose change is reported already.
             relative_to: running.relative_to.clone(),
-            approvals: match has_same_folder {
-                true => {
-                    let has_same_key = running.approvals.key() == fresh.approvals.key();
-                    let changed = if has_same_key {
-                        "state_dir"
-                    } else {
-                        "state_name"
-                    };
-                    self.keep(changed, &running.approvals, fresh.approvals)
-                }
-                false => running.approvals.clone(),
+            approvals: if has_same_folder {
+                let has_same_key = running.approvals.key() == fresh.approvals.key();
+                let changed = if has_same_key {
+                    "state_dir"
+                } else {
+                    "state_name"
+                };
+                self.keep(changed, &running.approvals, fresh.approvals)
+            } else {
+                running.approvals.clone()
             },
             trust: fresh.trust,
             resource_tools: fresh.resource_tools,
@@ -182,9 +184,10 @@ impl Merge {
             listen: self.listen(&running.listen, fresh.listen),
             hosts: fresh.hosts,
             origins: fresh.origins,
-            body_limit: match is_over_stdio {
-                true => self.keep("server.body_limit", &running.body_limit, fresh.body_limit),
-                false => fresh.body_limit,
+            body_limit: if is_over_stdio {
+                self.keep("server.body_limit", &running.body_limit, fresh.body_limit)
+            } else {
+                fresh.body_limit
             },
             sessions: self.keep("server.sessions", &running.sessions, fresh.sessions),
             session_idle_timeout: self.keep(

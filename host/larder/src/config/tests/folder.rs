@@ -41,7 +41,8 @@ impl Folder {
         overrides: &Overrides,
     ) -> Result<Config, ConfigError> {
         let folder = self.0.path().to_owned();
-        let (file, working_dir) = (Some("larder.toml".into()), folder.clone());
+        let file = Some("larder.toml".into());
+        let working_dir = folder.clone();
         let context = ParseContext {
             file,
             working_dir,

@@ -20,7 +20,8 @@ fn the_team_keys_of_the_example_are_valid() {
     let config = folder.read(&text.join("\n"));
     let team = &config.teams[&name("wiki")];
     assert_eq!(team.quota, Some(Quota::default()));
-    let (ceiling, terms) = (&team.reconcile.ceiling, &team.reconcile.providers);
+    let ceiling = &team.reconcile.ceiling;
+    let terms = &team.reconcile.providers;
     let bounds = ceiling.bounds.as_ref().unwrap();
     assert_eq!(
         (
@@ -388,7 +389,8 @@ fn a_reload_updates_adds_and_removes_teams() {
         ),
         (1, 1)
     );
-    let (two, three) = (TWO, format!("{TWO}[team.c]\nplugins = 'docs'\n"));
+    let two = TWO;
+    let three = format!("{TWO}[team.c]\nplugins = 'docs'\n");
     let count = |before: &str, after: &str| {
         let reloaded = reload(before, after);
         (reloaded.config.teams.len(), reloaded.needs_restart)

@@ -62,11 +62,12 @@ impl<'de> Deserialize<'de> for ServerUrl {
                 .filter(|rest: &&str| !rest.is_empty())
         };
         let authority = after("http://").or_else(|| after("https://"));
-        match authority.is_some_and(|rest| !rest.starts_with('/')) || after("unix:").is_some() {
-            true => Ok(Self(text)),
-            false => Err(D::Error::custom(format!(
+        if authority.is_some_and(|rest| !rest.starts_with('/')) || after("unix:").is_some() {
+            Ok(Self(text))
+        } else {
+            Err(D::Error::custom(format!(
                 "`{text}` is not the URL of a server: write one such as \"http://127.0.0.1:7878/mcp\""
-            ))),
+            )))
         }
     }
 }
@@ -127,12 +128,13 @@ impl<'de> Deserialize<'de> for Origin {
                     .chars()
                     .all(|c| c.is_ascii_graphic() && !"/?#@*".contains(c))
         });
-        match is_origin || text == "null" {
-            true => Ok(Self(text)),
-            false => Err(D::Error::custom(format!(
+        if is_origin || text == "null" {
+            Ok(Self(text))
+        } else {
+            Err(D::Error::custom(format!(
                 "`{text}` never equals an Origin header: list each origin with its scheme, and without a path or \
                  `*`, such as \"https://app.example.com\""
-            ))),
+            )))
         }
     }
 }

@@ -102,11 +102,12 @@ fn parse_host(text: &str, host: &str) -> Result<String, String> {
     if let Ok(address) = bare.parse::<IpAddr>() {
         return Ok(address.to_string());
     }
-    match is_host_name(host.strip_prefix("*.").unwrap_or(&host)) {
-        true => Ok(host),
-        false => Err(format!(
+    if is_host_name(host.strip_prefix("*.").unwrap_or(&host)) {
+        Ok(host)
+    } else {
+        Err(format!(
             "`{text}` is not a host: write a name, `*.` and a name, or an IP address"
-        )),
+        ))
     }
 }
 

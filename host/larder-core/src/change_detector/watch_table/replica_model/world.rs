@@ -201,7 +201,8 @@ impl World {
     }
 
     fn poll(&mut self, at: usize, now: Instant) {
-        let (others, table) = (self.others(at), &mut self.replicas[at].table);
+        let others = self.others(at);
+        let table = &mut self.replicas[at].table;
         let is_due = |watched: &Uri, table: &WatchTable| {
             let sharing = &table.entries[watched].sharing;
             sharing.polls(watched, &others) || sharing.expects_more(now)
@@ -231,7 +232,8 @@ impl World {
     }
 
     fn end(&mut self, at: usize) {
-        let (others, fails) = (self.others(at), self.replicas[at].fails);
+        let others = self.others(at);
+        let fails = self.replicas[at].fails;
         let checks = std::mem::take(&mut self.replicas[at].in_flight);
         for (check, content) in &checks {
             let answer = if fails {
@@ -279,7 +281,9 @@ impl World {
             .filter(|(_, listener)| listener.read.is_none())
             .map(|(number, _)| *number);
         let new: Vec<_> = new.filter(|number| table.is_known(&uri(*number))).collect();
-        new.into_iter().for_each(|number| self.read_one(at, number));
+        for number in new {
+            self.read_one(at, number);
+        }
     }
 
     /// A client reads a URI. Where content repeats, it reads what the last check found: a read between two checks that find
@@ -291,7 +295,8 @@ impl World {
             _ => replica.seen[number],
         };
         let listener = replica.listeners.get_mut(&number).unwrap();
-        (listener.read, listener.is_notified) = (Some(content), false);
+        listener.read = Some(content);
+        listener.is_notified = false;
     }
 
     fn notify(&mut self, at: usize, number: usize) {
@@ -356,9 +361,9 @@ impl World {
             .iter()
             .filter(|(_, listener)| listener.is_notified);
         let notified: Vec<_> = notified.map(|(number, _)| *number).collect();
-        notified
-            .into_iter()
-            .for_each(|number| self.read_one(at, number));
+        for number in notified {
+            self.read_one(at, number);
+        }
     }
 
     fn crash(&mut self, at: usize) {
