@@ -74,7 +74,7 @@ impl Search {
         if !self.json && !incomplete.is_empty() {
             let names: Vec<_> = incomplete.into_iter().collect();
             out::note(&format!(
-                "larder: results may be missing; no answer from: {}",
+                "larder: results may be missing from: {}",
                 names.join(", ")
             ));
         }

@@ -83,12 +83,14 @@ impl Conversion<'_> {
     pub(super) fn registry_config(
         &self,
         _: &RegistrySettings,
-        _: TeamAccess,
+        access: TeamAccess,
         _: BTreeMap<ProviderName, ()>,
         _: Option<&TeamName>,
         _: &BTreeMap<ProviderName, ProviderConfig>,
         _: &Path,
     ) -> RegistryConfig {
+        // There are no credentials and no stores.
+        _ = (access.access, access.has_own_store);
         RegistryConfig
     }
 }
