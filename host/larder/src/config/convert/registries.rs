@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::team::TeamAccess;
 use super::{Conversion, count, time};
 use crate::config::Overrides;
 use crate::config::file::{Provider, Registries, RegistryCredentials, Update};
@@ -21,6 +20,13 @@ use larder_registry::{Credentials, LOCK_FILE, Limits, LockFile, Reference, Regis
 
 /// The maximum size of a file with certificates, in bytes.
 const MAX_CA: u64 = 1 << 20;
+
+/// How a team reaches registries.
+pub(super) struct TeamAccess {
+    pub(super) access: Access,
+    /// Whether its components are in a store that other teams do not use.
+    pub(super) has_own_store: bool,
+}
 
 /// What all teams have in common with regard to registries.
 pub(super) struct RegistrySettings {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::provider::limits;
-use super::registries::{Access as RegistryAccess, RegistrySettings};
+use super::registries::{Access as RegistryAccess, RegistrySettings, TeamAccess};
 use super::trust::{Rule, verifier};
 use super::{Conversion, count, require_folder};
 use crate::config::file::{self, Provider};
@@ -36,13 +36,6 @@ pub(super) struct GlobalSettings<'a> {
     pub(super) missing_source_grace: std::time::Duration,
     pub(super) resource_tools: bool,
     pub(super) overrides: &'a Overrides,
-}
-
-/// How a team reaches registries.
-pub(super) struct TeamAccess {
-    pub(super) access: RegistryAccess,
-    /// Whether its components are in a store that other teams do not use.
-    pub(super) has_own_store: bool,
 }
 
 /// The settings of one team, before conversion to `Team`.

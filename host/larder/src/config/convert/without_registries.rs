@@ -8,7 +8,6 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::Conversion;
-use super::team::TeamAccess;
 use crate::config::features::missing;
 use crate::config::file::{Provider, Registries, RegistryCredentials, Trust};
 use crate::config::{Overrides, RegistryConfig};
@@ -24,6 +23,13 @@ pub(super) struct Access;
 /// No rule about signatures can be fulfilled.
 #[derive(Clone)]
 pub(super) struct Rule;
+
+/// How a team reaches registries.
+pub(super) struct TeamAccess {
+    pub(super) access: Access,
+    /// Whether its components are in a store that other teams do not use.
+    pub(super) has_own_store: bool,
+}
 
 /// There are no registries.
 pub(super) struct RegistrySettings {
