@@ -270,6 +270,8 @@ impl Teams {
         let config = format!(
             "state_dir = \"state\"\n[server]\nresource_tools = true\n[server.log]\nfilter = \"warn\"\n[admin]\nlisten = \"off\"\n[compiler]\n\
              cache_dir = {:?}\n{quiet_config}{busy_config}\
+             [team.busy.ceiling]\ntools = true\n\
+             dirs = [\"docs\", {{ host = \"log\", access = \"write\" }}]\n\
              [team.quiet.provider.sized.settings]\nauthority = \"fresh\"\n\
              [team.busy.provider.sized.settings]\nauthority = \"busy\"\n\
              [team.busy.provider.spin.limits]\n{long}\
