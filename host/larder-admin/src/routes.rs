@@ -140,10 +140,8 @@ impl Admin {
             .then(|| "the server is stopping".to_owned());
         let messages =
             |problems: Vec<HealthProblem>| problems.into_iter().map(|problem| problem.message);
-        let (mut reasons, mut others): (Vec<_>, Vec<_>) = (
-            stopping.into_iter().chain(messages(reasons)).collect(),
-            messages(others).collect(),
-        );
+        let mut reasons: Vec<_> = stopping.into_iter().chain(messages(reasons)).collect();
+        let mut others: Vec<_> = messages(others).collect();
         match issuer().and_then(|issuer| issuer.problem()) {
             Some((problem, true)) => reasons.push(problem),
             Some((problem, false)) => others.push(problem),

@@ -43,7 +43,8 @@ pub(super) struct RequestLog {
     refusals: Suppressor<RefusalKind>,
 }
 
-/// Refusals of one kind are summarized together. Those of one team do not hide those of another.
+/// Repeated refusals are logged as one summary for each kind and team, so that the refusals of one team do not hide the
+/// refusals of another team.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct RefusalKind {
     refusal: Refusal,

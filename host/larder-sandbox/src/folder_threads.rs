@@ -44,7 +44,7 @@ struct Reservation {
     shares: TeamShares,
     /// What was taken, as long as there are calls or threads.
     taken: Mutex<Weak<Taken>>,
-    /// Held by the call that takes it, so that others do not take it again.
+    /// Locked by the call that reserves the threads, so that concurrent calls do not reserve them twice.
     taking: tokio::sync::Mutex<()>,
 }
 
@@ -265,7 +265,7 @@ mod tests {
                 .is_err()
         );
         assert_eq!(used(), 16, "the call ended, and its thread is blocked");
-        // A revision that was removed does not free what its threads use.
+        // Blocked threads still count after their provider was removed.
         drop(threads);
         assert_eq!(used(), 16);
         drop(release);

@@ -1,5 +1,5 @@
-//! How many files and streams a guest may hold. Each may use a file descriptor of the process, and connections need some
-//! too, so all guests together leave half of them.
+//! The maximum number of files and streams of a guest. Each of them can use a file descriptor of the process, and
+//! connections need descriptors too. So all guests together use at most half of the descriptors.
 
 use rustix::process::{Resource, getrlimit};
 

@@ -25,14 +25,14 @@ enum Place {
     /// A call is polled on the thread that received it.
     Receiver {
         since: Instant,
-        cpu_time: CpuSample,
+        sample: CpuSample,
         is_move_requested: bool,
     },
     /// This is a thread for long calls.
     LongCallThread,
 }
 
-/// Age of a sample that is used again, because reading the CPU clock of a thread is a system call.
+/// The maximum age of a sample that is used again, because reading the CPU clock of a thread is a system call.
 const MAX_SAMPLE_AGE: Duration = Duration::from_millis(1);
 
 /// The CPU time of this thread at a moment.
@@ -48,7 +48,7 @@ thread_local! {
 }
 
 impl CpuSample {
-    /// Returns a sample that is hardly older than now.
+    /// Returns a sample that is at most [`MAX_SAMPLE_AGE`] older than `now`.
     fn before(now: Instant) -> Self {
         let last = LAST_SAMPLE.get();
         if let Some(last) =
@@ -64,7 +64,7 @@ impl CpuSample {
         sample
     }
 
-    /// Returns the CPU time that this thread used at least since a later moment.
+    /// Returns a lower bound of the CPU time that this thread has used since `later`.
     fn used_since(self, later: Instant) -> Duration {
         let used = thread_cpu_time().saturating_sub(self.cpu_time);
         used.saturating_sub(later.saturating_duration_since(self.at))
@@ -83,10 +83,10 @@ pub(super) fn is_long_call_thread() -> bool {
 
 /// Polls a call on the thread that received it. Returns also whether the call requested the move.
 pub(super) fn poll_on_receiver<T>(since: Instant, poll: impl FnOnce() -> T) -> (T, bool) {
-    let cpu_time = CpuSample::before(since);
+    let sample = CpuSample::before(since);
     let before = PLACE.replace(Place::Receiver {
         since,
-        cpu_time,
+        sample,
         is_move_requested: false,
     });
     let polled = poll();
@@ -105,15 +105,12 @@ pub(super) fn poll_on_receiver<T>(since: Instant, poll: impl FnOnce() -> T) -> (
 
 /// Requests the move of the call that is being polled. Returns false if it cannot be moved from here.
 fn request_move() -> bool {
-    let Place::Receiver {
-        since, cpu_time, ..
-    } = PLACE.get()
-    else {
+    let Place::Receiver { since, sample, .. } = PLACE.get() else {
         return false;
     };
     PLACE.set(Place::Receiver {
         since,
-        cpu_time,
+        sample,
         is_move_requested: true,
     });
     true
@@ -122,11 +119,9 @@ fn request_move() -> bool {
 /// Requests the move if the call has used so much CPU time of the thread that received it. It moves when it yields. A
 /// short call whose thread was preempted stays: on a thread of low priority it would wait for long calls.
 pub(super) fn request_move_after(limit: Duration) {
-    if let Place::Receiver {
-        since, cpu_time, ..
-    } = PLACE.get()
+    if let Place::Receiver { since, sample, .. } = PLACE.get()
         && since.elapsed() >= limit
-        && cpu_time.used_since(since) >= limit
+        && sample.used_since(since) >= limit
     {
         request_move();
     }

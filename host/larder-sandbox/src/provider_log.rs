@@ -112,7 +112,7 @@ pub(super) struct ProviderLog {
     last_notes: Mutex<Vec<String>>,
 }
 
-/// Lines of one kind are summarized together.
+/// Repeated lines of one kind are logged as one summary.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Kind {
     message: &'static str,

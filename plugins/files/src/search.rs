@@ -1,5 +1,5 @@
 //! Ranked search in the names and contents of files. The host waits only a short time for all providers, so names come
-//! first: they take the least time. What was found is kept when the time is over.
+//! first, because searching them takes the least time. When the time is over, the hits so far are returned.
 
 use std::time::Instant;
 
@@ -78,7 +78,7 @@ impl Reader<'_> {
     }
 }
 
-/// The beginning of a text file. `None` if it is none, or gone.
+/// Returns the beginning of a file. `None` if the file is not text, or does not exist any more.
 fn text(folder: &Folder, path: &[String]) -> Option<String> {
     head(folder, path, text_size(folder, path)?)
 }

@@ -35,7 +35,7 @@ impl Default for Caches {
     }
 }
 
-/// Values with a maximum size together. The oldest ones are removed first.
+/// A cache with a maximum total size. If it is full, the values that were added first are removed.
 #[derive(Debug)]
 pub(crate) struct Cache<K, V> {
     values: HashMap<K, (Rc<V>, usize)>,

@@ -165,7 +165,7 @@ impl<'a> Names<'a> {
         self.places.push(place);
     }
 
-    /// The beginning of a text file. `None` if it is none, or too large.
+    /// Returns the beginning of a file. `None` if the file is not text, or too large.
     pub(crate) fn text(&self, number: usize, max: usize) -> Option<String> {
         let Place {
             repository,

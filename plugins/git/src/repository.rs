@@ -158,7 +158,7 @@ impl Repository {
         }
     }
 
-    /// The beginning of a text file. `None` if it is none, or too large.
+    /// Returns the beginning of a file. `None` if the file is not text, or too large.
     pub(crate) fn text(&self, name: &str, id: &ObjectId, max: usize) -> Option<String> {
         if mime::from_name(name).is_some_and(mime::is_binary) {
             return None;

@@ -1,6 +1,6 @@
 //! Ranked search in the names and contents of the files of `HEAD`, and in the messages of the newest commits. The host waits
-//! only a short time for all providers, so names come first: they take the least time. What was found is kept when the time
-//! is over.
+//! only a short time for all providers, so names come first, because searching them takes the least time. When the time is
+//! over, the hits so far are returned.
 
 use std::time::Instant;
 

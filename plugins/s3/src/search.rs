@@ -24,8 +24,8 @@ struct Search<'a> {
     found: Vec<(usize, ListObjectsContent)>,
 }
 
-/// Keys that were not searched yet: those with a prefix, after a key.
-struct Part {
+/// Keys that are still to be searched: those that begin with `prefix` and come after the key `after`.
+struct KeyRange {
     prefix: String,
     after: Option<String>,
 }
@@ -71,7 +71,7 @@ impl Store {
 impl Search<'_> {
     /// Returns whether all keys were searched.
     fn run(&mut self, end: Instant) -> Result<bool> {
-        let mut rest = Part {
+        let mut rest = KeyRange {
             prefix: self.store.settings.prefix.clone(),
             after: None,
         };
@@ -96,8 +96,8 @@ impl Search<'_> {
     }
 
     /// Searches the next keys of a part. Returns the rest of it.
-    fn next_page(&mut self, part: Part) -> Result<Option<Part>> {
-        let Part { prefix, after } = part;
+    fn next_page(&mut self, part: KeyRange) -> Result<Option<KeyRange>> {
+        let KeyRange { prefix, after } = part;
         let keys = Keys {
             prefix: &prefix,
             after: after.as_deref(),
@@ -108,15 +108,15 @@ impl Search<'_> {
         let last = listed.contents.last().map(|object| object.key.clone());
         let last = last.filter(|_| listed.next_continuation_token.is_some());
         self.add(listed.contents);
-        Ok(last.map(|after| Part {
+        Ok(last.map(|after| KeyRange {
             prefix,
             after: Some(after),
         }))
     }
 
     /// Searches the objects directly in a part. Returns a part for each folder in it.
-    fn folders(&mut self, part: &Part) -> Result<VecDeque<Part>> {
-        let Part { prefix, after } = part;
+    fn folders(&mut self, part: &KeyRange) -> Result<VecDeque<KeyRange>> {
+        let KeyRange { prefix, after } = part;
         let keys = Keys {
             prefix,
             after: after.as_deref(),
@@ -126,8 +126,8 @@ impl Search<'_> {
         let listed = self.store.settings.list(&keys)?;
         let folders = || listed.common_prefixes.iter().map(|folder| &folder.prefix);
         let begun = |folder: &String| after.clone().filter(|after| after.starts_with(folder));
-        let mut parts: VecDeque<Part> = folders()
-            .map(|folder| Part {
+        let mut parts: VecDeque<KeyRange> = folders()
+            .map(|folder| KeyRange {
                 prefix: folder.clone(),
                 after: begun(folder),
             })
@@ -139,7 +139,7 @@ impl Search<'_> {
                 .iter()
                 .map(|object| object.key.clone())
                 .max();
-            parts.push_back(Part {
+            parts.push_back(KeyRange {
                 prefix: prefix.clone(),
                 after: last_folder.max(last_object),
             });

@@ -53,7 +53,8 @@ impl Endpoint {
         uri: &Uri,
         reading: ReadResult,
     ) -> Result<ChargedResponse, RpcError> {
-        let (uri, entry) = (uri.clone(), self.0.gateway.listed_entry(call, uri));
+        let entry = self.0.gateway.listed_entry(call, uri);
+        let uri = uri.clone();
         self.write_contents(id, call, reading, move |endpoint, id, call, reading| {
             let out = endpoint.contents_output(call, reading, 1)?;
             endpoint.result_in(out, id, modern, ResultMetadata::of(reading.result), |o| {

@@ -51,7 +51,9 @@ fn hints(o: &mut Object<'_>, hints: &Hints) {
     if all.iter().any(|(_, hint)| hint.is_some()) {
         o.object("annotations", |o| {
             for (key, hint) in all {
-                hint.into_iter().for_each(|hint| o.flag(key, hint));
+                if let Some(hint) = hint {
+                    o.flag(key, hint);
+                }
             }
         });
     }

@@ -56,10 +56,10 @@ impl ReplayBudget {
         let bytes = bytes + STREAM_OVERHEAD;
         let ended_at = Instant::now();
         let Ok(charge) = self.charge(bytes, caller) else {
-            return stream
-                .upgrade()
-                .into_iter()
-                .for_each(|stream| stream.expire());
+            if let Some(stream) = stream.upgrade() {
+                stream.expire();
+            }
+            return;
         };
         let mut state = self.lock();
         state.bytes += bytes;

@@ -101,9 +101,9 @@ impl WatchedFile {
                         watcher = returned;
                         checked
                     }
-                    // The panic lost the watcher, so watching cannot continue.
+                    // The watcher was moved into the check that panicked. So this task panics too, and is started again.
                     Err(Ok(panic)) => resume_unwind(panic),
-                    // A check is dropped only if the runtime shuts down.
+                    // The runtime is shutting down.
                     Err(Err(_)) => return,
                 };
             if let Some(result) = result {
