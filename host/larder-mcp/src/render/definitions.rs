@@ -1,5 +1,10 @@
 //! Writes tools, prompts and their results as JSON in the form of the protocol.
 
+use std::borrow::Cow;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
 use super::super::json_writer::{Object, object};
 use super::{KIND_KEY, entry, icon, meta, role_name, text_or_blob};
 use larder_core::catalog::{OfferedPrompt, OfferedTool};
@@ -26,12 +31,26 @@ fn tool(o: &mut Object<'_>, offered: &OfferedTool) {
     o.text("name", offered.name.as_str());
     o.optional_text("title", tool.title.as_deref());
     o.optional_text("description", tool.description.as_deref());
-    o.raw("inputSchema", &tool.input_schema);
-    tool.output_schema
-        .iter()
-        .for_each(|schema| o.raw("outputSchema", schema));
+    o.raw("inputSchema", &with_properties(&tool.input_schema));
+    if let Some(schema) = &tool.output_schema {
+        o.raw("outputSchema", schema);
+    }
     hints(o, &tool.hints);
     icons_and_meta(o, &tool.icons, &tool.metadata);
+}
+
+/// Adds `properties` to the schema of a tool without arguments. Some clients fail without them, for all tools of the server.
+fn with_properties(schema: &RawValue) -> Cow<'_, RawValue> {
+    let value: Value = serde_json::from_str(schema.get()).unwrap_or_default();
+    let Some(members) = schema
+        .get()
+        .strip_suffix('}')
+        .filter(|_| value.get("properties").is_none())
+    else {
+        return Cow::Borrowed(schema);
+    };
+    let text = format!(r#"{members},"properties":{{}}}}"#);
+    RawValue::from_string(text).map_or(Cow::Borrowed(schema), Cow::Owned)
 }
 
 fn hints(o: &mut Object<'_>, hints: &Hints) {
@@ -102,10 +121,9 @@ pub(crate) fn tool_result(o: &mut Object<'_>, result: &ToolResult) {
         }),
         _ => o.objects("content", &result.content, block),
     }
-    result
-        .structured
-        .iter()
-        .for_each(|json| o.raw("structuredContent", json));
+    if let Some(json) = &result.structured {
+        o.raw("structuredContent", json);
+    }
     if result.is_error {
         o.flag("isError", true);
     }
@@ -138,10 +156,9 @@ fn block(o: &mut Object<'_>, block: &Block) {
             o.object("resource", |o| embedded(o, resource));
         }
     }
-    block
-        .annotations
-        .iter()
-        .for_each(|annotations| self::annotations(o, annotations));
+    if let Some(annotations) = &block.annotations {
+        self::annotations(o, annotations);
+    }
     meta(o, &block.metadata, &[]);
 }
 
@@ -173,4 +190,33 @@ fn annotations(o: &mut Object<'_>, annotations: &Annotations) {
             .for_each(|priority| o.number("priority", *priority));
         o.optional_text("lastModified", last_modified.as_deref());
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_without_arguments_has_properties() {
+        let check = |text: &str, expected: &str| {
+            let schema = RawValue::from_string(text.to_owned()).unwrap();
+            assert_eq!(with_properties(&schema).get(), expected);
+        };
+        check(
+            r#"{"type":"object"}"#,
+            r#"{"type":"object","properties":{}}"#,
+        );
+        let closed = r#"{"type":"object","additionalProperties":false"#;
+        check(
+            &format!("{closed}}}"),
+            &format!(r#"{closed},"properties":{{}}}}"#),
+        );
+        let nested = r#"{"type":"object","$defs":{"a":{"properties":{}}}"#;
+        check(
+            &format!("{nested}}}"),
+            &format!(r#"{nested},"properties":{{}}}}"#),
+        );
+        let given = r#"{"type":"object","properties":{"a":{}}}"#;
+        check(given, given);
+    }
 }

@@ -98,7 +98,7 @@ fn input_request(
             omissions,
         ));
     }
-    let params = json::object_with_unique_names(&params).ok_or_else(|| {
+    let params = json::object(&params).ok_or_else(|| {
         let what = "are not a JSON object, or one of its objects has two members of the same name";
         failed(
             &format!("the parameters of the request `{key}` {what}"),

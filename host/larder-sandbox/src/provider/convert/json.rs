@@ -1,5 +1,7 @@
 //! Checks JSON texts of providers, and removes the space between their tokens. A message of the protocol is one
-//! line, so line breaks must not remain. The order of keys stays: people see forms and schemas in this order.
+//! line, so line breaks must not remain. The order of keys stays: people see forms and schemas in this order. Two members
+//! of an object must not have the same name: a reader of the object may use the first or the last one, so a check of one
+//! says nothing about the other.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -7,29 +9,20 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Returns the JSON value of a text, on one line. None if the text is not JSON or nested too deeply.
+/// Returns the JSON value of a text, on one line. None if the text is not JSON or nested too deeply, or has an object
+/// with two members of the same name.
 pub(crate) fn value(text: &str) -> Option<Box<RawValue>> {
-    parse::<false>(text).map(|(value, _)| value)
+    let _: JsonKind = serde_json::from_str(text).ok()?;
+    RawValue::from_string(without_space(text)).ok()
 }
 
-/// Returns the JSON object of a text, on one line. None if the text is not a JSON object or nested too deeply.
+/// Does the same for a JSON object. None if the text is another value.
 pub(crate) fn object(text: &str) -> Option<Box<RawValue>> {
-    parse::<false>(text)
-        .filter(|(_, kind)| *kind == JsonKind::Object)
-        .map(|(value, _)| value)
-}
-
-/// Does the same, and returns none as well if two members of an object have the same name. Who reads such an object may
-/// use the first or the last one, so a check of one says nothing about the other.
-pub(crate) fn object_with_unique_names(text: &str) -> Option<Box<RawValue>> {
-    parse::<true>(text)
-        .filter(|(_, kind)| *kind == JsonKind::Object)
-        .map(|(value, _)| value)
-}
-
-fn parse<const UNIQUE: bool>(text: &str) -> Option<(Box<RawValue>, JsonKind)> {
-    let Checked(kind) = serde_json::from_str::<Checked<UNIQUE>>(text).ok()?;
-    Some((RawValue::from_string(without_space(text)).ok()?, kind))
+    let kind: JsonKind = serde_json::from_str(text).ok()?;
+    if kind != JsonKind::Object {
+        return None;
+    }
+    RawValue::from_string(without_space(text)).ok()
 }
 
 /// Removes the space outside of strings. The text must be JSON.
@@ -57,20 +50,15 @@ enum JsonKind {
     Other,
 }
 
-/// A value whose objects have unique names, or may have any.
-struct Checked<const UNIQUE: bool>(JsonKind);
-
-impl<'de, const UNIQUE: bool> Deserialize<'de> for Checked<UNIQUE> {
+impl<'de> Deserialize<'de> for JsonKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer
-            .deserialize_any(JsonKindVisitor::<UNIQUE>)
-            .map(Self)
+        deserializer.deserialize_any(JsonKindVisitor)
     }
 }
 
-struct JsonKindVisitor<const UNIQUE: bool>;
+struct JsonKindVisitor;
 
-impl<'de, const UNIQUE: bool> Visitor<'de> for JsonKindVisitor<UNIQUE> {
+impl<'de> Visitor<'de> for JsonKindVisitor {
     type Value = JsonKind;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -102,23 +90,17 @@ impl<'de, const UNIQUE: bool> Visitor<'de> for JsonKindVisitor<UNIQUE> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JsonKind, A::Error> {
-        while items.next_element::<Checked<UNIQUE>>()?.is_some() {}
+        while items.next_element::<JsonKind>()?.is_some() {}
         Ok(JsonKind::Other)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonKind, A::Error> {
         let mut names = HashSet::<String>::new();
-        while UNIQUE && let Some((name, _)) = members.next_entry::<String, Checked<UNIQUE>>()? {
+        while let Some((name, _)) = members.next_entry::<String, JsonKind>()? {
             if !names.insert(name) {
                 return Err(A::Error::custom("two members have the same name"));
             }
         }
-        // Keys are checked as values are: half of a surrogate pair is not text.
-        while !UNIQUE
-            && members
-                .next_entry::<Checked<UNIQUE>, Checked<UNIQUE>>()?
-                .is_some()
-        {}
         Ok(JsonKind::Object)
     }
 }
@@ -150,11 +132,7 @@ mod tests {
             (r#"{"b":[{"c":{"a":1,"a":2}}]}"#, false),
             ("[]", false),
         ] {
-            assert_eq!(
-                object_with_unique_names(text).is_some(),
-                is_unique,
-                "{text}"
-            );
+            assert_eq!(object(text).is_some(), is_unique, "{text}");
         }
     }
 

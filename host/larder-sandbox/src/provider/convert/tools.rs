@@ -97,7 +97,6 @@ pub(in crate::provider) fn tool_size(tool: &wit::Tool) -> usize {
 fn tool(name: ToolName, item: wit::Tool, omissions: &mut Omissions<'_>) -> Result<Tool, String> {
     let input_schema = schema(&item.input_schema, "input")?;
     check_schema(&input_schema, "input")?;
-    let input_schema = with_properties(input_schema);
     let output_schema = item
         .output_schema
         .map(|text| schema(&text, "output"))
@@ -127,7 +126,11 @@ fn schema(text: &str, what: &str) -> Result<Box<RawValue>, String> {
             size::show(MAX_SCHEMA as u64)
         ));
     }
-    json::object(text).ok_or_else(|| format!("its {what} schema is not a JSON object"))
+    json::object(text).ok_or_else(|| {
+        format!(
+            "its {what} schema is not a JSON object, or two members of an object have the same name"
+        )
+    })
 }
 
 /// Checks the parts of a schema that clients read. It has to describe objects.
@@ -157,20 +160,6 @@ fn check_schema(schema: &RawValue, what: &str) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// Adds `properties` to the schema of a tool without arguments. Some clients fail without them, for all tools of the server.
-fn with_properties(schema: Box<RawValue>) -> Box<RawValue> {
-    let value: Value = serde_json::from_str(schema.get()).unwrap_or_default();
-    let Some(before) = schema
-        .get()
-        .strip_suffix('}')
-        .filter(|_| value.get("properties").is_none())
-    else {
-        return schema;
-    };
-    let text = format!(r#"{before},"properties":{{}}}}"#);
-    RawValue::from_string(text).unwrap_or(schema)
 }
 
 fn hints(hints: wit::Hints) -> Hints {
@@ -227,7 +216,7 @@ fn structured(text: &str) -> Result<Box<RawValue>, CallError> {
         )));
     }
     json::value(text).ok_or_else(|| {
-        CallError::Failed("its structured result is not JSON, or nested too deeply".into())
+        CallError::Failed("its structured result is not JSON, is nested too deeply, or has two members of the same name".into())
     })
 }
 
@@ -267,32 +256,6 @@ mod tests {
             names.join(" "),
             page.omitted.join(", ")
         ));
-    }
-
-    #[test]
-    fn a_tool_without_arguments_has_properties() {
-        let check = |text: &str, expected: &str| {
-            assert_eq!(
-                with_properties(schema(text, "input").unwrap()).get(),
-                expected
-            );
-        };
-        check(
-            r#"{"type": "object"}"#,
-            r#"{"type":"object","properties":{}}"#,
-        );
-        let closed = r#"{"type":"object","additionalProperties":false"#;
-        check(
-            &format!("{closed}}}"),
-            &format!(r#"{closed},"properties":{{}}}}"#),
-        );
-        let nested = r#"{"type":"object","$defs":{"a":{"properties":{}}}"#;
-        check(
-            &format!("{nested}}}"),
-            &format!(r#"{nested},"properties":{{}}}}"#),
-        );
-        let given = r#"{"type":"object","properties":{"a":{}}}"#;
-        check(given, given);
     }
 
     #[tokio::test]
@@ -339,7 +302,14 @@ mod tests {
             "a",
             "{",
             None,
-            expect![" | a second tool `a`, the tool `a`: its input schema is not a JSON object"],
+            expect![" | a second tool `a`, the tool `a`: its input schema is not a JSON object, or two members of an object have the same name"],
+        )
+        .await;
+        check(
+            "a",
+            r#"{"type":"object","properties":{"a":{"const":1,"const":2}}}"#,
+            None,
+            expect![" | a second tool `a`, the tool `a`: its input schema is not a JSON object, or two members of an object have the same name"],
         )
         .await;
         check(
@@ -355,7 +325,7 @@ mod tests {
             "a",
             object,
             Some("true"),
-            expect![" | a second tool `a`, the tool `a`: its output schema is not a JSON object"],
+            expect![" | a second tool `a`, the tool `a`: its output schema is not a JSON object, or two members of an object have the same name"],
         )
         .await;
         let long = format!(
