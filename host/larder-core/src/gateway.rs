@@ -39,6 +39,7 @@ use larder_model::name::{TeamName, Teams};
 use larder_model::policy::{Quota, QuotaUsage};
 use larder_model::resource::{Caller, Freshness};
 use larder_model::text_index::TextIndex;
+use larder_runtime::low_priority_threads::LowPriorityThreads;
 use larder_runtime::memory_budget::MemoryBudget;
 use larder_runtime::metrics::{ComputedFamily, Metrics};
 use larder_runtime::turns::Turns;
@@ -81,8 +82,9 @@ pub struct Gateway {
     /// Shared by all callers without a team that has a quota.
     default_quota: Arc<QuotaUsage>,
     memory: MemoryBudget,
-    /// The turns of teams whose full-text indexes are searched.
+    /// The turns of teams at searching.
     search_turns: Turns,
+    low_priority_threads: Arc<LowPriorityThreads>,
 }
 
 /// What a reload of the configuration replaces.
@@ -128,6 +130,7 @@ impl Gateway {
             default_quota,
             memory,
             search_turns,
+            low_priority_threads: Arc::default(),
         }
     }
 
@@ -138,6 +141,11 @@ impl Gateway {
         }
         self.memory = memory;
         self
+    }
+
+    /// The threads for work of the host that takes long.
+    pub fn low_priority_threads(&self) -> &Arc<LowPriorityThreads> {
+        &self.low_priority_threads
     }
 
     /// The memory budget of the server.

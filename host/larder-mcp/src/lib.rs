@@ -202,6 +202,7 @@ impl Endpoint {
             metrics.events().clone(),
             &drain,
         );
+        let low_priority_threads = gateway.low_priority_threads().clone();
         Self(Arc::new(Inner {
             gateway,
             drain,
@@ -213,7 +214,7 @@ impl Endpoint {
             telemetry,
             request_log,
             input_states: InputStates::new(),
-            low_priority_threads: Arc::default(),
+            low_priority_threads,
             settings,
             fixed,
             has_replicas: AtomicBool::new(false),

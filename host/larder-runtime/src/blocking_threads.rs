@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::low_priority_threads::lower_priority;
+use crate::low_priority_threads::begin_thread;
 
 /// Number of threads that the runtime starts at most for work that blocks. They are started when they are needed. There
 /// are far more than all shares together, so that the work of the host itself always finds one.
@@ -58,7 +58,7 @@ impl BlockingThreads {
         let (sender, receiver) = oneshot::channel();
         let run = move || {
             let _permit = permit;
-            lower_priority();
+            begin_thread();
             // Nobody waits for it any more if it cannot be sent.
             _ = sender.send(work());
         };

@@ -67,7 +67,8 @@ impl LowPriorityThreads {
     }
 }
 
-fn begin_thread() {
+/// Makes this thread one of lower priority, until it ends.
+pub(crate) fn begin_thread() {
     lower_priority();
     IS_LOW.set(true);
 }

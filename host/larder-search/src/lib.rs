@@ -5,6 +5,7 @@ mod damage;
 mod directory;
 mod excerpt;
 mod folder;
+mod pausing;
 mod query;
 mod schema;
 mod stored;

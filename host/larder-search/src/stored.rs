@@ -13,12 +13,14 @@ use tantivy::{DocId, Index, ReloadPolicy, Searcher, SegmentReader, TantivyDocume
 use crate::damage::Failure;
 use crate::directory::FileDirectory;
 use crate::excerpt::excerpt;
+use crate::pausing::PausingQuery;
 use crate::query::QueryWords;
 use crate::schema::{self, Fields, name};
 use crate::{folder, words};
 use larder_model::name::ProviderName;
 use larder_model::text_index::{KnownDocument, Match, Usage};
 use larder_model::uri::Uri;
+use larder_runtime::low_priority_threads;
 
 /// The most matches of one search.
 const MAX_MATCHES: usize = 200;
@@ -124,9 +126,11 @@ impl Stored {
         if limit == 0 {
             return Ok(Vec::new());
         }
+        let query = PausingQuery::new(words.query(&self.fields));
         let best = TopDocs::with_limit(limit).order_by_score();
         let mut matches = Vec::new();
-        for (score, address) in searcher.search(&*words.query(&self.fields), &best)? {
+        for (score, address) in searcher.search(&query, &best)? {
+            low_priority_threads::pause();
             let document: TantivyDocument = searcher.doc(address)?;
             let stored = self.fields.stored(&document);
             let stored =

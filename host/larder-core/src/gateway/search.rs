@@ -6,11 +6,14 @@ mod candidate;
 mod index;
 mod merge;
 mod ranking;
+mod turn;
+mod weight;
 
 use std::sync::Arc;
 
 use self::calls::SearchCalls;
 use self::candidate::Candidate;
+use self::ranking::Ranking;
 use super::audit_record::written;
 use super::cursor::{Cursor, ListKind, Position};
 use super::filter::CompiledFilter;
@@ -67,7 +70,7 @@ impl Gateway {
     ) -> Result<SearchPage, Error> {
         check(query)?;
         let start = cursor.map_or(Ok(0), |text| decode_cursor(text, query))?;
-        let view = self.view(call.caller.as_ref());
+        let view = Arc::new(self.view(call.caller.as_ref()));
         Self::refresh_stale_lists(&view);
         // Each page is cut from the same ranking, so what is ranked does not depend on the size of the page.
         let whole = SearchQuery {
@@ -75,20 +78,16 @@ impl Gateway {
             ..query.clone()
         };
         let calls = SearchCalls::new(call, &whole, self.memory());
-        let (mut answers, matches) =
+        let (answers, matches) =
             tokio::join!(calls.run(&view), self.search_indexes(&view, &query.text));
         let filter = CompiledFilter::new(Filter {
             text: None,
             ..filter_of(query)
         });
-        let of_indexes = index::rankings(matches, &view, &filter, &mut answers);
-        let of_lists = ranking::rank_lists(&view, &query.text, &filter, &mut answers).await;
-        let rankings = std::mem::take(&mut answers.hits)
-            .into_iter()
-            .chain(of_indexes)
-            .chain([of_lists]);
-        let merged = merge::by_reciprocal_rank(rankings);
-        Ok(page(merged, start, query, answers.into_incomplete()))
+        let ranking = Ranking::new(view, &query.text, filter, answers);
+        let ranking = self.rank(ranking, matches).await;
+        let (merged, incomplete) = self.low_priority_threads.run(move || ranking.merge()).await;
+        Ok(page(merged, start, query, incomplete))
     }
 }
 
@@ -121,7 +120,7 @@ fn check(query: &SearchQuery) -> Result<(), Error> {
 
 /// Returns the results from this position on, as many as fit into a page, and charges them to their providers.
 fn page(
-    merged: Vec<Candidate<'_>>,
+    merged: Vec<Candidate>,
     start: usize,
     query: &SearchQuery,
     incomplete: Vec<String>,

@@ -1,4 +1,4 @@
-//! The time of searches in the full-text index is CPU time of the team.
+//! The time of searches in the full-text index and in lists is CPU time of the team.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,5 +63,40 @@ async fn a_search_is_charged_and_waits_for_cpu_time() {
     )
     .await;
     quota_usage.charge_cpu(Duration::from_secs(1));
-    assert_eq!(search().await.incomplete, ["full-text index of default"]);
+    assert_eq!(
+        search().await.incomplete,
+        ["echo", "full-text index of default"]
+    );
+}
+
+#[tokio::test]
+async fn ranking_a_list_is_charged() {
+    let server = TestServer::builder("echo").start().await;
+    let quota = Quota {
+        cpu: Duration::from_millis(1),
+        ..Quota::default()
+    };
+    let quota_usage = Arc::new(QuotaUsage::new(quota));
+    let team = server.reader.team().clone();
+    let gateway = server
+        .gateway
+        .clone()
+        .with_quotas([(team, quota_usage.clone())]);
+    let query = SearchQuery {
+        text: "hello".into(),
+        ..SearchQuery::default()
+    };
+    let is_charged = async || {
+        gateway
+            .search(&anonymous_call(), &query, None)
+            .await
+            .unwrap();
+        quota_usage.cpu_wait().is_some()
+    };
+    eventually_within(
+        SLOW_WAIT,
+        "the searches have used the CPU time of the team",
+        is_charged,
+    )
+    .await;
 }

@@ -13,9 +13,11 @@ use super::candidate::{Candidate, is_own};
 use crate::catalog::Offer;
 use crate::gateway::MAX_PAGE_BYTES;
 use crate::gateway::view::{TeamCatalog, View};
+use larder_model::name::TeamName;
 use larder_model::policy::{Permit, TimeLimit};
 use larder_model::resource::{Call, Entry};
 use larder_model::search::SearchQuery;
+use larder_model::uri::Uri;
 use larder_runtime::memory_budget::{MemoryBudget, MemoryCharge, MemoryUse};
 use larder_sandbox::provider::{CallError, ListPage, ListQuery};
 
@@ -37,9 +39,9 @@ pub(super) struct SearchCalls<'a> {
 }
 
 /// What the providers answered.
-pub(super) struct Answers<'a> {
+pub(super) struct Answers {
     /// The results of each provider that can search, best first.
-    pub(super) hits: Vec<Vec<Candidate<'a>>>,
+    pub(super) hits: Vec<Vec<Candidate>>,
     /// The revisions whose results these are.
     searched: HashSet<u64>,
     /// The lists that depend on the caller, by revision.
@@ -50,8 +52,8 @@ pub(super) struct Answers<'a> {
 }
 
 /// What one provider answered, and what is charged for it.
-struct Answer<'a> {
-    hits: Option<Vec<Candidate<'a>>>,
+struct Answer {
+    hits: Option<Vec<Candidate>>,
     own_list: Option<Vec<Arc<Entry>>>,
     is_complete: bool,
     memory: Option<MemoryCharge>,
@@ -76,7 +78,7 @@ impl<'a> SearchCalls<'a> {
     }
 
     /// Calls all providers that have to be called for a search.
-    pub(super) async fn run<'v>(&self, view: &'v View) -> Answers<'v> {
+    pub(super) async fn run(&self, view: &View) -> Answers {
         let offers = view
             .teams()
             .iter()
@@ -105,16 +107,16 @@ impl<'a> SearchCalls<'a> {
         view: &'v View,
         team: &'v TeamCatalog,
         offer: &'v Arc<Offer>,
-    ) -> BoxFuture<'s, (&'v Arc<Offer>, Result<Answer<'v>, CallError>)> {
+    ) -> BoxFuture<'s, (&'v Arc<Offer>, Result<Answer, CallError>)> {
         Box::pin(async move { (offer, self.ask(view, team, offer).await) })
     }
 
-    async fn ask<'v>(
+    async fn ask(
         &self,
-        view: &'v View,
-        team: &'v TeamCatalog,
-        offer: &'v Arc<Offer>,
-    ) -> Result<Answer<'v>, CallError> {
+        view: &View,
+        team: &TeamCatalog,
+        offer: &Arc<Offer>,
+    ) -> Result<Answer, CallError> {
         // A provider that could not be called in time is not at fault.
         if Instant::now() >= self.limit.until {
             return Err(CallError::Busy);
@@ -127,12 +129,12 @@ impl<'a> SearchCalls<'a> {
         }
     }
 
-    async fn search<'v>(
+    async fn search(
         &self,
-        view: &'v View,
-        team: &'v TeamCatalog,
-        offer: &'v Arc<Offer>,
-    ) -> Result<Answer<'v>, CallError> {
+        view: &View,
+        team: &TeamCatalog,
+        offer: &Arc<Offer>,
+    ) -> Result<Answer, CallError> {
         let found = offer
             .provider
             .search_for_caller(self.permit(offer)?, self.query)
@@ -143,7 +145,7 @@ impl<'a> SearchCalls<'a> {
             let candidate = Candidate {
                 entry: Arc::new(hit.entry),
                 excerpt: hit.excerpt,
-                offer,
+                offer: offer.clone(),
             };
             bytes += candidate.wire_size();
             if bytes > MAX_PAGE_BYTES {
@@ -163,7 +165,7 @@ impl<'a> SearchCalls<'a> {
     }
 
     /// Fetches a list that depends on the caller. What was fetched before an error is used.
-    async fn own_list<'v>(&self, offer: &'v Arc<Offer>) -> Result<Answer<'v>, CallError> {
+    async fn own_list(&self, offer: &Arc<Offer>) -> Result<Answer, CallError> {
         let mut entries = Vec::new();
         let mut bytes = 0;
         let mut cursor = None;
@@ -239,8 +241,8 @@ fn is_called(offer: &Offer) -> bool {
     offer.provider.supports_search() || offer.is_personal()
 }
 
-impl<'a> Answers<'a> {
-    fn add(&mut self, offer: &'a Arc<Offer>, answer: Result<Answer<'a>, CallError>) {
+impl Answers {
+    fn add(&mut self, offer: &Offer, answer: Result<Answer, CallError>) {
         let revision = offer.provider.revision();
         match answer {
             Ok(answer) => {
@@ -271,9 +273,9 @@ impl<'a> Answers<'a> {
         self.incomplete.push(offer.full_name());
     }
 
-    /// Notes that something else may be missing.
-    pub(super) fn omit_index(&mut self, what: String) {
-        self.incomplete.push(what);
+    /// Notes that matches of the full-text index of a team may be missing.
+    pub(super) fn omit_index(&mut self, team: &TeamName) {
+        self.incomplete.push(format!("full-text index of {team}"));
     }
 
     /// Returns the entries of a provider that the server ranks: none of one that searched itself.
@@ -286,7 +288,7 @@ impl<'a> Answers<'a> {
     }
 
     /// Returns the list of a provider, as far as it is known. If it depends on the caller, it is that of this caller.
-    pub(super) fn list_of<'e>(&'e self, offer: &'e Offer) -> &'e [Arc<Entry>] {
+    fn list_of<'e>(&'e self, offer: &'e Offer) -> &'e [Arc<Entry>] {
         if offer.is_personal() {
             self.own_lists
                 .get(&offer.provider.revision())
@@ -294,6 +296,21 @@ impl<'a> Answers<'a> {
         } else {
             &offer.entries
         }
+    }
+
+    /// Returns the entry of a URI in the list of a provider.
+    pub(super) fn listed_entry<'e>(
+        &'e self,
+        offer: &'e Offer,
+        uri: &Uri,
+    ) -> Option<&'e Arc<Entry>> {
+        let entries = self.list_of(offer);
+        if offer.is_personal() {
+            return entries.iter().find(|entry| entry.uri == *uri);
+        }
+        // The entries of an offer are sorted.
+        let at = entries.binary_search_by(|entry| entry.uri.cmp(uri)).ok()?;
+        Some(&entries[at])
     }
 
     /// Returns what may be missing, without duplicates.

@@ -9,14 +9,14 @@ use larder_model::uri::Uri;
 
 /// A resource that one source found.
 #[derive(Debug, Clone)]
-pub(super) struct Candidate<'a> {
+pub(super) struct Candidate {
     pub(super) entry: Arc<Entry>,
     pub(super) excerpt: Option<String>,
     /// The provider of the resource.
-    pub(super) offer: &'a Arc<Offer>,
+    pub(super) offer: Arc<Offer>,
 }
 
-impl Candidate<'_> {
+impl Candidate {
     /// Approximate size in a response in bytes.
     pub(super) fn wire_size(&self) -> usize {
         self.entry.wire_size() + self.excerpt.as_deref().map_or(0, str::len)

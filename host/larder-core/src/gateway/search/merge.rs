@@ -22,7 +22,7 @@ pub(super) trait Ranked {
     fn absorb(&mut self, later: Self);
 }
 
-impl Ranked for Candidate<'_> {
+impl Ranked for Candidate {
     type Key = Uri;
 
     fn key(&self) -> Uri {

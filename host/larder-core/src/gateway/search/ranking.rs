@@ -1,224 +1,243 @@
-//! Ranks entries of lists by the words of a query: first by how many of the words they contain, then by the sum of the
-//! weights of the places where each word is. A whole word of the name or the title has weight 4, a part of one 3, the
-//! URI 2, the description 1. Of two equal ones, the one that is first in the list comes first.
+//! Ranks the matches of full-text indexes and the entries of lists, which takes long where there are many. So it is done
+//! in turns of the teams and on threads of lower priority: a team with long lists delays no other team.
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use tokio::time::timeout_at;
+
 use super::MAX_RESULTS;
 use super::calls::{Answers, SEARCH_TIME};
 use super::candidate::{Candidate, is_own};
+use super::index::{TeamMatches, unlisted_entry};
+use super::merge;
+use super::weight::{Weight, Words};
 use crate::catalog::Offer;
+use crate::gateway::Gateway;
 use crate::gateway::filter::CompiledFilter;
-use crate::gateway::view::View;
+use crate::gateway::view::{TeamCatalog, View};
 use larder_model::resource::Entry;
+use larder_model::text_index::Match;
+use larder_runtime::low_priority_threads;
 
-/// Maximum number of words of a query. Further ones are ignored.
-const MAX_WORDS: usize = 16;
-/// Bytes of text that are compared between two other tasks of the thread.
-const STEP_BYTES: usize = 64 << 10;
+/// Bytes of text that are compared before other work of the thread is done: about 5 ms.
+const STEP_BYTES: usize = 1 << 20;
+/// Bytes of text that are compared between two pauses of the thread.
+const PAUSE_BYTES: usize = 64 << 10;
 
-/// The weight of an entry: the number of words that it contains, and the sum of their weights.
-type Weight = (usize, u32);
+/// What was found so far.
+pub(super) struct Ranking {
+    view: Arc<View>,
+    filter: CompiledFilter,
+    answers: Answers,
+    words: Words,
+    /// The results of each full-text index, best first.
+    of_indexes: Vec<Vec<Candidate>>,
+    of_lists: BestEntries,
+    next: Position,
+}
 
-/// The words of a query, and buffers for the texts that are compared with them.
-pub(super) struct Words {
-    words: Vec<String>,
-    name: String,
-    title: String,
-    uri: String,
-    description: String,
+/// The entry that is compared next.
+#[derive(Default)]
+struct Position {
+    team: usize,
+    offer: usize,
+    entry: usize,
 }
 
 /// The best entries so far.
-struct Best<'a> {
-    ranked: Vec<(Weight, Candidate<'a>)>,
+#[derive(Default)]
+struct BestEntries(Vec<(Weight, Candidate)>);
+
+impl Gateway {
+    /// Ranks everything that a search found. Time is bounded: the providers that follow when it is over are noted as
+    /// missing.
+    pub(super) async fn rank(&self, mut ranking: Ranking, matches: TeamMatches) -> Ranking {
+        let until = tokio::time::Instant::now() + SEARCH_TIME;
+        let view = ranking.view.clone();
+        for (at, (team, matches)) in view.teams().iter().zip(matches).enumerate() {
+            let name = team.state.reader.team();
+            let matches = matches.unwrap_or_else(|| {
+                ranking.answers.omit_index(name);
+                Vec::new()
+            });
+            ranking.begin_team(at);
+            if matches.is_empty() && !ranking.has_entries_left() {
+                continue;
+            }
+            if let Ok(Some(turn)) = timeout_at(until, self.search_turn(name)).await {
+                ranking = turn.run(move || ranking.with_matches(matches)).await;
+                while ranking.has_entries_left() && Instant::now() < until.into_std() {
+                    ranking = turn.run(move || ranking.with_next_entries()).await;
+                }
+            } else if !matches.is_empty() {
+                ranking.answers.omit_index(name);
+            }
+            ranking.omit_entries_left();
+        }
+        ranking
+    }
 }
 
-/// Ranks the entries of all providers that did not search themselves. Time is bounded: the providers that follow when
-/// it is over are noted as missing.
-pub(super) async fn rank_lists<'a>(
-    view: &'a View,
-    text: &str,
-    filter: &CompiledFilter,
-    answers: &mut Answers<'a>,
-) -> Vec<Candidate<'a>> {
-    let mut words = Words::new(text);
-    let mut best = Best { ranked: Vec::new() };
-    let until = Instant::now() + SEARCH_TIME;
-    let mut compared = 0;
-    let mut late = Vec::new();
-    let offers = view
-        .teams()
-        .iter()
-        .flat_map(|team| team.offers().iter().map(move |offer| (team, offer)));
-    // A vector, because an iterator with closures that is used across an await is not provably `Send`.
-    for (team, offer) in offers.collect::<Vec<_>>() {
-        for entry in answers.entries_to_rank(offer) {
-            compared += entry.wire_size();
-            if compared > STEP_BYTES {
-                compared = 0;
-                tokio::task::yield_now().await;
-                if Instant::now() >= until {
-                    late.push(offer);
-                    break;
-                }
-            }
-            let weight = if filter.matches(entry) {
-                words.weight(entry)
-            } else {
-                None
-            };
-            if let Some(weight) = weight
-                && is_own(view, team, offer, &entry.uri, &mut compared)
-            {
-                best.add(weight, entry, offer);
-            }
+impl Ranking {
+    pub(super) fn new(
+        view: Arc<View>,
+        text: &str,
+        filter: CompiledFilter,
+        answers: Answers,
+    ) -> Self {
+        Self {
+            view,
+            filter,
+            answers,
+            words: Words::new(text),
+            of_indexes: Vec::new(),
+            of_lists: BestEntries::default(),
+            next: Position::default(),
         }
     }
-    for offer in late {
-        answers.omit(offer);
+
+    /// Returns everything that was found, best first, and what may be missing.
+    pub(super) fn merge(self) -> (Vec<Candidate>, Vec<String>) {
+        let mut answers = self.answers;
+        let rankings = std::mem::take(&mut answers.hits)
+            .into_iter()
+            .chain(self.of_indexes)
+            .chain([self.of_lists.finish()]);
+        let merged = merge::by_reciprocal_rank(rankings);
+        (merged, answers.into_incomplete())
     }
-    best.finish()
+
+    fn begin_team(&mut self, team: usize) {
+        self.next = Position {
+            team,
+            ..Position::default()
+        };
+        self.skip_offers_without_entries();
+    }
+
+    /// The provider of the next entry; none at the end of the team.
+    fn next_offer(&self) -> Option<&Arc<Offer>> {
+        let team = &self.view.teams()[self.next.team];
+        team.offers().get(self.next.offer)
+    }
+
+    fn has_entries_left(&self) -> bool {
+        self.next_offer().is_some()
+    }
+
+    fn skip_offers_without_entries(&mut self) {
+        while let Some(offer) = self.next_offer()
+            && self.next.entry >= self.answers.entries_to_rank(offer).len()
+        {
+            self.next.offer += 1;
+            self.next.entry = 0;
+        }
+    }
+
+    /// Notes the providers of this team whose entries were not compared.
+    fn omit_entries_left(&mut self) {
+        while let Some(offer) = self.next_offer().cloned() {
+            self.answers.omit(&offer);
+            self.next.offer += 1;
+            self.next.entry = 0;
+            self.skip_offers_without_entries();
+        }
+    }
+
+    /// Adds the matches of the full-text index of this team that the caller may read.
+    fn with_matches(mut self, matches: Vec<Match>) -> Self {
+        let team = &self.view.teams()[self.next.team];
+        let candidates = matches
+            .into_iter()
+            .take(MAX_RESULTS as usize)
+            .filter_map(|found| self.match_candidate(team, found))
+            .collect();
+        self.of_indexes.push(candidates);
+        self
+    }
+
+    fn match_candidate(&self, team: &TeamCatalog, found: Match) -> Option<Candidate> {
+        low_priority_threads::pause();
+        let offers = team.offers();
+        let at = offers
+            .binary_search_by(|offer| offer.name().cmp(&found.provider))
+            .ok()?;
+        let offer = &offers[at];
+        let entry = self.readable_entry(offer, &found)?;
+        let is_shown =
+            self.filter.matches(&entry) && is_own(&self.view, team, offer, &found.uri, &mut 0);
+        is_shown.then(|| Candidate {
+            entry,
+            excerpt: Some(found.excerpt),
+            offer: offer.clone(),
+        })
+    }
+
+    /// Returns the entry of a match. If the list of its provider depends on the caller, the list of this caller must
+    /// contain it.
+    fn readable_entry(&self, offer: &Offer, found: &Match) -> Option<Arc<Entry>> {
+        match self.answers.listed_entry(offer, &found.uri) {
+            Some(entry) => Some(entry.clone()),
+            None if offer.is_personal() => None,
+            None => Some(unlisted_entry(found)),
+        }
+    }
+
+    /// Compares some more entries of this team.
+    fn with_next_entries(mut self) -> Self {
+        let mut compared = 0;
+        let mut paused = 0;
+        while compared < STEP_BYTES && self.has_entries_left() {
+            compared += self.compare_next_entry();
+            self.next.entry += 1;
+            self.skip_offers_without_entries();
+            if compared - paused > PAUSE_BYTES {
+                paused = compared;
+                low_priority_threads::pause();
+            }
+        }
+        self
+    }
+
+    /// Returns how many bytes were compared.
+    fn compare_next_entry(&mut self) -> usize {
+        let team = &self.view.teams()[self.next.team];
+        let offer = &team.offers()[self.next.offer];
+        let entry = &self.answers.entries_to_rank(offer)[self.next.entry];
+        let mut compared = entry.wire_size();
+        if self.filter.matches(entry)
+            && let Some(weight) = self.words.weight(entry)
+            && is_own(&self.view, team, offer, &entry.uri, &mut compared)
+        {
+            self.of_lists.add(weight, entry, offer);
+        }
+        compared
+    }
 }
 
-impl<'a> Best<'a> {
-    fn add(&mut self, weight: Weight, entry: &Arc<Entry>, offer: &'a Arc<Offer>) {
-        self.ranked.push((
-            weight,
-            Candidate {
-                entry: entry.clone(),
-                excerpt: None,
-                offer,
-            },
-        ));
+impl BestEntries {
+    fn add(&mut self, weight: Weight, entry: &Arc<Entry>, offer: &Arc<Offer>) {
+        let candidate = Candidate {
+            entry: entry.clone(),
+            excerpt: None,
+            offer: offer.clone(),
+        };
+        self.0.push((weight, candidate));
         // What cannot be among the results is removed from time to time.
-        if self.ranked.len() >= 16 * MAX_RESULTS as usize {
+        if self.0.len() >= 16 * MAX_RESULTS as usize {
             self.cut();
         }
     }
 
     fn cut(&mut self) {
         // The sort is stable.
-        self.ranked.sort_by(|(a, _), (b, _)| b.cmp(a));
-        self.ranked.truncate(MAX_RESULTS as usize);
+        self.0.sort_by(|(a, _), (b, _)| b.cmp(a));
+        self.0.truncate(MAX_RESULTS as usize);
     }
 
-    fn finish(mut self) -> Vec<Candidate<'a>> {
+    fn finish(mut self) -> Vec<Candidate> {
         self.cut();
-        self.ranked
-            .into_iter()
-            .map(|(_, candidate)| candidate)
-            .collect()
-    }
-}
-
-impl Words {
-    pub(super) fn new(text: &str) -> Self {
-        let lower = text.to_lowercase();
-        let mut words: Vec<String> = split(&lower).map(str::to_owned).collect();
-        if words.is_empty() {
-            // Signs only, such as `C++` without its letter.
-            words.push(lower.trim().to_owned());
-        }
-        words.sort();
-        words.dedup();
-        words.truncate(MAX_WORDS);
-        let (name, title, uri, description) = Default::default();
-        Self {
-            words,
-            name,
-            title,
-            uri,
-            description,
-        }
-    }
-
-    /// Returns the weight of an entry; none if it contains none of the words.
-    pub(super) fn weight(&mut self, entry: &Entry) -> Option<Weight> {
-        lower_into(&mut self.name, &entry.name);
-        lower_into(&mut self.title, entry.title.as_deref().unwrap_or_default());
-        lower_into(&mut self.uri, entry.uri.as_str());
-        lower_into(
-            &mut self.description,
-            entry.description.as_deref().unwrap_or_default(),
-        );
-        let weights = self
-            .words
-            .iter()
-            .map(|word| self.weight_of(word))
-            .filter(|weight| *weight > 0);
-        let (count, sum) = weights.fold((0, 0), |(count, sum), weight| (count + 1, sum + weight));
-        (count > 0).then_some((count, sum))
-    }
-
-    fn weight_of(&self, word: &str) -> u32 {
-        let is_in = |text: &str| text.contains(word);
-        let is_whole = |text: &str| is_in(text) && split(text).any(|one| one == word);
-        match word {
-            _ if is_whole(&self.name) || is_whole(&self.title) => 4,
-            _ if is_in(&self.name) || is_in(&self.title) => 3,
-            _ if is_in(&self.uri) => 2,
-            _ if is_in(&self.description) => 1,
-            _ => 0,
-        }
-    }
-}
-
-fn split(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-}
-
-/// Writes a text in lower case into a buffer, which is used again.
-fn lower_into(buffer: &mut String, text: &str) {
-    buffer.clear();
-    if text.is_ascii() {
-        buffer.push_str(text);
-        buffer.make_ascii_lowercase();
-    } else {
-        buffer.extend(text.chars().flat_map(char::to_lowercase))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use larder_model::resource::{Details, Rendered};
-    use larder_model::uri::Uri;
-
-    fn entry(uri: &str, name: &str, title: &str, description: &str) -> Entry {
-        Entry {
-            uri: Uri::parse(uri).unwrap(),
-            name: name.into(),
-            title: Some(title.into()),
-            description: Some(description.into()),
-            mime_type: None,
-            size: None,
-            version: None,
-            details: Details::default(),
-            rendered: Rendered::default(),
-        }
-    }
-
-    #[test]
-    fn weights_depend_on_the_place() {
-        let weight = |text: &str| {
-            Words::new(text).weight(&entry("x:deploy/guide", "rust.md", "Größe", "of a"))
-        };
-        for (text, expected) in [
-            ("rust", Some((1, 4))),
-            ("GRÖSSE größe", Some((1, 4))),
-            ("rus", Some((1, 3))),
-            ("guide", Some((1, 2))),
-            ("of", Some((1, 1))),
-            ("rust guide of nothing", Some((3, 7))),
-            ("nothing", None),
-            ("rust rust Rust", Some((1, 4))),
-            ("/", Some((1, 2))),
-        ] {
-            assert_eq!(weight(text), expected, "{text}");
-        }
-        assert_eq!(Words::new(&"a b c ".repeat(1_000)).words.len(), 3);
+        self.0.into_iter().map(|(_, candidate)| candidate).collect()
     }
 }
