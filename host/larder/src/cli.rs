@@ -9,6 +9,7 @@ mod check;
 mod compile;
 mod complete;
 mod completions;
+mod component_test;
 mod confirm;
 mod connect;
 mod connection;
@@ -108,6 +109,7 @@ enum Command {
     New(new::New),
     Sdk(sdk::Sdk),
     Dev(dev::Dev),
+    Test(component_test::Test),
     Pack(pack::Pack),
     Bindings(bindings::Bindings),
     #[cfg(feature = "registry")]
@@ -242,6 +244,7 @@ impl Command {
             Self::New(new) => new.run(),
             Self::Sdk(sdk) => sdk.run(),
             Self::Dev(dev) => Box::pin(dev.run()).await,
+            Self::Test(test) => test.run(),
             Self::Pack(pack) => pack.run(),
             Self::Bindings(bindings) => bindings.run(),
             #[cfg(feature = "registry")]

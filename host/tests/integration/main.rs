@@ -29,6 +29,7 @@ mod client_certificates;
 mod commands;
 mod compiling;
 mod component_rejection;
+mod component_test;
 mod connect;
 mod definitions;
 mod dev;

@@ -41,7 +41,7 @@ pub(super) fn check(output: &Output, language: &Language) -> Result<usize> {
             .args(["inspect", "--json"])
             .arg(&component),
     )?;
-    let count = session::run(output, &session)?;
+    let count = session::run(output, &session, &component)?;
     ensure!(count > 0, "the session has no commands");
     Ok(count)
 }

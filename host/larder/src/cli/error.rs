@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 #[cfg(feature = "registry")]
 pub(super) use self::registry::RegistryCommandError;
+use super::component_test::CasesError;
 use crate::app::RunError;
 use crate::config::ConfigError;
 use crate::connect::ConnectError;
@@ -48,6 +49,8 @@ pub(super) enum CommandError {
     NoToken(PathBuf),
     #[error("{}: {error}", path.display())]
     Pack { path: PathBuf, error: PackError },
+    #[error("{}: {error}", path.display())]
+    Cases { path: PathBuf, error: CasesError },
     #[error("{}: {}", path.display(), Rejection::UnsupportedFeatures(features.join(", ")))]
     UnsupportedFeatures {
         path: PathBuf,
@@ -81,6 +84,7 @@ impl CommandError {
         match self {
             Self::Config(_)
             | Self::Input { .. }
+            | Self::Cases { .. }
             | Self::NoToken(_)
             | Self::NoModule(_)
             | Self::NoSession(_)

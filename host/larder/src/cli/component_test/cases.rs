@@ -1,0 +1,246 @@
+//! The file with commands and their output.
+
+use std::ops::Range;
+
+/// What begins and ends a block.
+const FENCE: &str = "```";
+/// What precedes a command.
+const PROMPT: &str = "$ larder ";
+
+/// Why a file cannot be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(in crate::cli) enum CasesError {
+    #[error("line {0}: the block does not end")]
+    OpenBlock(usize),
+    #[error("line {0}: output before the first command: a command begins with `{PROMPT}`")]
+    OutputWithoutCommand(usize),
+    #[error("line {0}: a quote in the command does not end")]
+    OpenQuote(usize),
+    #[error("there is no command: a block of `console` has lines such as `{PROMPT}list`")]
+    Empty,
+    #[error("the output of `larder {0}` has a line that begins with `{FENCE}`, which ends a block")]
+    FenceInOutput(String),
+}
+
+/// The commands of a file, in its order.
+#[derive(Debug)]
+pub(super) struct Cases {
+    text: String,
+    positions: Vec<Position>,
+}
+
+/// Where a command is in the file.
+#[derive(Debug)]
+struct Position {
+    config: Range<usize>,
+    arguments: Vec<String>,
+    output: Range<usize>,
+    /// The output that replaces the one in the file.
+    new_output: Option<String>,
+}
+
+/// A command.
+pub(super) struct Case<'a> {
+    pub(super) config: &'a str,
+    pub(super) arguments: &'a [String],
+    pub(super) expected: &'a str,
+}
+
+/// What the lines of a block are.
+enum Block {
+    Config,
+    Console,
+    Other,
+}
+
+/// Finds the commands, line by line.
+#[derive(Default)]
+struct Parser {
+    positions: Vec<Position>,
+    config: Range<usize>,
+    /// The block that is not closed yet, and the number of its first line.
+    block: Option<(Block, usize)>,
+    /// The number of commands before this block.
+    before_block: usize,
+}
+
+impl Cases {
+    pub(super) fn parse(text: String) -> Result<Self, CasesError> {
+        let mut parser = Parser::default();
+        let mut start = 0;
+        for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+            parser.add_line(line, number, start)?;
+            start += line.len();
+        }
+        if let Some((_, number)) = parser.block {
+            return Err(CasesError::OpenBlock(number));
+        }
+        let positions = parser.positions;
+        if positions.is_empty() {
+            return Err(CasesError::Empty);
+        }
+        Ok(Self { text, positions })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.positions.len()
+    }
+
+    pub(super) fn case(&self, at: usize) -> Case<'_> {
+        let position = &self.positions[at];
+        Case {
+            config: &self.text[position.config.clone()],
+            arguments: &position.arguments,
+            expected: &self.text[position.output.clone()],
+        }
+    }
+
+    /// Replaces the output of a command.
+    pub(super) fn set_output(&mut self, at: usize, output: String) {
+        self.positions[at].new_output = Some(output);
+    }
+
+    /// Returns the file with the outputs that were replaced.
+    pub(super) fn into_text(self) -> Result<String, CasesError> {
+        let mut text = self.text;
+        // From the end on, so that the positions before stay valid.
+        for position in self.positions.into_iter().rev() {
+            let Some(mut output) = position.new_output else {
+                continue;
+            };
+            if output.lines().any(|line| line.starts_with(FENCE)) {
+                let command = position.arguments.join(" ");
+                return Err(CasesError::FenceInOutput(command));
+            }
+            if !output.is_empty() && !output.ends_with('\n') {
+                output.push('\n');
+            }
+            text.replace_range(position.output, &output);
+        }
+        Ok(text)
+    }
+}
+
+impl Parser {
+    fn add_line(&mut self, line: &str, number: usize, start: usize) -> Result<(), CasesError> {
+        let end = start + line.len();
+        let fence = line.strip_prefix(FENCE);
+        let Some((block, _)) = &self.block else {
+            if let Some(language) = fence {
+                self.begin_block(language.trim(), number, end);
+            }
+            return Ok(());
+        };
+        if fence.is_some() {
+            self.block = None;
+            return Ok(());
+        }
+        match block {
+            Block::Config => self.config.end = end,
+            Block::Console => self.add_console_line(line, number, start..end)?,
+            Block::Other => {}
+        }
+        Ok(())
+    }
+
+    fn begin_block(&mut self, language: &str, number: usize, end: usize) {
+        let block = match language {
+            "toml" => Block::Config,
+            "console" => Block::Console,
+            _ => Block::Other,
+        };
+        if let Block::Config = block {
+            self.config = end..end;
+        }
+        self.before_block = self.positions.len();
+        self.block = Some((block, number));
+    }
+
+    fn add_console_line(
+        &mut self,
+        line: &str,
+        number: usize,
+        place: Range<usize>,
+    ) -> Result<(), CasesError> {
+        if let Some(arguments) = line.strip_prefix(PROMPT) {
+            let arguments = shlex::split(arguments).ok_or(CasesError::OpenQuote(number))?;
+            self.positions.push(Position {
+                config: self.config.clone(),
+                arguments,
+                output: place.end..place.end,
+                new_output: None,
+            });
+            return Ok(());
+        }
+        let of_block = &mut self.positions[self.before_block..];
+        let command = of_block
+            .last_mut()
+            .ok_or(CasesError::OutputWithoutCommand(number))?;
+        command.output.end = place.end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# x\n\n```toml\na = 1\n```\n\nwords\n\n```console\n$ larder list\none\n\ntwo\n$ larder \
+                        read 'a b'\nthree\n```\n\n```sh\nls\n```\n\n```console\n$ larder tools\n```\n";
+
+    fn parse(text: &str) -> Result<Cases, CasesError> {
+        Cases::parse(text.to_owned())
+    }
+
+    #[test]
+    fn finds_commands_with_their_configuration_and_output() {
+        let cases = parse(TEXT).unwrap();
+        let all: Vec<_> = (0..cases.len())
+            .map(|at| {
+                let case = cases.case(at);
+                (case.config, case.arguments.join("|"), case.expected)
+            })
+            .collect();
+        let expected = [
+            ("a = 1\n", "list".to_owned(), "one\n\ntwo\n"),
+            ("a = 1\n", "read|a b".to_owned(), "three\n"),
+            ("a = 1\n", "tools".to_owned(), ""),
+        ];
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn replaces_outputs() {
+        let mut cases = parse(TEXT).unwrap();
+        cases.set_output(0, "1\n".to_owned());
+        cases.set_output(2, "none".to_owned());
+        let expected = TEXT
+            .replace("one\n\ntwo\n", "1\n")
+            .replace("$ larder tools\n", "$ larder tools\nnone\n");
+        assert_eq!(cases.into_text().unwrap(), expected);
+        let mut cases = parse(TEXT).unwrap();
+        cases.set_output(1, "```\n".to_owned());
+        assert_eq!(
+            cases.into_text(),
+            Err(CasesError::FenceInOutput("read a b".to_owned()))
+        );
+    }
+
+    #[test]
+    fn says_where_a_file_is_wrong() {
+        let error = |text: &str| parse(text).unwrap_err();
+        assert_eq!(
+            error("x\n```console\n$ larder list\n"),
+            CasesError::OpenBlock(2)
+        );
+        assert_eq!(
+            error("```console\nwords\n```\n"),
+            CasesError::OutputWithoutCommand(2)
+        );
+        assert_eq!(
+            error("```console\n$ larder read 'a\n```\n"),
+            CasesError::OpenQuote(2)
+        );
+        assert_eq!(error("# words\n"), CasesError::Empty);
+    }
+}
