@@ -5,6 +5,7 @@ mod against;
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -58,18 +59,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     let output = Output::log("bench")?;
     eprintln!("building (the log is target/xtask/bench.log)");
     plugins::guests(&output)?;
-    output.run(&mut cargo(&[
-        "build",
-        "--profile",
-        dist::PROFILE,
-        "--package",
-        "larder",
-    ]))?;
-    output.run(
-        cargo(&["build", "--release", "--manifest-path", "bench/Cargo.toml"])
-            .arg("--target-dir")
-            .arg(target("bench")),
-    )?;
+    build_programs(&output)?;
     if has_examples {
         let all = !is_partial || has(&["--languages", "--names"]);
         build_examples(
@@ -79,32 +69,11 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         )?;
     }
     if micro {
-        eprintln!("running the microbenchmarks");
-        let mut bench = cargo(&MICRO);
-        bench.arg("--");
-        if args.contains(&"--quick") {
-            bench.args(["--warm-up-time", "0.3", "--measurement-time", "1"]);
-        }
-        output.run(&mut bench)?;
+        run_microbenchmarks(&output, args.contains(&"--quick"))?;
     }
     let large = build_large_component(&output)?;
-    let mut bench = command(target("bench/release/larder-bench"));
-    bench
-        .args(["run", "--larder"])
-        .arg(server())
-        .arg("--guests")
-        .arg(target("guests"))
-        .arg("--fixtures")
-        .arg(root().join("host/tests/fixtures/0.1.0"))
-        .arg("--examples")
-        .arg(target(EXAMPLES))
-        .arg("--revisions")
-        .arg(target(REVISIONS))
-        .arg("--scratch")
-        .arg(target("bench/scratch"))
-        .arg("--large")
-        .arg(large)
-        .args(&args);
+    let mut bench = benchmark();
+    bench.arg("--large").arg(large).args(&args);
     if micro {
         bench.arg("--micro").arg(target("criterion"));
     }
@@ -122,6 +91,51 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     let status = bench.status().context("larder-bench")?;
     ensure!(status.success(), "larder-bench ended with {status}");
     Ok(())
+}
+
+/// Builds the server and the benchmark.
+fn build_programs(output: &Output) -> Result<()> {
+    output.run(&mut cargo(&[
+        "build",
+        "--profile",
+        dist::PROFILE,
+        "--package",
+        "larder",
+    ]))?;
+    output.run(
+        cargo(&["build", "--release", "--manifest-path", "bench/Cargo.toml"])
+            .arg("--target-dir")
+            .arg(target("bench")),
+    )
+}
+
+fn run_microbenchmarks(output: &Output, is_quick: bool) -> Result<()> {
+    eprintln!("running the microbenchmarks");
+    let mut bench = cargo(&MICRO);
+    bench.arg("--");
+    if is_quick {
+        bench.args(["--warm-up-time", "0.3", "--measurement-time", "1"]);
+    }
+    output.run(&mut bench)
+}
+
+/// The benchmark with the paths of what it measures.
+fn benchmark() -> Command {
+    let mut bench = command(target("bench/release/larder-bench"));
+    bench
+        .args(["run", "--larder"])
+        .arg(server())
+        .arg("--guests")
+        .arg(target("guests"))
+        .arg("--fixtures")
+        .arg(root().join("host/tests/fixtures/0.1.0"))
+        .arg("--examples")
+        .arg(target(EXAMPLES))
+        .arg("--revisions")
+        .arg(target(REVISIONS))
+        .arg("--scratch")
+        .arg(target("bench/scratch"));
+    bench
 }
 
 /// The other arguments, and the value of `--against`.

@@ -125,9 +125,12 @@ impl Deployment {
     /// Changes the order of the keys in the configuration, which replicas read when they start.
     fn set_keys(&self, keys: &[&str]) -> Result<()> {
         let text = fs::read_to_string(&self.config)?;
-        let line = |line: &str| match line.starts_with("key = ") {
-            true => format!("key = {keys:?}\n"),
-            false => format!("{line}\n"),
+        let line = |line: &str| {
+            if line.starts_with("key = ") {
+                format!("key = {keys:?}\n")
+            } else {
+                format!("{line}\n")
+            }
         };
         Ok(fs::write(
             &self.config,

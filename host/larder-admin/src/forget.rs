@@ -60,6 +60,21 @@ pub(super) async fn post(State(admin): State<Admin>, Query(query): Query<ForgetQ
 }
 
 impl Admin {
+    fn record_removal(&self, query: &ForgetQuery) {
+        let sources = &self.0.sources;
+        sources.audit.record(&AuditEvent {
+            team: Some(&query.team),
+            provider: Some(&query.provider),
+            ..AuditEvent::new("forget", "ok")
+        });
+        let text = format!("deleted what {} stored", query.provider);
+        let mut event = Event::new(EventKind::Removal, text).of_provider(&query.provider);
+        if let Ok(team) = TeamName::parse(&query.team) {
+            event = event.of_team(&team);
+        }
+        sources.metrics.events().record(event);
+    }
+
     async fn forget(&self, query: &ForgetQuery) -> Result<Forgotten, String> {
         let sources = &self.0.sources;
         let stored = {
@@ -79,25 +94,7 @@ impl Admin {
             .forget(&provider)
             .await
             .map_err(|error| error.to_string())?;
-        let team = Some(query.team.as_str());
-        let provider = Some(provider.as_str());
-        sources.audit.record(&AuditEvent {
-            team,
-            provider,
-            ..AuditEvent::new("forget", "ok")
-        });
-        let event = Event::new(
-            EventKind::Removal,
-            format!("deleted what {} stored", query.provider),
-        );
-        let event = event.of_provider(&query.provider);
-        sources
-            .metrics
-            .events()
-            .record(match team.map(TeamName::parse) {
-                Some(Ok(team)) => event.of_team(&team),
-                _ => event,
-            });
+        self.record_removal(query);
         Ok(Forgotten {
             ok: true,
             error: None,

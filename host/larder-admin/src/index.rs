@@ -19,17 +19,11 @@ pub struct IndexStatus {
 
 impl IndexStatus {
     pub(super) fn of(progress: &ProviderProgress) -> Self {
-        let ProviderProgress {
-            documents,
-            bytes,
-            pending,
-            error,
-        } = progress.clone();
         Self {
-            documents,
-            bytes,
-            pending,
-            error,
+            documents: progress.documents,
+            bytes: progress.bytes,
+            pending: progress.pending,
+            error: progress.error.clone(),
         }
     }
 }

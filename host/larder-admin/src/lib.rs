@@ -225,27 +225,26 @@ impl Admin {
                 () = self.0.drain.stopping() => return,
                 accepted = listener.accept() => accepted,
             };
-            match accepted {
-                Ok((stream, client)) => {
-                    // Surplus connections are closed.
-                    let Some(slot) = connection_slots.take(client.source()) else {
-                        continue;
-                    };
-                    let admin = self.clone();
-                    let router = router.clone();
-                    let permits = report_permits.clone();
-                    slot.serve(&self.0.drain, |slot| async move {
-                        let connection = Connection::new(slot, permits);
-                        admin
-                            .serve_connection(stream, client.ip(), router, connection)
-                            .await;
-                    });
-                }
+            let (stream, client) = match accepted {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection on the admin address");
                     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+                    continue;
                 }
-            }
+            };
+            // Surplus connections are closed.
+            let Some(slot) = connection_slots.take(client.source()) else {
+                continue;
+            };
+            let admin = self.clone();
+            let router = router.clone();
+            let permits = report_permits.clone();
+            slot.serve(&self.0.drain, |slot| async move {
+                let connection = Connection::new(slot, permits);
+                let serving = admin.serve_connection(stream, client.ip(), router, connection);
+                serving.await;
+            });
         }
     }
 

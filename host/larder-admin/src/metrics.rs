@@ -10,6 +10,7 @@ use super::response::text;
 use super::{Admin, TeamView};
 use larder_core::catalog::Reader;
 use larder_core::search_index::ProviderProgress;
+use larder_model::name::ProviderName;
 use larder_runtime::metrics::{ComputedFamily, Registry, TextFormat};
 
 pub(super) async fn get(State(admin): State<Admin>, headers: HeaderMap) -> Response {
@@ -49,16 +50,42 @@ fn accepts_open_metrics(headers: &HeaderMap) -> bool {
 /// Returns the metrics of these catalogs.
 pub(super) fn of_catalogs(teams: &watch::Receiver<Vec<TeamView>>) -> Registry {
     let mut registry = Registry::default();
+    add_team_gauges(teams, &mut registry);
+    let mut gauge = |name: &str, help: &str, values: ProviderValues| {
+        registry.register(name, help, provider_gauges(teams.clone(), values));
+    };
+    gauge(
+        "larder_key_value_bytes",
+        "Bytes that the provider stores",
+        stored_bytes,
+    );
+    gauge(
+        "larder_index_documents",
+        "Resources in the full-text index",
+        |team| index_values(team, |progress| progress.documents),
+    );
+    gauge(
+        "larder_index_bytes",
+        "Bytes of text in the full-text index",
+        |team| index_values(team, |progress| progress.bytes),
+    );
+    let help = "Resources that have to be read for the full-text index";
+    gauge("larder_index_pending", help, |team| {
+        index_values(team, |progress| progress.pending)
+    });
+    let help = "1 if the full-text index of the provider is not complete, else 0";
+    gauge("larder_index_incomplete", help, |team| {
+        index_values(team, |progress| progress.error.is_some().into())
+    });
+    let help = "1 if the circuit breaker of the provider is open because its calls faulted, else 0";
+    gauge("larder_circuit_open", help, open_circuits);
+    registry
+}
+
+/// Adds the gauges with one value for each team.
+fn add_team_gauges(teams: &watch::Receiver<Vec<TeamView>>, registry: &mut Registry) {
     let mut gauge = |name: &str, help: &str, value: fn(&Reader) -> usize| {
-        let teams = teams.clone();
-        let gauges = ComputedFamily::gauges(move |samples| {
-            let teams = teams.borrow();
-            let mut catalogs = teams.iter().map(|team| &team.catalog);
-            catalogs.try_for_each(|catalog| {
-                samples.gauge(&[("team", catalog.team().as_str())], value(catalog))
-            })
-        });
-        registry.register(name, help, gauges);
+        registry.register(name, help, team_gauges(teams.clone(), value));
     };
     gauge("larder_providers", "Served providers", |catalog| {
         catalog.snapshot().offers().len()
@@ -78,87 +105,62 @@ pub(super) fn of_catalogs(teams: &watch::Receiver<Vec<TeamView>>) -> Registry {
     gauge("larder_watched_uris", "Subscribed URIs", |catalog| {
         catalog.watchers().1
     });
-    let stored_by = teams.clone();
-    let stored = ComputedFamily::gauges(move |samples| {
-        stored_by.borrow().iter().try_for_each(|team| {
-            team.key_value
-                .usage()
-                .iter()
-                .try_for_each(|(provider, usage)| {
-                    let labels = [
-                        ("team", team.catalog.team().as_str()),
-                        ("provider", provider.as_str()),
-                    ];
-                    samples.gauge(&labels, usage.bytes)
-                })
-        })
-    });
-    registry.register(
-        "larder_key_value_bytes",
-        "Bytes that the provider stores",
-        stored,
-    );
-    index_gauges(teams, &mut registry);
-    let teams = teams.clone();
-    let circuits = ComputedFamily::gauges(move |samples| {
-        let teams = teams.borrow();
-        teams
-            .iter()
-            .map(|team| &team.catalog)
-            .try_for_each(|catalog| {
-                catalog.snapshot().offers().iter().try_for_each(|offer| {
-                    let labels = [
-                        ("team", catalog.team().as_str()),
-                        ("provider", offer.name().as_str()),
-                    ];
-                    samples.gauge(
-                        &labels,
-                        u32::from(offer.provider.circuit_open_for().is_some()),
-                    )
-                })
-            })
-    });
-    let help = "1 if the circuit breaker of the provider is open because its calls faulted, else 0";
-    registry.register("larder_circuit_open", help, circuits);
-    registry
 }
 
-/// Registers the gauges of the full-text indexes.
-fn index_gauges(teams: &watch::Receiver<Vec<TeamView>>, registry: &mut Registry) {
-    let mut gauge = |name: &str, help: &str, value: fn(&ProviderProgress) -> u64| {
-        let teams = teams.clone();
-        let gauges = ComputedFamily::gauges(move |samples| {
-            teams.borrow().iter().try_for_each(|team| {
-                team.index
-                    .providers()
-                    .iter()
-                    .try_for_each(|(provider, progress)| {
-                        let labels = [
-                            ("team", team.catalog.team().as_str()),
-                            ("provider", provider.as_str()),
-                        ];
-                        samples.gauge(&labels, value(progress))
-                    })
-            })
-        });
-        registry.register(name, help, gauges);
-    };
-    gauge(
-        "larder_index_documents",
-        "Resources in the full-text index",
-        |progress| progress.documents,
-    );
-    gauge(
-        "larder_index_bytes",
-        "Bytes of text in the full-text index",
-        |progress| progress.bytes,
-    );
-    let help = "Resources that have to be read for the full-text index";
-    gauge("larder_index_pending", help, |progress| progress.pending);
-    let help = "1 if the full-text index of the provider is not complete, else 0";
-    gauge("larder_index_incomplete", help, |progress| {
-        progress.error.is_some().into()
-    });
+fn team_gauges(
+    teams: watch::Receiver<Vec<TeamView>>,
+    value: fn(&Reader) -> usize,
+) -> ComputedFamily {
+    ComputedFamily::gauges(move |samples| {
+        let teams = teams.borrow();
+        let mut catalogs = teams.iter().map(|team| &team.catalog);
+        catalogs.try_for_each(|catalog| {
+            samples.gauge(&[("team", catalog.team().as_str())], value(catalog))
+        })
+    })
+}
+
+/// Returns one value for each provider of a team.
+type ProviderValues = fn(&TeamView) -> Vec<(ProviderName, u64)>;
+
+fn provider_gauges(
+    teams: watch::Receiver<Vec<TeamView>>,
+    values: ProviderValues,
+) -> ComputedFamily {
+    ComputedFamily::gauges(move |samples| {
+        for team in &*teams.borrow() {
+            for (provider, value) in values(team) {
+                let team = team.catalog.team().as_str();
+                samples.gauge(&[("team", team), ("provider", provider.as_str())], value)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn stored_bytes(team: &TeamView) -> Vec<(ProviderName, u64)> {
+    let usage = team.key_value.usage().into_iter();
+    usage
+        .map(|(provider, usage)| (provider, usage.bytes))
+        .collect()
+}
+
+fn index_values(team: &TeamView, value: fn(&ProviderProgress) -> u64) -> Vec<(ProviderName, u64)> {
+    let progress = team.index.providers().into_iter();
+    progress
+        .map(|(provider, progress)| (provider, value(&progress)))
+        .collect()
+}
+
+fn open_circuits(team: &TeamView) -> Vec<(ProviderName, u64)> {
+    let catalog = team.catalog.snapshot();
+    let offers = catalog.offers().iter();
+    offers
+        .map(|offer| {
+            let is_open = offer.provider.circuit_open_for().is_some();
+            (offer.name().clone(), is_open.into())
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -251,13 +251,11 @@ impl Status {
 
 impl Memory {
     fn of(report: &MemoryReport) -> Self {
+        let uses = report.uses.iter();
+        let used = uses.map(|(what, used, _)| ((*what).to_owned(), *used));
         Self {
             limit: report.limit,
-            used: report
-                .uses
-                .iter()
-                .map(|(what, used, _)| ((*what).to_owned(), *used))
-                .collect(),
+            used: used.collect(),
             refused: report.uses.iter().map(|(.., refused)| refused).sum(),
         }
     }
@@ -301,16 +299,11 @@ impl Team {
 
 impl StoredValues {
     fn of(provider: ProviderName, usage: Usage) -> Self {
-        let Usage {
-            keys,
-            bytes,
-            callers,
-        } = usage;
         Self {
             provider: provider.to_string(),
-            keys,
-            bytes,
-            callers,
+            keys: usage.keys,
+            bytes: usage.bytes,
+            callers: usage.callers,
         }
     }
 }

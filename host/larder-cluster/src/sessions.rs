@@ -75,15 +75,13 @@ impl NatsSessions {
         let task = SupervisedTask::new("session messages to replicas", Impact::OperatorOnly);
         node.drain
             .supervise(task, messages::send(node.clone(), waiting));
-        let changes = Mutex::new(changes);
-        let messages = Mutex::new(messages);
         let replica = ReplicaName::of(node.id.number());
         Self {
             node: node.clone(),
             replica,
             bucket,
-            changes,
-            messages,
+            changes: Mutex::new(changes),
+            messages: Mutex::new(messages),
             outgoing,
         }
     }

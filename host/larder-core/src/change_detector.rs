@@ -83,19 +83,16 @@ impl ChangeDetector {
         replicas: Arc<dyn TeamReplicas>,
         drain: Drain,
     ) -> Self {
-        let table = WatchTable::default();
-        let known_count = watch::Sender::default();
-        let health = Health::default();
         Self {
             config,
             reader,
             notifier,
             signals,
             replicas,
-            health,
+            health: Health::default(),
             drain,
-            table,
-            known_count,
+            table: WatchTable::default(),
+            known_count: watch::Sender::default(),
         }
     }
 

@@ -118,18 +118,15 @@ impl Gateway {
     /// Creates a gateway over these catalogs, one for each team. Requests to refresh stale lists go to the
     /// signal senders.
     pub fn new(config: Config, teams: impl IntoIterator<Item = (Reader, SignalSender)>) -> Self {
-        let default_quota = Arc::new(QuotaUsage::new(Quota::default()));
         let memory = MemoryBudget::unlimited();
         let state = State::new(config, teams, BTreeMap::new(), None, &memory);
-        let state = Arc::new(ArcSwap::from_pointee(state));
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let search_turns = Turns::new(processors);
         Self {
-            state,
+            state: Arc::new(ArcSwap::from_pointee(state)),
             audit: AuditLog::default(),
-            default_quota,
+            default_quota: Arc::new(QuotaUsage::new(Quota::default())),
             memory,
-            search_turns,
+            search_turns: Turns::new(processors),
             low_priority_threads: Arc::default(),
         }
     }

@@ -20,10 +20,10 @@ mod source_scanner;
 mod state;
 mod state_writer;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Notify, mpsc};
 
 pub use self::approvals::{
     ApprovalScope, Approvals, ApprovalsError, Imports, PendingApprovalRecord, RejectedRequest,
@@ -33,7 +33,7 @@ pub use self::components::{ComponentReport, Components, RevisionRecord, Revision
 pub use self::config::{Config, ConfigHandle, ProviderConfig};
 use self::desired_state::{DesiredComponents, DesiredState};
 pub use self::load::MAX_GRANT_REQUEST_SIZE;
-use self::load::{LoadEvent, Loader};
+use self::load::{LoadEvent, Loader, LoaderChannels};
 pub use self::pass::{ReconcilePass, RevisionSummary};
 pub use self::phases::LoadPhases;
 use self::rate_limiter::RateLimiter;
@@ -48,7 +48,6 @@ use crate::source::Source;
 use larder_key_value::KeyValueStore;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::QuotaUsage;
-use larder_runtime::blocking_threads::BlockingThreads;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::{Health, Impact};
 use larder_sandbox::{Sandbox, SignalReceiver, SignalSender, signal_channel};
@@ -120,26 +119,12 @@ impl Reconciler {
         let config_updates = config_handle.subscribe();
         let config = config_updates.borrow().clone();
         let state_writer = StateWriter::new(config.approvals.clone(), team.clone(), drain.clone());
-        let loader = Loader {
-            team: team.clone(),
-            metrics: sandbox.metrics().load_metrics(&team),
-            sandbox,
+        let channels = LoaderChannels {
             signals,
-            drain: drain.clone(),
-            threads: Arc::new(BlockingThreads::new(MAX_FILE_THREADS)),
-            base_folder: config.relative_to.clone(),
-            parse_grant_request: config.parse_grant_request,
-            requires_settings: config.requires_settings,
-            approvals: config.approvals.clone(),
-            load_permits: Semaphore::new(MAX_CONCURRENT_LOADS),
-            probe_permits: Semaphore::new(MAX_CONCURRENT_PROBES),
-            recheck_permit: Semaphore::new(1),
-            optimise_permit: Semaphore::new(1),
-            wake: config_handle.wake(),
-            quota_usage,
             load_events: load_events_sender,
-            key_value: OnceLock::new(),
+            wake: config_handle.wake(),
         };
+        let loader = Loader::new(&config, sandbox, quota_usage, drain.clone(), channels);
         let mut desired_state = DesiredState::new(sources, config_updates);
         desired_state.limit_components(max_providers);
         Self {

@@ -2,6 +2,8 @@
 //! `format` and the contents of texts as annotations. A schema is compiled once. The depth of a compilation and of a
 //! validation is bounded, and so is the effort of a validation.
 
+#![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
+
 mod compile;
 mod draft;
 mod effort;

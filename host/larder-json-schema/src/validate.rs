@@ -166,6 +166,20 @@ impl<'s> Validation<'s, '_, '_> {
         Ok(is_valid)
     }
 
+    /// Reports an error, unless something is valid.
+    fn check(
+        &mut self,
+        is_valid: bool,
+        at: &Location<'_>,
+        message: std::fmt::Arguments<'_>,
+    ) -> Outcome {
+        if is_valid {
+            Ok(true)
+        } else {
+            self.fail(at, message)
+        }
+    }
+
     /// Reports an error. Returns that something is not valid.
     fn fail(&mut self, at: &Location<'_>, message: std::fmt::Arguments<'_>) -> Outcome {
         if let Some(report) = &mut self.report {

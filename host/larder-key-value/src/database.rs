@@ -172,17 +172,7 @@ impl DatabaseFile {
                 format!("the stored values of team {team} cannot be opened: {path} {why}"),
             ),
             OpenError::Damaged(why) => {
-                let aside = self.path.with_extension("redb.damaged");
-                let moved = std::fs::rename(&self.path, &aside);
-                let what = match moved {
-                    Ok(()) => {
-                        format!(
-                            "it was moved to {}, and providers begin without values",
-                            aside.display()
-                        )
-                    }
-                    Err(error) => format!("it cannot be moved aside: {error}"),
-                };
+                let what = self.move_aside();
                 // It stays until the server is restarted, because the values are gone.
                 let part = format!("damaged values of {team}");
                 (
@@ -196,6 +186,18 @@ impl DatabaseFile {
         tracing::error!("{message}");
         self.health.report(&part, message, Impact::OperatorOnly);
         KeyValueError::Unavailable("its file cannot be opened".into())
+    }
+
+    /// Returns what happened to the file.
+    fn move_aside(&self) -> String {
+        let aside = self.path.with_extension("redb.damaged");
+        match std::fs::rename(&self.path, &aside) {
+            Ok(()) => {
+                let aside = aside.display();
+                format!("it was moved to {aside}, and providers begin without values")
+            }
+            Err(error) => format!("it cannot be moved aside: {error}"),
+        }
     }
 
     /// The name of this file in the health of the server.
@@ -228,9 +230,7 @@ pub fn verify_database(path: &Path) -> Result<BTreeMap<String, Usage>, KeyValueE
 /// Opens the file and checks all of it. The folder belongs to this user, and no other user has access.
 fn open(path: &Path) -> Result<Database, OpenError> {
     if let Some(folder) = path.parent() {
-        let created = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        created.map_err(|error| OpenError::Other(format!("has no folder: {error}")))?;
-        private_files::check_folder(folder, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
+        create_folder(folder)?;
     }
     let file = private_files::open_read_write(path, ACCESSIBLE_TO_OTHERS).map_err(untrusted)?;
     // A new file has to be found after a power failure.
@@ -238,22 +238,26 @@ fn open(path: &Path) -> Result<Database, OpenError> {
     let synced = folder.and_then(|folder| folder.map_or(Ok(()), |folder| folder.sync_all()));
     synced.map_err(|error| OpenError::Other(error.to_string()))?;
     let backend = FileBackend::new(file).map_err(|error| database_error(error.into()))?;
-    let opened = catch_unwind(AssertUnwindSafe(|| {
-        let mut builder = Builder::new();
-        builder
-            .set_cache_size(CACHE_BYTES)
-            .set_check_integrity_on_open(true);
-        builder
-            .create_with_backend(backend)
-            .map_err(redb::Error::from)
-            .and_then(|database| {
-                super::tables::create(&database)?;
-                Ok(database)
-            })
-    }));
+    let opened = catch_unwind(AssertUnwindSafe(|| open_backend(backend)));
     opened
         .unwrap_or_else(|_| Err(redb::Error::Corrupted("it cannot be read".into())))
         .map_err(database_error)
+}
+
+fn create_folder(folder: &Path) -> Result<(), OpenError> {
+    let created = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    created.map_err(|error| OpenError::Other(format!("has no folder: {error}")))?;
+    private_files::check_folder(folder, ACCESSIBLE_TO_OTHERS).map_err(untrusted)
+}
+
+fn open_backend(backend: FileBackend) -> Result<Database, redb::Error> {
+    let mut builder = Builder::new();
+    builder
+        .set_cache_size(CACHE_BYTES)
+        .set_check_integrity_on_open(true);
+    let database = builder.create_with_backend(backend)?;
+    super::tables::create(&database)?;
+    Ok(database)
 }
 
 fn untrusted(why: Untrusted) -> OpenError {

@@ -180,6 +180,15 @@ pub(crate) fn commit(
     }
 }
 
+/// A change that is refused is an answer. Other errors are those of the whole transaction.
+fn answer(applied: Result<Done, Failed>) -> Result<Answer, Failed> {
+    match applied {
+        Ok(done) => Ok(Ok(done)),
+        Err(Failed::Refused(error)) => Ok(Err(error)),
+        Err(failed @ Failed::Storage(_)) => Err(failed),
+    }
+}
+
 fn commit_in(database: &Database, batch: &[Job], now: u64) -> Result<Committed, Failed> {
     let mut transaction = database.begin_write()?;
     // Providers choose the content. In one phase, an attacker could cause a transaction that is committed in part.
@@ -190,11 +199,7 @@ fn commit_in(database: &Database, batch: &[Job], now: u64) -> Result<Committed, 
         let mut tables = Tables::open(&transaction)?;
         for job in batch {
             let start = thread_cpu_time();
-            let answer = match job.change.apply(&mut tables, now) {
-                Ok(done) => Ok(done),
-                Err(Failed::Refused(error)) => Err(error),
-                Err(failed @ Failed::Storage(_)) => return Err(failed),
-            };
+            let answer = answer(job.change.apply(&mut tables, now))?;
             answers.push((answer, thread_cpu_time().saturating_sub(start)));
         }
         for job in batch {

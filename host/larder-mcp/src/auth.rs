@@ -105,12 +105,11 @@ enum CredentialSource {
 
 impl Identity {
     fn anonymous(caller: Caller) -> Self {
-        let source = CredentialSource::Anonymous;
         Self {
             caller,
             token: None,
             expires: None,
-            source,
+            source: CredentialSource::Anonymous,
             volume: OnceLock::new(),
         }
     }

@@ -105,24 +105,17 @@ impl UnsentContents {
     }
 
     fn with(response: DeferredResponse, allocation: Option<Allocation>) -> Self {
-        let DeferredResponse {
-            parts,
-            len,
-            pieces,
-            threads,
-            ..
-        } = response;
         let encoder = Some(Box::new(Encoder {
-            parts,
-            pieces,
+            parts: response.parts,
+            pieces: response.pieces,
             allocation,
         }));
         Self {
-            len,
+            len: response.len,
             ready: VecDeque::new(),
             encoder,
             encoding: None,
-            threads,
+            threads: response.threads,
         }
     }
 

@@ -5,24 +5,22 @@ mod contents;
 mod definitions;
 mod input;
 mod resource_tools;
+mod results;
 mod search;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use serde_json::value::RawValue;
 
+use self::results::{Context, ResultMetadata};
 use super::Endpoint;
 use super::call_stream::CancelOnDrop;
-use super::era::{LEGACY, MODERN, declares_version};
+use super::era::{MODERN, declares_version};
 use super::json_writer::{Object, object};
 use super::message::{Id, Request};
 use super::method::Operation;
-use super::output::Output;
 use super::peer::Peer;
-use super::render;
 use super::request_slot::RequestSlot;
 use super::rpc_error::{
     DispatchError, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY,
@@ -30,13 +28,12 @@ use super::rpc_error::{
 };
 use super::subscriptions::Subscriptions;
 use super::waiting_bytes::ChargedResponse;
+use larder_model::interaction::Severity;
 use larder_model::prompt::ArgumentQuery;
-use larder_model::resource::{Call, Caller, Completion, Freshness, Page, ReadResult, Scope};
+use larder_model::resource::{Call, Caller};
 use larder_model::trace::ActiveSpan;
+use larder_model::uri::Uri;
 use larder_runtime::metrics::{ProtocolEra, Refusal};
-
-/// JavaScript's largest safe integer: clients that parse numbers as doubles cannot read a larger one exactly.
-const MAX_TTL_MS: u64 = (1 << 53) - 1;
 
 /// Bytes of a response without its content.
 pub(super) const ENVELOPE: usize = 512;
@@ -71,49 +68,40 @@ impl Endpoint {
         self.resolve_resource_tool(operation, call);
         let span = self.span(operation, call, modern);
         let _cancel_on_drop = CancelOnDrop(call.clone());
-        self.0.metrics.server().request(
-            operation.method().metric_label(),
-            if modern {
-                ProtocolEra::Modern
-            } else {
-                ProtocolEra::Legacy
-            },
-        );
+        self.count_request(operation.method().metric_label(), modern);
+        let context = Context {
+            endpoint: self,
+            id,
+            modern,
+            call: &*call,
+        };
         // A panic fails this request only.
-        let outcome = AssertUnwindSafe(self.run(id, operation, call, peer, slot))
+        let outcome = AssertUnwindSafe(context.run(operation, peer, slot))
             .catch_unwind()
             .await;
-        let (rpc_error, is_server_failure) = match outcome {
+        let failure = match outcome {
             Ok(Ok(response)) => {
                 if let Some(span) = span {
                     span.end(None);
                 }
                 return self.charged(self.caller(call), id, response);
             }
-            Ok(Err(DispatchError::Rpc(rpc_error))) => (rpc_error, false),
-            Ok(Err(DispatchError::Gateway(error))) => (
-                RpcError::from_gateway(&error, modern),
-                error.is_server_failure(),
-            ),
-            Err(_) => (
-                RpcError::new(INTERNAL_ERROR, "internal error: see the server's log"),
-                true,
-            ),
+            Ok(Err(error)) => Failure::of(error, modern),
+            Err(_) => Failure::of_panic(),
         };
-        if let Some(mut span) = span {
-            let code = rpc_error.code.to_string();
-            span.set_attribute("rpc.response.status_code", code.as_str());
-            // Only internal failures mark the span as failed; "not found", for example, is a normal response.
-            span.end(is_server_failure.then_some(code));
+        if let Some(span) = span {
+            failure.end(span);
         }
-        let bytes = error(Some(id), &rpc_error);
-        // A modern client must learn from the status that it lacks a capability.
-        let is_refused = rpc_error.refusal == Some(Refusal::Overloaded)
-            || rpc_error.code == MISSING_CLIENT_CAPABILITY;
-        ChargedResponse {
-            refused: is_refused.then(|| Box::new(rpc_error)),
-            ..bytes.into()
-        }
+        failure.response(id)
+    }
+
+    fn count_request(&self, method: &str, modern: bool) {
+        let era = if modern {
+            ProtocolEra::Modern
+        } else {
+            ProtocolEra::Legacy
+        };
+        self.0.metrics.server().request(method, era);
     }
 
     /// The caller of a request.
@@ -146,121 +134,57 @@ impl Endpoint {
     /// Counts a request with an unknown method.
     pub(super) fn count_unknown_method(&self, request: &Request<'_>, rpc_error: &RpcError) {
         if rpc_error.code == METHOD_NOT_FOUND {
-            let era = if declares_version(&request.params) {
-                ProtocolEra::Modern
-            } else {
-                ProtocolEra::Legacy
-            };
-            self.0.metrics.server().request("other", era);
+            self.count_request("other", declares_version(&request.params));
         }
     }
+}
 
+impl Context<'_> {
     async fn run(
-        &self,
-        id: &Id,
+        self,
         operation: &mut Operation,
-        call: &Arc<Call>,
         peer: &Peer,
         slot: &mut RequestSlot,
     ) -> Result<ChargedResponse, DispatchError> {
-        let modern = peer.is_modern();
-        let gateway = &self.0.gateway;
+        let call = self.call;
+        let gateway = self.gateway();
         Ok(match operation {
-            Operation::Discover => self.discover(id, self.caller(call)),
-            Operation::Ping => self.result(id, modern, ResultMetadata::default(), |_| {}),
+            Operation::Discover => self.discover(),
+            Operation::Ping => self.empty_result(),
             Operation::List { cursor, filter } => {
-                let page = gateway.list(call, cursor.as_deref(), filter).await?;
-                let items: Vec<_> = page
-                    .items
-                    .iter()
-                    .map(|entry| render::entry_json(entry))
-                    .collect();
-                self.page(id, modern, call, &page, "resources", &items)?
+                self.entry_page(&gateway.list(call, cursor.as_deref(), filter).await?)?
             }
             Operation::Templates { cursor, filter } => {
-                let page = gateway.templates(call, cursor.as_deref(), filter).await?;
-                let items: Vec<_> = page
-                    .items
-                    .iter()
-                    .map(|item| render::template_json(item))
-                    .collect();
-                self.page(id, modern, call, &page, "resourceTemplates", &items)?
+                self.template_page(&gateway.templates(call, cursor.as_deref(), filter).await?)?
             }
             Operation::Read { uri, known_version } => {
                 let reading = gateway.read(call, uri, known_version.as_deref()).await?;
-                self.read_result(id, modern, call, reading).await?
-            }
-            Operation::Complete(request) => {
-                self.completion(id, modern, &gateway.complete(call, taken(request)?).await?)
-            }
-            Operation::CompleteArgument(query) => {
-                let completion = gateway.complete_argument(call, ArgumentQuery::clone(query));
-                self.completion(id, modern, &completion.boxed().await?)
-            }
-            // Boxed: the futures of all requests would have room for them, and most requests are reads.
-            Operation::Tools { cursor } => {
-                self.tools(id, modern, call, cursor.as_deref())
-                    .boxed()
-                    .await?
-            }
-            Operation::CallTool(request) => {
-                self.call_tool(id, call, request, peer, slot)
-                    .boxed()
-                    .await?
-            }
-            Operation::CallResourceTool(request) => {
-                self.call_resource_tool(id, modern, call, request)
-                    .boxed()
-                    .await?
-            }
-            Operation::Search { query, cursor } => {
-                let page = gateway
-                    .search(call, query, cursor.as_deref())
-                    .boxed()
-                    .await?;
-                self.search_result(id, modern, call, &page)?
-            }
-            Operation::Prompts { cursor } => {
-                self.prompts(id, modern, call, cursor.as_deref())
-                    .boxed()
-                    .await?
-            }
-            Operation::GetPrompt(request) => {
-                self.get_prompt(id, call, request, peer, slot)
-                    .boxed()
-                    .await?
-            }
-            Operation::Subscribe { uri } => {
-                self.subscribe(subscriptions(peer)?, call, uri.clone())
-                    .await?;
-                self.result(id, modern, ResultMetadata::default(), |_| {})
-            }
-            Operation::SetLogLevel(level) => {
-                if let Peer::Legacy(client) = peer {
-                    client.side.set_log_level(*level);
-                    // Other replicas have to know it.
-                    client.subscriptions.save().boxed().await;
-                }
-                self.result(id, modern, ResultMetadata::default(), |_| {})
-            }
-            Operation::Unsubscribe { uri } => {
-                subscriptions(peer)?.unsubscribe([&*uri]).await;
-                self.result(id, modern, ResultMetadata::default(), |_| {})
+                self.read_result(reading).await?
             }
             Operation::Get { uri, known_version } => {
                 let reading = gateway.read(call, uri, known_version.as_deref()).await?;
-                self.get_result(id, modern, call, uri, reading)
-                    .boxed()
-                    .await?
+                self.get_result(uri, reading).boxed().await?
             }
-            Operation::SubscribeAll { uris } => {
-                self.subscribe_all(subscriptions(peer)?, call, uris).await?;
-                self.result(id, modern, ResultMetadata::default(), |_| {})
+            Operation::Complete(request) => {
+                self.completion(&gateway.complete(call, taken(request)?).await?)
             }
-            Operation::UnsubscribeAll { uris } => {
-                subscriptions(peer)?.unsubscribe(&*uris).await;
-                self.result(id, modern, ResultMetadata::default(), |_| {})
+            // Boxed: the futures of all requests would have room for them, and most requests are reads.
+            Operation::CompleteArgument(query) => self.complete_argument(query).boxed().await?,
+            Operation::Tools { cursor } => self.tools(cursor.as_deref()).boxed().await?,
+            Operation::CallTool(request) => self.call_tool(request, peer, slot).boxed().await?,
+            Operation::CallResourceTool(request) => {
+                self.call_resource_tool(request).boxed().await?
             }
+            Operation::Search { query, cursor } => {
+                self.search(query, cursor.as_deref()).boxed().await?
+            }
+            Operation::Prompts { cursor } => self.prompts(cursor.as_deref()).boxed().await?,
+            Operation::GetPrompt(request) => self.get_prompt(request, peer, slot).boxed().await?,
+            Operation::SetLogLevel(level) => self.set_log_level(peer, *level).boxed().await,
+            Operation::Subscribe { uri } => self.subscribe(peer, uri).boxed().await?,
+            Operation::Unsubscribe { uri } => self.unsubscribe(peer, [&*uri]).boxed().await?,
+            Operation::SubscribeAll { uris } => self.subscribe_all(peer, uris).boxed().await?,
+            Operation::UnsubscribeAll { uris } => self.unsubscribe(peer, &*uris).boxed().await?,
             Operation::InvalidUri { method, invalid } => {
                 if method.is_read() {
                     gateway.record_bad_uri(call, &invalid.text).await?;
@@ -270,113 +194,95 @@ impl Endpoint {
         })
     }
 
-    fn discover(&self, id: &Id, caller: &Caller) -> ChargedResponse {
-        let server = self.0.gateway.instructions(caller);
-        self.result(
-            id,
-            true,
-            ResultMetadata {
-                freshness: Some(server.freshness),
-                ..ResultMetadata::default()
+    async fn complete_argument(
+        self,
+        query: &ArgumentQuery,
+    ) -> Result<ChargedResponse, DispatchError> {
+        let gateway = self.gateway();
+        let completion = gateway.complete_argument(self.call, query.clone()).await?;
+        Ok(self.completion(&completion))
+    }
+
+    async fn set_log_level(self, peer: &Peer, level: Severity) -> ChargedResponse {
+        if let Peer::Legacy(client) = peer {
+            client.side.set_log_level(level);
+            // Other replicas have to know it.
+            client.subscriptions.save().await;
+        }
+        self.empty_result()
+    }
+
+    async fn subscribe(self, peer: &Peer, uri: &Uri) -> Result<ChargedResponse, DispatchError> {
+        self.endpoint
+            .subscribe(subscriptions(peer)?, self.call, uri.clone())
+            .await?;
+        Ok(self.empty_result())
+    }
+
+    async fn subscribe_all(
+        self,
+        peer: &Peer,
+        uris: &[Uri],
+    ) -> Result<ChargedResponse, DispatchError> {
+        self.endpoint
+            .subscribe_all(subscriptions(peer)?, self.call, uris)
+            .await?;
+        Ok(self.empty_result())
+    }
+
+    async fn unsubscribe<'u>(
+        self,
+        peer: &Peer,
+        uris: impl IntoIterator<Item = &'u String>,
+    ) -> Result<ChargedResponse, DispatchError> {
+        subscriptions(peer)?.unsubscribe(uris).await;
+        Ok(self.empty_result())
+    }
+}
+
+/// Why a request failed.
+struct Failure {
+    rpc_error: RpcError,
+    /// Only internal failures mark the span as failed; "not found", for example, is a normal response.
+    is_server_failure: bool,
+}
+
+impl Failure {
+    fn of(error: DispatchError, modern: bool) -> Self {
+        match error {
+            DispatchError::Rpc(rpc_error) => Self {
+                rpc_error,
+                is_server_failure: false,
             },
-            |o| {
-                o.texts("supportedVersions", std::iter::once(MODERN).chain(LEGACY));
-                write_capabilities(o);
-                o.optional_text("instructions", server.instructions.as_deref());
+            DispatchError::Gateway(error) => Self {
+                rpc_error: RpcError::from_gateway(&error, modern),
+                is_server_failure: error.is_server_failure(),
             },
-        )
+        }
     }
 
-    fn page<T>(
-        &self,
-        id: &Id,
-        modern: bool,
-        call: &Call,
-        page: &Page<T>,
-        key: &'static str,
-        items: &[&[u8]],
-    ) -> Result<ChargedResponse, RpcError> {
-        let size = items.iter().map(|item| item.len() + 1).sum::<usize>();
-        let incomplete = &page.incomplete[..];
-        let metadata = ResultMetadata {
-            freshness: Some(page.freshness),
-            incomplete,
-            ..ResultMetadata::default()
-        };
-        self.result_in(self.output(call, size)?, id, modern, metadata, |o| {
-            o.json_array(key, items.iter().copied());
-            o.optional_text("nextCursor", page.next.as_deref());
-        })
+    fn of_panic() -> Self {
+        Self {
+            rpc_error: RpcError::new(INTERNAL_ERROR, "internal error: see the server's log"),
+            is_server_failure: true,
+        }
     }
 
-    fn completion(&self, id: &Id, modern: bool, completion: &Completion) -> ChargedResponse {
-        self.result(id, modern, ResultMetadata::default(), |o| {
-            o.object("completion", |o| {
-                o.texts(
-                    "values",
-                    completion.values.iter().take(100).map(String::as_str),
-                );
-                if let Some(total) = completion.total {
-                    o.integer("total", total);
-                }
-                o.flag(
-                    "hasMore",
-                    completion.has_more || completion.values.len() > 100,
-                );
-            });
-        })
+    fn end(&self, mut span: ActiveSpan) {
+        let code = self.rpc_error.code.to_string();
+        span.set_attribute("rpc.response.status_code", code.as_str());
+        span.end(self.is_server_failure.then_some(code));
     }
 
-    fn result(
-        &self,
-        id: &Id,
-        modern: bool,
-        metadata: ResultMetadata<'_>,
-        fill: impl FnOnce(&mut Object<'_>),
-    ) -> ChargedResponse {
-        let mut out = Output::with_capacity(ENVELOPE);
-        self.write_result(&mut out, id, modern, metadata, fill);
-        std::mem::take(&mut *out).into()
-    }
-
-    /// Writes a result that can be large into this buffer.
-    fn result_in(
-        &self,
-        mut out: Output,
-        id: &Id,
-        modern: bool,
-        metadata: ResultMetadata<'_>,
-        fill: impl FnOnce(&mut Object<'_>),
-    ) -> Result<ChargedResponse, RpcError> {
-        self.write_result(&mut out, id, modern, metadata, fill);
-        self.finished(out)
-    }
-
-    fn write_result(
-        &self,
-        out: &mut Output,
-        id: &Id,
-        modern: bool,
-        metadata: ResultMetadata<'_>,
-        fill: impl FnOnce(&mut Object<'_>),
-    ) {
-        // Responses that require a credential must not be stored in a shared cache.
-        let metadata = if self.0.authenticator.allows_anonymous() {
-            metadata
-        } else {
-            metadata.private()
-        };
-        super::json_writer::write_object(out, |o| {
-            o.text("jsonrpc", "2.0");
-            o.json("id", id.json());
-            o.object("result", |o| {
-                if modern {
-                    o.text("resultType", "complete");
-                }
-                fill(o);
-                metadata.write(o, modern, &self.0.settings.load().server_info);
-            });
-        });
+    fn response(self, id: &Id) -> ChargedResponse {
+        let bytes = error(Some(id), &self.rpc_error);
+        // A modern client must learn from the status that it lacks a capability.
+        let is_refused = self.rpc_error.refusal == Some(Refusal::Overloaded)
+            || self.rpc_error.code == MISSING_CLIENT_CAPABILITY;
+        ChargedResponse {
+            refused: is_refused.then(|| Box::new(self.rpc_error)),
+            ..bytes.into()
+        }
     }
 }
 
@@ -402,72 +308,4 @@ pub(super) fn write_capabilities(o: &mut Object<'_>) {
         "capabilities",
         &format!(r#"{{{lists},"completions":{{}},"logging":{{}}}}"#),
     );
-}
-
-/// Metadata of a result: how long it may be cached, and the version of the resource.
-#[derive(Default)]
-struct ResultMetadata<'a> {
-    freshness: Option<Freshness>,
-    version: Option<&'a str>,
-    /// The providers whose entries are missing in a list.
-    incomplete: &'a [String],
-    /// Metadata from the provider.
-    of_provider: &'a [(String, Box<RawValue>)],
-}
-
-impl<'a> ResultMetadata<'a> {
-    fn of(reading: &'a ReadResult) -> Self {
-        let version = reading.version.as_deref();
-        Self {
-            freshness: Some(reading.freshness),
-            version,
-            ..Self::default()
-        }
-    }
-}
-
-impl ResultMetadata<'_> {
-    fn private(mut self) -> Self {
-        if let Some(freshness) = &mut self.freshness {
-            freshness.scope = Scope::Caller;
-        }
-        self
-    }
-
-    fn write(&self, o: &mut Object<'_>, modern: bool, server: &str) {
-        if let (true, Some(freshness)) = (modern, self.freshness) {
-            o.integer("ttlMs", milliseconds(freshness.ttl));
-            o.text(
-                "cacheScope",
-                match freshness.scope {
-                    Scope::Everyone => "public",
-                    Scope::Caller => "private",
-                },
-            );
-        }
-        if !modern
-            && self.version.is_none()
-            && self.incomplete.is_empty()
-            && self.of_provider.is_empty()
-        {
-            return;
-        }
-        o.object("_meta", |o| {
-            if modern {
-                o.json("io.modelcontextprotocol/serverInfo", server);
-            }
-            o.optional_text(render::VERSION_KEY, self.version);
-            render::write_provider_metadata(o, self.of_provider);
-            if !self.incomplete.is_empty() {
-                o.texts(
-                    render::INCOMPLETE_KEY,
-                    self.incomplete.iter().map(String::as_str),
-                );
-            }
-        });
-    }
-}
-
-fn milliseconds(ttl: Duration) -> u64 {
-    u64::try_from(ttl.as_millis()).map_or(MAX_TTL_MS, |ttl| ttl.min(MAX_TTL_MS))
 }

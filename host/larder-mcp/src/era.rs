@@ -95,39 +95,14 @@ fn classify_modern(
     headers: Option<&HeaderMap>,
 ) -> Result<RequestKind, RpcError> {
     let Some(version) = version.string() else {
-        return Err(RpcError::bad_request(
-            INVALID_PARAMS,
-            format!("`_meta.{VERSION_KEY}` must be a string"),
-        ));
+        let message = format!("`_meta.{VERSION_KEY}` must be a string");
+        return Err(RpcError::bad_request(INVALID_PARAMS, message));
     };
-    if !request
-        .params
-        .meta
-        .get(CAPABILITIES_KEY)
-        .is_some_and(|raw| raw.get().starts_with('{'))
-    {
-        return Err(RpcError::bad_request(
-            INVALID_PARAMS,
-            format!("`_meta.{CAPABILITIES_KEY}` is missing or not an object"),
-        ));
-    }
-    let routing_headers = headers.map(RoutingHeaders::read);
-    let header = routing_headers
-        .as_ref()
-        .map(|headers| headers.version.text(&VERSION_HEADER))
-        .transpose()?
-        .flatten();
-    if header.is_some_and(|header| header != version) {
-        return Err(mismatch("MCP-Protocol-Version", header, &version));
-    }
-    if version != MODERN {
-        return Err(unsupported_version(&version));
-    }
-    if let Some(routing_headers) = routing_headers {
-        if header.is_none() {
-            return Err(mismatch("MCP-Protocol-Version", None, &version));
-        }
-        routing_headers.check(request)?;
+    check_capabilities(request)?;
+    let headers = headers.map(RoutingHeaders::read);
+    check_version(&version, headers.as_ref())?;
+    if let Some(headers) = headers {
+        headers.check(request)?;
     }
     if request.method == "subscriptions/listen" {
         return Ok(RequestKind::Listen);
@@ -135,6 +110,33 @@ fn classify_modern(
     Method::modern(&request.method)
         .map(RequestKind::Modern)
         .ok_or_else(|| RpcError::unknown_method(&request.method).with_status(StatusCode::NOT_FOUND))
+}
+
+fn check_capabilities(request: &Request<'_>) -> Result<(), RpcError> {
+    let capabilities = request.params.meta.get(CAPABILITIES_KEY);
+    if capabilities.is_some_and(|raw| raw.get().starts_with('{')) {
+        return Ok(());
+    }
+    let message = format!("`_meta.{CAPABILITIES_KEY}` is missing or not an object");
+    Err(RpcError::bad_request(INVALID_PARAMS, message))
+}
+
+/// Checks the version, and that the header agrees with it. On stdio there are no headers.
+fn check_version(version: &str, headers: Option<&RoutingHeaders<'_>>) -> Result<(), RpcError> {
+    let header = match headers {
+        Some(headers) => headers.version.text(&VERSION_HEADER)?,
+        None => None,
+    };
+    if header.is_some_and(|header| header != version) {
+        return Err(mismatch("MCP-Protocol-Version", header, version));
+    }
+    if version != MODERN {
+        return Err(unsupported_version(version));
+    }
+    if headers.is_some() && header.is_none() {
+        return Err(mismatch("MCP-Protocol-Version", None, version));
+    }
+    Ok(())
 }
 
 /// The headers that proxies route by. They are read in one pass over the headers, which costs less than one

@@ -280,16 +280,9 @@ impl Endpoint {
         check_accept(headers)?;
         check_content_type(headers)?;
         let limit = self.0.settings.load().body_limit;
-        let too_large = || {
-            let why = format!(
-                "the body has more than {} (`server.body_limit`)",
-                size::show(limit as u64)
-            );
-            RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::PAYLOAD_TOO_LARGE)
-        };
         let length = content_length(headers)?;
         if length.is_some_and(|length| length > limit as u64) {
-            return Err(too_large());
+            return Err(too_large(limit));
         }
         let is_proven = head.connection.is_none_or(ConnectionState::is_proven);
         let timeout = if is_proven {
@@ -305,13 +298,7 @@ impl Endpoint {
         )
         .await
         {
-            Some(Ok(body)) => Ok(body),
-            Some(Err(BodyError::TooLarge)) => Err(too_large()),
-            Some(Err(BodyError::NoMemory(refused))) => Err(received_body::no_memory(refused)),
-            Some(Err(BodyError::Ended)) => Err(RpcError::bad_request(
-                INVALID_REQUEST,
-                "the body ended early",
-            )),
+            Some(received) => received.map_err(|error| body_error(error, limit)),
             None => Err(RpcError::new(INVALID_REQUEST, "the body took too long")
                 .with_status(StatusCode::REQUEST_TIMEOUT)),
         }
@@ -399,18 +386,14 @@ impl Endpoint {
             details,
             ..
         } = *head;
-        let caller = &identity.caller;
-        let token = identity.token.as_ref();
-        let limit = &ConcurrencyLimit::Quota;
-        let headers = Some(headers);
         RequestContext {
             endpoint: self,
-            caller,
+            caller: &identity.caller,
             peer,
-            token,
+            token: identity.token.as_ref(),
             details,
-            headers,
-            limit,
+            headers: Some(headers),
+            limit: &ConcurrencyLimit::Quota,
             in_flight,
         }
     }
@@ -430,6 +413,20 @@ impl Endpoint {
             None => cancelled(),
         }
     }
+}
+
+fn body_error(error: BodyError, limit: usize) -> RpcError {
+    match error {
+        BodyError::TooLarge => too_large(limit),
+        BodyError::NoMemory(refused) => received_body::no_memory(refused),
+        BodyError::Ended => RpcError::bad_request(INVALID_REQUEST, "the body ended early"),
+    }
+}
+
+fn too_large(limit: usize) -> RpcError {
+    let limit = size::show(limit as u64);
+    let why = format!("the body has more than {limit} (`server.body_limit`)");
+    RpcError::new(INVALID_REQUEST, why).with_status(StatusCode::PAYLOAD_TOO_LARGE)
 }
 
 #[cfg(test)]

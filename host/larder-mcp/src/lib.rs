@@ -2,6 +2,7 @@
 //! module knows MCP. The endpoint does not decide what is served: it calls the gateway and serializes the
 //! results.
 
+#![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 // The future of a connection contains those of its requests, down to the engine: whether it is `Send` takes more steps
 // than the compiler's default limit.
 #![recursion_limit = "256"]
@@ -178,24 +179,8 @@ impl Endpoint {
             ..Configured::default()
         };
         let stream_shares = Shares::new(streams, gateway.memory().several_teams());
-        let session_table = sessions.clone();
-        let streams = stream_shares.clone();
-        metrics.register_gauge(
-            "larder_sessions",
-            "Open sessions of legacy clients",
-            move || session_table.len(),
-        );
-        metrics.register_gauge("larder_streams", "Open notification streams", move || {
-            streams.used(Resource::Streams)
-        });
         let waiting_bytes = Arc::new(WaitingBytes::new(gateway.memory(), fixed.waiting_bytes));
         waiting_bytes.set_team_count(gateway.team_count());
-        let waiting = waiting_bytes.clone();
-        metrics.register_gauge(
-            "larder_waiting_bytes",
-            "Bytes of large responses that wait for their clients",
-            move || waiting.total(),
-        );
         let request_log = RequestLog::new(
             settings.clone(),
             gateway.clone(),
@@ -203,7 +188,7 @@ impl Endpoint {
             &drain,
         );
         let low_priority_threads = gateway.low_priority_threads().clone();
-        Self(Arc::new(Inner {
+        let endpoint = Self(Arc::new(Inner {
             gateway,
             drain,
             authenticator,
@@ -218,7 +203,24 @@ impl Endpoint {
             settings,
             fixed,
             has_replicas: AtomicBool::new(false),
-        }))
+        }));
+        endpoint.register_gauges();
+        endpoint
+    }
+
+    fn register_gauges(&self) {
+        let metrics = &self.0.metrics;
+        let sessions = self.0.sessions.clone();
+        let help = "Open sessions of legacy clients";
+        metrics.register_gauge("larder_sessions", help, move || sessions.len());
+        let shares = self.0.stream_shares.clone();
+        let help = "Open notification streams";
+        metrics.register_gauge("larder_streams", help, move || {
+            shares.used(Resource::Streams)
+        });
+        let waiting_bytes = self.0.waiting_bytes.clone();
+        let help = "Bytes of large responses that wait for their clients";
+        metrics.register_gauge("larder_waiting_bytes", help, move || waiting_bytes.total());
     }
 
     /// Lets clients of event streams reconnect soon when this server stops, because another replica answers them.

@@ -377,13 +377,6 @@ impl Operation {
         let filter = || filter::read(&params.meta);
         let uri_text = || Ok::<_, RpcError>(fields.required_text("uri")?);
         let uri = || uri_text().map(InvalidUri::parse);
-        let uris = || match fields.texts("uris", MAX_URIS)? {
-            uris if uris.len() <= MAX_URIS => Ok(uris),
-            _ => Err(RpcError::new(
-                INVALID_PARAMS,
-                format!("`uris` has more than {MAX_URIS} URIs"),
-            )),
-        };
         Ok(match method {
             Method::Discover => Self::Discover,
             Method::Ping => Self::Ping,
@@ -420,19 +413,28 @@ impl Operation {
                 Self::with_uri(method, uri, |uri| Self::Get { uri, known_version })
             }
             Method::SubscribeAll => {
-                let uris = uris()?
-                    .into_iter()
-                    .map(|text| InvalidUri::parse(text.into()))
-                    .collect();
+                let uris = uris(fields)?.into_iter();
+                let uris = uris.map(|text| InvalidUri::parse(text.into())).collect();
                 Self::with_uri(method, uris, |uris| Self::SubscribeAll { uris })
             }
-            Method::UnsubscribeAll => Self::UnsubscribeAll { uris: uris()? },
+            Method::UnsubscribeAll => Self::UnsubscribeAll {
+                uris: uris(fields)?,
+            },
         })
     }
 
     fn with_uri<T>(method: Method, uri: Result<T, InvalidUri>, of: impl FnOnce(T) -> Self) -> Self {
         uri.map_or_else(|invalid| Self::InvalidUri { method, invalid }, of)
     }
+}
+
+fn uris(fields: &Fields<'_>) -> Result<Vec<String>, RpcError> {
+    let uris = fields.texts("uris", MAX_URIS)?;
+    if uris.len() > MAX_URIS {
+        let message = format!("`uris` has more than {MAX_URIS} URIs");
+        return Err(RpcError::new(INVALID_PARAMS, message));
+    }
+    Ok(uris)
 }
 
 #[cfg(test)]

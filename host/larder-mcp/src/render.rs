@@ -30,32 +30,32 @@ pub(super) fn template_json(template: &Template) -> &[u8] {
 }
 
 pub(super) fn entry(o: &mut Object<'_>, entry: &Entry) {
-    o.text("uri", entry.uri.as_str());
-    names(
-        o,
-        &entry.name,
-        entry.title.as_deref(),
-        entry.description.as_deref(),
-        entry.mime_type.as_deref(),
-    );
-    if let Some(size) = entry.size {
-        o.integer("size", size);
-    }
+    entry_summary(o, entry);
     details(o, &entry.details, entry.version.as_deref());
 }
 
+fn entry_summary(o: &mut Object<'_>, entry: &Entry) {
+    o.text("uri", entry.uri.as_str());
+    o.text("name", &entry.name);
+    o.optional_text("title", entry.title.as_deref());
+    o.optional_text("description", entry.description.as_deref());
+    o.optional_text("mimeType", entry.mime_type.as_deref());
+    if let Some(size) = entry.size {
+        o.integer("size", size);
+    }
+}
+
 fn template(o: &mut Object<'_>, template: &Template) {
-    o.text("uriTemplate", template.uri_template.as_str());
-    let title = template.title.as_deref();
-    let description = template.description.as_deref();
-    names(
-        o,
-        &template.name,
-        title,
-        description,
-        template.mime_type.as_deref(),
-    );
+    template_summary(o, template);
     details(o, &template.details, None);
+}
+
+fn template_summary(o: &mut Object<'_>, template: &Template) {
+    o.text("uriTemplate", template.uri_template.as_str());
+    o.text("name", &template.name);
+    o.optional_text("title", template.title.as_deref());
+    o.optional_text("description", template.description.as_deref());
+    o.optional_text("mimeType", template.mime_type.as_deref());
 }
 
 pub(super) fn content(o: &mut Object<'_>, content: &Content) {
@@ -70,19 +70,6 @@ fn text_or_blob(o: &mut Object<'_>, body: &Body) {
         Body::Text(_) => o.body("text", body),
         Body::Blob(_) => o.body("blob", body),
     }
-}
-
-fn names(
-    o: &mut Object<'_>,
-    name: &str,
-    title: Option<&str>,
-    description: Option<&str>,
-    mime_type: Option<&str>,
-) {
-    o.text("name", name);
-    o.optional_text("title", title);
-    o.optional_text("description", description);
-    o.optional_text("mimeType", mime_type);
 }
 
 fn details(o: &mut Object<'_>, details: &Details, version: Option<&str>) {

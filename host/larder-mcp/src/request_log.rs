@@ -143,12 +143,11 @@ impl Endpoint {
             None => None,
         };
         let is_logged = settings.request_log == RequestLogMode::All;
-        let details = is_logged.then(|| (Arc::default(), Instant::now()));
         RequestSource {
             client,
             peer,
             identity: None,
-            details,
+            details: is_logged.then(|| (Arc::default(), Instant::now())),
         }
     }
 

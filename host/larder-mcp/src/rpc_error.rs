@@ -142,11 +142,7 @@ impl From<BadFields> for RpcError {
 fn gateway_error(error: &Error, is_modern: bool) -> RpcError {
     let invalid_params = |message: String| RpcError::new(INVALID_PARAMS, message);
     match error {
-        Error::NotFound { uri } => {
-            let code = if is_modern { INVALID_PARAMS } else { LEGACY_RESOURCE_NOT_FOUND };
-            // Clients recognise the error by `uri` being the only key.
-            RpcError::new(code, "Resource not found").with_data(|data| data.text("uri", uri))
-        }
+        Error::NotFound { uri } => not_found(uri, is_modern),
         Error::BadCursor => invalid_params("unknown cursor: request the first page again".into()),
         Error::FilterMismatch => invalid_params(
             "the cursor belongs to a list with another filter: send that filter, or omit the cursor".into(),
@@ -165,14 +161,7 @@ fn gateway_error(error: &Error, is_modern: bool) -> RpcError {
         Error::InvalidArguments { message } => invalid_params(clip(message, 1000).into_owned()),
         Error::Replaced { .. } => invalid_params(error.to_string()),
         Error::Refused { uri, why } => invalid_params(format!("`{}` is refused: {why}", clip(uri, 200))),
-        Error::NotModified { uri, version } => {
-            RpcError::new(NOT_MODIFIED, "not modified: the client has the current version").with_data(
-                |data| {
-                    data.text("uri", uri);
-                    data.optional_text("version", version.as_deref());
-                },
-            )
-        }
+        Error::NotModified { uri, version } => not_modified(uri, version.as_deref()),
         Error::Invalid { provider, message } => {
             invalid_params(format!("the provider `{provider}` refused the request: {}", clip(message, 1000)))
         }
@@ -187,11 +176,11 @@ fn gateway_error(error: &Error, is_modern: bool) -> RpcError {
             retry_later(provider, "unavailable", &words, *retry)
         }
         Error::Failed { provider, message } => provider_failed(provider, "failed", "failed", message),
-        Error::ResponseTooLarge { provider, fault } => {
+        Error::ResponseTooLarge { provider, fault } => RpcError {
             // Not an internal error, which clients take for a temporary one and repeat.
-            let of_provider = provider_failed(provider, "too-large", "failed", fault);
-            RpcError { code: INVALID_PARAMS, ..of_provider }
-        }
+            code: INVALID_PARAMS,
+            ..provider_failed(provider, "too-large", "failed", fault)
+        },
         Error::Fault { provider, fault } => provider_failed(provider, "fault", "failed", fault),
         Error::Busy { provider } => retry_later(provider, "busy", "is busy: try again later", BUSY_RETRY),
         Error::NoMemory { provider } => RpcError::overloaded(&format!(
@@ -204,6 +193,24 @@ fn gateway_error(error: &Error, is_modern: bool) -> RpcError {
         Error::QuotaExceeded(quota) => RpcError::quota_exceeded(*quota),
         Error::AuditClosed(closed) => RpcError::new(INTERNAL_ERROR, closed.to_string()),
     }
+}
+
+fn not_found(uri: &str, is_modern: bool) -> RpcError {
+    let code = if is_modern {
+        INVALID_PARAMS
+    } else {
+        LEGACY_RESOURCE_NOT_FOUND
+    };
+    // Clients recognise the error by `uri` being the only key.
+    RpcError::new(code, "Resource not found").with_data(|data| data.text("uri", uri))
+}
+
+fn not_modified(uri: &str, version: Option<&str>) -> RpcError {
+    let message = "not modified: the client has the current version";
+    RpcError::new(NOT_MODIFIED, message).with_data(|data| {
+        data.text("uri", uri);
+        data.optional_text("version", version);
+    })
 }
 
 fn provider_failed(provider: &ProviderName, kind: &str, verb: &str, message: &str) -> RpcError {

@@ -3,6 +3,7 @@
 //! process has not used are only known by their owner and size.
 
 mod eviction;
+mod lifetime;
 mod recorder;
 mod restore;
 mod shared;
@@ -92,15 +93,13 @@ impl<W> Sessions<W> {
             open: HashMap::new(),
             stored: HashMap::new(),
         });
-        let storage = OnceLock::new();
-        let shared = OnceLock::new();
         Self {
             table,
             budget: Arc::default(),
             max_sessions,
             idle_timeout,
-            storage,
-            shared,
+            storage: OnceLock::new(),
+            shared: OnceLock::new(),
         }
     }
 
@@ -364,127 +363,6 @@ impl<W> Sessions<W> {
 impl<W> Table<W> {
     fn len(&self) -> usize {
         self.open.len() + self.stored.len()
-    }
-}
-
-impl<W> Session<W> {
-    fn new(id: String, client: Client<W>, caller: Caller, replay: Replay) -> Self {
-        let now = Instant::now();
-        let usage = Mutex::new(Usage {
-            last_used: now,
-            stored: now,
-            stream: None,
-        });
-        let requests = CancellableRequests::new(MAX_REQUESTS);
-        let ended = CancellationToken::new();
-        let link = OnceLock::new();
-        Self {
-            id,
-            client,
-            requests,
-            replay,
-            caller,
-            ended,
-            usage,
-            link,
-        }
-    }
-
-    /// The connection to other replicas, if there are any.
-    pub(super) fn link(&self) -> Option<&SessionLink> {
-        self.link.get()
-    }
-
-    /// The time of the last use, which is now if the session is in use.
-    fn last_use(&self) -> Instant {
-        if self.is_in_use() {
-            Instant::now()
-        } else {
-            self.usage().last_used
-        }
-    }
-
-    /// The session was used at another replica.
-    fn used_at(&self, time: Instant) {
-        let mut usage = self.usage();
-        usage.last_used = usage.last_used.max(time);
-    }
-
-    fn has_stream(&self) -> bool {
-        self.usage().stream.is_some()
-    }
-
-    /// Ends the notification stream, which continues at another replica.
-    fn end_current_stream(&self) {
-        self.usage()
-            .stream
-            .iter()
-            .for_each(CancellationToken::cancel);
-    }
-
-    /// The time of the last use, if it differs from what is stored.
-    fn time_to_store(&self, was_written: bool) -> Option<SystemTime> {
-        let now = Instant::now();
-        let is_in_use = self.is_in_use();
-        let mut usage = self.usage();
-        if is_in_use {
-            usage.last_used = now;
-        }
-        let last_used = usage.last_used;
-        let is_newer = std::mem::replace(&mut usage.stored, last_used) != last_used;
-        (is_newer || was_written)
-            .then(|| SystemTime::now() - now.saturating_duration_since(last_used))
-    }
-
-    /// Begins a notification stream. It replaces the previous one.
-    pub(super) fn begin_stream(&self) -> CancellationToken {
-        let token = self.ended.child_token();
-        if let Some(previous) = self.usage().stream.replace(token.clone()) {
-            previous.cancel();
-        }
-        if let Some(value) = self.link.get() {
-            SessionLink::changed(value);
-        }
-        token
-    }
-
-    /// Ends a notification stream, unless a newer one has replaced it.
-    pub(super) fn end_stream(&self, token: &CancellationToken) {
-        token.cancel();
-        let mut usage = self.usage();
-        usage.last_used = Instant::now();
-        if usage
-            .stream
-            .as_ref()
-            .is_some_and(CancellationToken::is_cancelled)
-        {
-            usage.stream = None;
-        }
-        drop(usage);
-        if let Some(value) = self.link.get() {
-            SessionLink::changed(value);
-        }
-    }
-
-    pub(super) fn touch(&self) {
-        self.usage().last_used = Instant::now();
-    }
-
-    fn is_in_use(&self) -> bool {
-        self.usage().stream.is_some() || self.requests.len() > 0
-    }
-
-    fn is_idle(&self, idle_timeout: Duration) -> bool {
-        !self.is_in_use() && self.usage().last_used.elapsed() >= idle_timeout
-    }
-
-    fn close(&self) {
-        self.ended.cancel();
-        self.requests.cancel_all();
-    }
-
-    fn usage(&self) -> MutexGuard<'_, Usage> {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

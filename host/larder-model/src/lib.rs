@@ -1,6 +1,8 @@
 //! Plain values that every other crate uses: names, URIs, resources, tools, prompts, permissions and callers. No
 //! I/O, no protocol, no engine.
 
+#![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
+
 pub mod address;
 pub mod format;
 pub mod input;

@@ -137,20 +137,8 @@ impl fmt::Display for Problem {
                 write!(f, "setting `{name}` is unknown: did you mean `{meant}`?")
             }
             Fault::Unknown(declared) => {
-                let more = if declared.len() > MAX_NAMES {
-                    ", …"
-                } else {
-                    ""
-                };
-                let names = declared
-                    .iter()
-                    .take(MAX_NAMES)
-                    .map(|name| format!("`{name}`"));
-                let names = names.collect::<Vec<_>>().join(", ");
-                write!(
-                    f,
-                    "setting `{name}` is unknown; the settings are {names}{more}"
-                )
+                let names = list(declared);
+                write!(f, "setting `{name}` is unknown; the settings are {names}")
             }
             Fault::Missing { secret: false } => {
                 write!(f, "setting `{name}` is required: add it to `settings`")
@@ -175,6 +163,15 @@ impl fmt::Display for Problem {
             ),
         }
     }
+}
+
+fn list(declared: &[String]) -> String {
+    let shown = declared.iter().take(MAX_NAMES);
+    let mut names: Vec<_> = shown.map(|name| format!("`{name}`")).collect();
+    if declared.len() > MAX_NAMES {
+        names.push("…".into());
+    }
+    names.join(", ")
 }
 
 /// Finds the declared name that consists of the same words: `max_bytes` for `max-bytes` or `maxBytes`.

@@ -48,11 +48,8 @@ impl Store {
             .attachment_digests(manifest)?
             .into_iter()
             .map(|digest| {
-                let invalid = |cause| Error::Invalid {
-                    reference: format!("sha256:{digest}"),
-                    cause,
-                };
-                Attachment::parse(self.read(&digest, MAX_MANIFEST)?).map_err(invalid)
+                let attachment = Attachment::parse(self.read(&digest, MAX_MANIFEST)?);
+                attachment.map_err(|cause| Error::invalid(format!("sha256:{digest}"), cause))
             });
         found.collect()
     }

@@ -76,11 +76,7 @@ impl Client {
             version: &version,
             accept: MANIFEST_TYPES,
         };
-        let request = Request {
-            registry: &image.registry,
-            repository: &image.repository,
-            kind,
-        };
+        let request = Request::new(image, kind);
         let pinned = match image.version {
             Version::Digest(digest) => Some(digest),
             Version::Tag(_) => None,

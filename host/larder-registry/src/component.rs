@@ -38,10 +38,7 @@ impl Component {
     /// Returns the component of an image that is in the store.
     pub fn of(store: &Store, manifest: &Digest) -> Result<Self, Error> {
         let bytes = store.read(manifest, MAX_MANIFEST)?;
-        let invalid = |cause| Error::Invalid {
-            reference: format!("sha256:{manifest}"),
-            cause,
-        };
+        let invalid = |cause| Error::invalid(format!("sha256:{manifest}"), cause);
         let component = Self::parse(&bytes).map_err(invalid)?;
         if store.contains(&component.component) {
             Ok(component)

@@ -66,17 +66,7 @@ fn ask_docker(config: &Path, name: &str) -> Result<Option<Credentials>, String> 
         text => text.map_err(|error| cannot_read(&error))?,
     };
     match docker_credential::get_credential_from_reader(text.as_slice(), name) {
-        Ok(DockerCredential::UsernamePassword(username, password)) => {
-            let password = Secret::new(&password);
-            // Some helpers return a token in this way.
-            Ok(Some(match username.as_str() {
-                "<token>" => Credentials::Identity(password),
-                _ => Credentials::Basic { username, password },
-            }))
-        }
-        Ok(DockerCredential::IdentityToken(token)) => {
-            Ok(Some(Credentials::Identity(Secret::new(&token))))
-        }
+        Ok(found) => Ok(Some(found.into())),
         Err(E::NoCredentialConfigured | E::ConfigNotFound) => Ok(None),
         // Helpers report in this way that they have no credentials for the registry.
         Err(E::HelperFailure { stdout, stderr, .. })
@@ -96,6 +86,22 @@ fn ask_docker(config: &Path, name: &str) -> Result<Option<Credentials>, String> 
         }
         Err(E::CredentialDecodingError | E::CredentialMismatchError) => {
             Err("the credentials in Docker's configuration are damaged: run `docker login`".into())
+        }
+    }
+}
+
+impl From<DockerCredential> for Credentials {
+    fn from(found: DockerCredential) -> Self {
+        match found {
+            // Some helpers return a token in this way.
+            DockerCredential::UsernamePassword(username, token) if username == "<token>" => {
+                Self::Identity(Secret::new(&token))
+            }
+            DockerCredential::UsernamePassword(username, password) => Self::Basic {
+                username,
+                password: Secret::new(&password),
+            },
+            DockerCredential::IdentityToken(token) => Self::Identity(Secret::new(&token)),
         }
     }
 }

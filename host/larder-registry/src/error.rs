@@ -113,3 +113,26 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] StoreError),
 }
+
+impl Error {
+    pub(crate) fn invalid(reference: impl ToString, cause: impl Into<String>) -> Self {
+        Self::Invalid {
+            reference: reference.to_string(),
+            cause: cause.into(),
+        }
+    }
+
+    pub(crate) fn unavailable(registry: impl ToString, cause: String) -> Self {
+        Self::Unavailable {
+            registry: registry.to_string(),
+            cause,
+        }
+    }
+
+    pub(crate) fn unsupported(what: &str, cause: String) -> Self {
+        Self::Unsupported {
+            what: what.to_owned(),
+            cause,
+        }
+    }
+}

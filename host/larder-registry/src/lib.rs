@@ -9,6 +9,7 @@
 //! The digest of an image is that of its manifest. It is what `@sha256:…` pins, what signatures refer to, and what the
 //! lock file records. The component itself has another digest.
 
+#![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 // Sizes, lifetimes and numbers of registries must not overflow.
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 

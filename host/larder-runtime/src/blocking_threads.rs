@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::low_priority_threads::begin_thread;
 
@@ -29,12 +29,7 @@ impl BlockingThreads {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {
-        let permit = self
-            .0
-            .clone()
-            .acquire_owned()
-            .await
-            .map_err(io::Error::other)?;
+        let permit = self.permit().await?;
         // Not spawned through the drain: shutdown must not wait for a mount.
         let job = Handle::current().spawn_blocking(move || {
             let _permit = permit;
@@ -43,18 +38,18 @@ impl BlockingThreads {
         job.await.map_err(io::Error::other)
     }
 
+    async fn permit(&self) -> io::Result<OwnedSemaphorePermit> {
+        let permit = self.0.clone().acquire_owned().await;
+        permit.map_err(io::Error::other)
+    }
+
     /// Does the same for work that computes for long: on a thread of its own with a lower priority than the threads that
     /// serve requests. A thread cannot raise its priority again, so it is used once.
     pub async fn compute<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {
-        let permit = self
-            .0
-            .clone()
-            .acquire_owned()
-            .await
-            .map_err(io::Error::other)?;
+        let permit = self.permit().await?;
         let (sender, receiver) = oneshot::channel();
         let run = move || {
             let _permit = permit;

@@ -46,11 +46,9 @@ struct StopSignal {
 impl StopSignal {
     /// Returns a signal that is set together with this one, or alone.
     fn child(&self) -> Self {
-        let token = self.token.child_token();
-        let is_set = Arc::default();
         Self {
-            token,
-            is_set,
+            token: self.token.child_token(),
+            is_set: Arc::default(),
             is_parent_set: Some(self.is_set.clone()),
         }
     }

@@ -43,11 +43,9 @@ impl HostPolicy {
                 .map(|text| text.trim_end_matches('/').to_ascii_lowercase())
                 .collect::<Vec<_>>()
         };
-        let hosts = normalize(hosts);
-        let origins = normalize(origins);
         Self {
-            hosts,
-            origins,
+            hosts: normalize(hosts),
+            origins: normalize(origins),
             allows_addresses: false,
             allows_empty_host: false,
             allows_own_origins: false,

@@ -5,12 +5,13 @@
 mod waiting;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::waiting::{Waiter, WaitingList};
 use crate::ledger::{Ledger, SeveralTeams};
-use crate::metrics::{ComputedFamily, Metrics};
+use crate::metrics::{ComputedFamily, Metrics, Samples};
 use larder_model::name::TeamName;
 
 macro_rules! resources {
@@ -171,48 +172,43 @@ impl Shares {
 
     /// Registers how much of each resource there is, how much is used, and how often a team was refused.
     pub fn register_metrics(&self, metrics: &Metrics) {
-        let values = |of: fn(&Shared) -> u64| {
-            let shares = self.clone();
-            move || {
-                let all = Resource::ALL
-                    .iter()
-                    .map(|one| (one.label(), shares.shared(*one)));
-                let present = all.filter(|(_, shared)| shared.ledger.limit() > 0);
-                present
-                    .map(|(name, shared)| (name, of(shared)))
-                    .collect::<Vec<_>>()
-            }
-        };
-        let limits = values(|shared| shared.ledger.limit());
-        let limits = ComputedFamily::gauges(move |samples| {
-            limits()
-                .iter()
-                .try_for_each(|(name, limit)| samples.gauge(&[("resource", name)], *limit))
-        });
-        metrics.register(
-            "larder_shared_limit",
-            "What all teams share, by resource",
-            limits,
+        let limits = self.samples(
+            |shared| shared.ledger.limit(),
+            |samples, labels, limit| samples.gauge(labels, limit),
         );
-        let used = values(|shared| shared.ledger.used());
-        let used = ComputedFamily::gauges(move |samples| {
-            used()
-                .iter()
-                .try_for_each(|(name, used)| samples.gauge(&[("resource", name)], *used))
-        });
-        metrics.register(
-            "larder_shared_used",
-            "What is used of what all teams share, by resource",
-            used,
+        let help = "What all teams share, by resource";
+        metrics.register("larder_shared_limit", help, ComputedFamily::gauges(limits));
+        let used = self.samples(
+            |shared| shared.ledger.used(),
+            |samples, labels, used| samples.gauge(labels, used),
         );
-        let refused = values(|shared| shared.refused.load(SeqCst));
-        let refused = ComputedFamily::counters(move |samples| {
-            refused()
-                .iter()
-                .try_for_each(|(name, count)| samples.counter(&[("resource", name)], *count))
-        });
+        let help = "What is used of what all teams share, by resource";
+        metrics.register("larder_shared_used", help, ComputedFamily::gauges(used));
+        let refused = self.samples(
+            |shared| shared.refused.load(SeqCst),
+            |samples, labels, count| samples.counter(labels, count),
+        );
+        let refused = ComputedFamily::counters(refused);
         let help = "How often a team did not get what all teams share, by resource";
         metrics.register("larder_shared_refused", help, refused);
+    }
+
+    /// Returns a function that writes a value of each resource that there is.
+    fn samples(
+        &self,
+        value: fn(&Shared) -> u64,
+        write: fn(&mut Samples<'_>, &[(&str, &str)], u64) -> fmt::Result,
+    ) -> impl Fn(&mut Samples<'_>) -> fmt::Result + use<> {
+        let shares = self.clone();
+        move |samples| {
+            Resource::ALL.iter().try_for_each(|resource| {
+                let shared = shares.shared(*resource);
+                if shared.ledger.limit() == 0 {
+                    return Ok(());
+                }
+                write(samples, &[("resource", resource.label())], value(shared))
+            })
+        }
     }
 
     /// What all teams use of a resource.

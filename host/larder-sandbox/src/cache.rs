@@ -177,16 +177,11 @@ impl Cache {
             return Ok(Some(CacheEntry { code, pin }));
         }
         let invalid = match self.key.verify(&name, &path, &self.seal_path(&name)) {
-            Ok(mut verified) => match T::map(&self.engine, &verified) {
+            Ok(verified) => match T::map(&self.engine, &verified) {
                 Ok(code) => {
-                    set_used(verified.seal_file());
-                    if let Some(new_seal) = verified.new_seal.take() {
-                        self.update_seal(&name, &verified, &new_seal);
-                    }
-                    let bytes = verified
-                        .file()
-                        .metadata()
-                        .map_or_else(|_| code.size(), |file| file.len());
+                    let file = verified.file().metadata();
+                    let bytes = file.map_or_else(|_| code.size(), |file| file.len());
+                    self.note_used(&name, verified);
                     return self.use_mapped(code, bytes, pin, team).map(Some);
                 }
                 Err(error) => match ExecutionDenied::of(&error, &self.folder) {
@@ -200,6 +195,13 @@ impl Cache {
         tracing::warn!(entry = %path.display(), reason = %invalid, "deleted an invalid entry of the component cache");
         self.remove(&name);
         Ok(None)
+    }
+
+    fn note_used(&self, name: &str, mut verified: VerifiedCode) {
+        set_used(verified.seal_file());
+        if let Some(new_seal) = verified.new_seal.take() {
+            self.update_seal(name, &verified, &new_seal);
+        }
     }
 
     /// Counts the code as used by the team. If that is more than its share, the code is not used, and its entry may be removed.

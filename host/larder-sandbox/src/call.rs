@@ -24,6 +24,9 @@ use larder_runtime::shares::Resource;
 /// Maximum number of characters of the engine's error text in a [`Fault`].
 const MAX_FAULT_DETAIL: usize = 4_096;
 
+const NOTHING_LEFT: &str =
+    "nothing is left for another guest: the team uses its share, or all are used";
+
 /// One attempt to make a call.
 struct CallAttempt<'a, W> {
     guest_call: &'a W,
@@ -31,9 +34,39 @@ struct CallAttempt<'a, W> {
     /// With a key, the guest is kept for another call.
     reuse_key: Option<ReuseKey>,
     start: Instant,
+    time_limit: CallTimeLimit,
+}
+
+/// How long a call may take, with all its attempts.
+#[derive(Clone, Copy)]
+struct CallTimeLimit {
     deadline: Instant,
     /// The maximum duration of the call, for messages.
     timeout: Duration,
+}
+
+impl<'a, W> CallAttempt<'a, W> {
+    /// Begins an attempt. Without a limit, it is the first one, and has the whole time.
+    fn begin(
+        guest_call: &'a W,
+        meter: &'a Arc<CallMeter>,
+        reuse_key: Option<ReuseKey>,
+        lease: &Lease,
+        time_limit: Option<CallTimeLimit>,
+    ) -> Self {
+        let start = Instant::now();
+        let whole = || {
+            let (deadline, timeout) = lease.deadline(start);
+            CallTimeLimit { deadline, timeout }
+        };
+        Self {
+            guest_call,
+            meter,
+            reuse_key,
+            start,
+            time_limit: time_limit.unwrap_or_else(whole),
+        }
+    }
 }
 
 impl Sandbox {
@@ -61,20 +94,11 @@ impl Sandbox {
         let idle = reuse_key
             .as_ref()
             .and_then(|reuse_key| self.reusable.take(reuse_key));
-        let (taken, deadline) = if let Some(mut guest) = idle {
+        let (taken, time_limit) = if let Some(mut guest) = idle {
             drop(queue_timer);
             guest.store.data_mut().begin_call(lease.clone());
-            let start = Instant::now();
-            let reuse_key = reuse_key.clone();
-            let (deadline, timeout) = lease.deadline(start);
-            let attempt = CallAttempt {
-                guest_call,
-                meter,
-                reuse_key,
-                start,
-                deadline,
-                timeout,
-            };
+            let attempt = CallAttempt::begin(guest_call, meter, reuse_key.clone(), &lease, None);
+            let time_limit = attempt.time_limit;
             match self.attempt(async { Ok(guest) }, attempt).await {
                 // State that an earlier call left in the guest may be the cause.
                 Err(fault) if W::IS_REPEATABLE && fault.kind.may_be_caused_by_reuse() => {
@@ -84,9 +108,12 @@ impl Sandbox {
             }
             // The places of the failed guest are free when the guest is cleared, unless another call takes them. The
             // fresh guest has only the time that is left.
-            let taken =
-                with_deadline(|| deadline, lease.shares.take(Resource::Guests, places)).await;
-            (taken.flatten(), Some((deadline, timeout)))
+            let taken = with_deadline(
+                || time_limit.deadline,
+                lease.shares.take(Resource::Guests, places),
+            )
+            .await;
+            (taken.flatten(), Some(time_limit))
         } else {
             let taken = queue_timer
                 .wait(lease.shares.take(Resource::Guests, places))
@@ -95,16 +122,7 @@ impl Sandbox {
             (taken.flatten(), None)
         };
         let taken = taken.ok_or_else(|| self.refuse(&lease, Resource::Guests))?;
-        let start = Instant::now();
-        let (deadline, timeout) = deadline.unwrap_or_else(|| lease.deadline(start));
-        let attempt = CallAttempt {
-            guest_call,
-            meter,
-            reuse_key,
-            start,
-            deadline,
-            timeout,
-        };
+        let attempt = CallAttempt::begin(guest_call, meter, reuse_key, &lease, time_limit);
         self.attempt(self.open(lease, taken, compiled), attempt)
             .await
     }
@@ -119,8 +137,7 @@ impl Sandbox {
             meter,
             reuse_key,
             start,
-            deadline,
-            timeout,
+            time_limit: CallTimeLimit { deadline, timeout },
         } = attempt;
         let _tick_guard = self.ticker.run();
         let guest = with_deadline(|| deadline, guest).await;
@@ -157,34 +174,33 @@ impl Sandbox {
 impl Sandbox {
     /// Reports that a call did not get what teams share.
     fn refuse(&self, lease: &Lease, resource: Resource) -> Fault {
-        const MESSAGE: &str =
-            "nothing is left for another guest: the team uses its share, or all are used";
         lease.shares.count_refusal(resource);
-        if lease.log.is_first(MESSAGE, resource.label(), "") {
-            let team = lease.team.non_default();
-            let provider = lease.provider.as_str();
-            let used = lease.shares.used(resource);
-            let limit = lease.shares.limit(resource);
-            tracing::warn!(
-                team,
-                provider,
-                resource = resource.label(),
-                used,
-                limit,
-                "{MESSAGE}"
-            );
-            let text = format!(
-                "the team uses {used} of {limit} {}, and needs more",
-                resource.label()
-            );
-            let event = Event::new(EventKind::Refusal, text)
-                .of_team(&lease.team)
-                .of_provider(&lease.provider);
-            self.metrics
-                .events()
-                .record(event.with("resource", resource.label()));
+        if lease.log.is_first(NOTHING_LEFT, resource.label(), "") {
+            self.report_refusal(lease, resource);
         }
         fault_without_detail(FaultKind::NoCapacity)
+    }
+
+    fn report_refusal(&self, lease: &Lease, resource: Resource) {
+        let team = lease.team.non_default();
+        let provider = lease.provider.as_str();
+        let label = resource.label();
+        let used = lease.shares.used(resource);
+        let limit = lease.shares.limit(resource);
+        tracing::warn!(
+            team,
+            provider,
+            resource = label,
+            used,
+            limit,
+            "{NOTHING_LEFT}"
+        );
+        let text = format!("the team uses {used} of {limit} {label}, and needs more");
+        let event = Event::new(EventKind::Refusal, text)
+            .of_team(&lease.team)
+            .of_provider(&lease.provider)
+            .with("resource", label);
+        self.metrics.events().record(event);
     }
 }
 

@@ -105,22 +105,7 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     exit_when_stdin_closes().map_err(|error| ChildError::Io("watch stdin", error))?;
     let read = began.elapsed();
     let functions = task.reuse.then(|| Arc::new(Functions::new(known)));
-    let tier = if task.is_optimised {
-        Tier::Optimised
-    } else {
-        Tier::First
-    };
-    let store = functions
-        .clone()
-        .map(|functions| functions as Arc<dyn wasmtime::CacheStore>);
-    let engine = engine::for_compiling(tier, store);
-    let engine = engine.map_err(|error| ChildError::Engine(shortened(&error)))?;
-    let code = if task.is_library {
-        engine.precompile_module(&bytes)
-    } else {
-        engine.precompile_component(&bytes)
-    };
-    let code = code.map_err(|error| rejected(&bytes, &error))?;
+    let code = precompile(task, &bytes, functions.clone())?;
     let compile = began.elapsed() - read;
     let (reused, compiled) = functions.as_deref().map_or((0, 0), Functions::counts);
     let mut output = Output {
@@ -145,6 +130,28 @@ pub fn compile_component(task: &Task, limits: &ProcessLimits) -> Result<(), Chil
     output.recompilation = began.elapsed() - read - compile - output.write;
     let written = write_rest(functions.as_deref(), limits, output);
     written.map_err(|error| ChildError::Io("write the functions", error))
+}
+
+/// Compiles the component or the library to machine code.
+fn precompile(
+    task: &Task,
+    bytes: &[u8],
+    functions: Option<Arc<Functions>>,
+) -> Result<Vec<u8>, ChildError> {
+    let tier = if task.is_optimised {
+        Tier::Optimised
+    } else {
+        Tier::First
+    };
+    let store = functions.map(|functions| functions as Arc<dyn wasmtime::CacheStore>);
+    let engine = engine::for_compiling(tier, store);
+    let engine = engine.map_err(|error| ChildError::Engine(shortened(&error)))?;
+    let code = if task.is_library {
+        engine.precompile_module(bytes)
+    } else {
+        engine.precompile_component(bytes)
+    };
+    code.map_err(|error| rejected(bytes, &error))
 }
 
 /// Writes what follows the code: the functions, unless they are too large, and the trailer.

@@ -47,9 +47,8 @@ impl CompilePhases {
         let inside = [read, compile, recompilation, write]
             .into_iter()
             .fold(Duration::ZERO, Duration::saturating_add);
-        let start = process.saturating_sub(inside);
         Self {
-            start,
+            start: process.saturating_sub(inside),
             read,
             compile,
             recompilation,

@@ -250,16 +250,7 @@ impl Sandbox {
         let component = code.entry.code;
         let (mut imports, exports) = import_and_export_names(&component, &self.engine);
         imports.retain(|name| code.libraries.iter().all(|library| library.name != *name));
-        if let Some(unsupported) = imports
-            .iter()
-            .chain(&exports)
-            .find_map(|name| check_contract_version(name))
-        {
-            return Err(unsupported.into());
-        }
-        if let Some(unknown) = imports.iter().find(|name| !is_offered(name)) {
-            return Err(Rejection::UnknownImport(unknown.clone()));
-        }
+        check_names(&imports, &exports)?;
         let pre = self
             .instantiate_pre(&component, &code.libraries)
             .map_err(|error| mismatch(&error))?;
@@ -291,11 +282,7 @@ impl Sandbox {
                 settings_provider::GuestIndices::new(&pre)
             })?,
             places: Places::of(component.resources_required()),
-            library_instances: code
-                .libraries
-                .iter()
-                .map(|library| instance_size(&library.entry.code))
-                .sum(),
+            library_instances: instances_size(&code.libraries),
             pre,
             _pins: pins,
             digest,
@@ -420,6 +407,25 @@ fn import_and_export_names(component: &Component, engine: &Engine) -> (Vec<Strin
         .map(|(name, _)| name.to_owned())
         .collect();
     (imports, exports)
+}
+
+fn instances_size(libraries: &[CompiledLibrary]) -> u64 {
+    let sizes = libraries.iter();
+    sizes
+        .map(|library| instance_size(&library.entry.code))
+        .sum()
+}
+
+/// Checks whether this version of the host has all interfaces that a component uses.
+fn check_names(imports: &[String], exports: &[String]) -> Result<(), Rejection> {
+    let mut names = imports.iter().chain(exports);
+    if let Some(unsupported) = names.find_map(|name| check_contract_version(name)) {
+        return Err(unsupported.into());
+    }
+    match imports.iter().find(|name| !is_offered(name)) {
+        Some(unknown) => Err(Rejection::UnknownImport(unknown.clone())),
+        None => Ok(()),
+    }
 }
 
 fn find_optional<T>(

@@ -16,6 +16,17 @@ pub(super) struct CompiledCode {
     pub(super) tier: Tier,
 }
 
+impl CompiledCode {
+    /// The code of a component that was compiled with its libraries, or has none.
+    pub(super) fn without_libraries(entry: CacheEntry<Component>, tier: Tier) -> Self {
+        Self {
+            entry,
+            libraries: Vec::new(),
+            tier,
+        }
+    }
+}
+
 /// A library, and the name of the import that replaces it.
 pub(super) struct CompiledLibrary {
     pub(super) name: String,

@@ -7,6 +7,7 @@ mod parts;
 mod process;
 mod processes;
 mod queue;
+mod whole;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -105,11 +106,10 @@ impl Compiler {
         drain: &Drain,
     ) -> Result<Self, CacheError> {
         let cache = Arc::new(Cache::open(&config.cache, engine)?);
-        let queues = Default::default();
         Ok(Self {
             config: config.clone(),
             cache,
-            queues,
+            queues: Default::default(),
             shares: shares.clone(),
             drain: drain.clone(),
         })
@@ -126,17 +126,10 @@ impl Compiler {
         let team = team.clone();
         let found = self.run_blocking(move |cache| {
             let digest = cache.recorded_digest(&fingerprint)?;
-            let entry = cache
-                .find(Tier::Optimised.key(cache_key(&team, digest)), &shares)
-                .ok()??;
-            Some((
-                digest,
-                CompiledCode {
-                    entry,
-                    libraries: Vec::new(),
-                    tier: Tier::Optimised,
-                },
-            ))
+            let key = Tier::Optimised.key(cache_key(&team, digest));
+            let entry = cache.find(key, &shares).ok()??;
+            let code = CompiledCode::without_libraries(entry, Tier::Optimised);
+            Some((digest, code))
         });
         // On any error the file itself is read and compiled.
         found.await.ok().flatten()
@@ -211,35 +204,21 @@ impl Compiler {
     ) -> Result<(CompiledCode, CompilePhases), Rejection> {
         let waited = stopwatch.lap();
         // Another call may have compiled the same component meanwhile.
-        if let Some(code) = self
-            .find_any(job.team, key, job.usable_tiers(bytes.len()))
-            .await?
-        {
-            return Ok((
-                code,
-                CompilePhases {
-                    queue: waited,
-                    ..CompilePhases::default()
-                },
-            ));
+        let tiers = job.usable_tiers(bytes.len());
+        if let Some(code) = self.find_any(job.team, key, tiers).await? {
+            let phases = CompilePhases {
+                queue: waited,
+                ..CompilePhases::default()
+            };
+            return Ok((code, phases));
         }
-        let (code, phases) = self
-            .compile(
-                &RunningJob {
-                    job,
-                    processes: &processes,
-                },
-                key,
-                bytes,
-            )
-            .await?;
-        Ok((
-            code,
-            CompilePhases {
-                queue: waited + processes.paused(),
-                ..phases
-            },
-        ))
+        let running = RunningJob {
+            job,
+            processes: &processes,
+        };
+        let (code, mut phases) = self.compile(&running, key, bytes).await?;
+        phases.queue = waited + processes.paused();
+        Ok((code, phases))
     }
 
     /// Finds the code of the first of these tiers that is in the cache.
@@ -315,135 +294,6 @@ impl Compiler {
             "compiled a component as a whole, because compiling its parts failed"
         );
         Ok(compiled)
-    }
-
-    /// Compiles a component as a whole: with the functions of the previous revision if there are any, because that is
-    /// fastest. If its parts took too long, it is compiled only if there are such functions.
-    async fn compile_whole(
-        &self,
-        job: &RunningJob<'_>,
-        key: Digest,
-        bytes: &Bytes,
-        parts: Option<Failure>,
-    ) -> Result<(CompiledCode, CompilePhases), Rejection> {
-        let known = match job.functions_key() {
-            Some(owner) => {
-                self.run_blocking(move |cache| cache.functions(owner))
-                    .await?
-            }
-            None => None,
-        };
-        if let Some(timeout) = parts.filter(|failure| failure.is_timeout && known.is_none()) {
-            return Err(timeout.rejection);
-        }
-        if known.is_none() && job.usable_tiers(bytes.len()).contains(&Tier::First) {
-            let input = Input {
-                bytes,
-                known: None,
-                tier: Tier::First,
-                is_library: false,
-                may_recompile: false,
-            };
-            match self.compile_tier(job, key, input).await {
-                // Code without optimisation is larger, so optimised code may be small enough. Optimisation takes longer,
-                // so it is not tried after a timeout.
-                Err(Failure {
-                    rejection: Rejection::Compiler(error),
-                    is_timeout: false,
-                    ..
-                }) => {
-                    tracing::debug!(error, "compiling again, with optimisation");
-                }
-                ended => return ended.map_err(|failure| failure.rejection),
-            }
-        }
-        let may_recompile = known.is_none() && job.can_recompile();
-        let input = Input {
-            bytes,
-            known,
-            tier: Tier::Optimised,
-            is_library: false,
-            may_recompile,
-        };
-        self.compile_tier(job, key, input)
-            .await
-            .map_err(|failure| failure.rejection)
-    }
-
-    /// Compiles a component into an entry of the cache, with the functions of the previous revision. If they prevent
-    /// that, they are removed, and another process compiles it without them. If the process fails after it compiled the
-    /// component, because it compiles it again, another process compiles it once.
-    async fn compile_tier(
-        &self,
-        job: &RunningJob<'_>,
-        key: Digest,
-        input: Input<'_>,
-    ) -> Result<(CompiledCode, CompilePhases), Failure> {
-        let stopwatch = Stopwatch::start();
-        let tier = input.tier;
-        let was_known = input.known.is_some();
-        let may_recompile = input.may_recompile;
-        let again = Input {
-            known: None,
-            may_recompile: false,
-            ..input
-        };
-        let finished = |(entry, phases)| {
-            (
-                CompiledCode {
-                    entry,
-                    libraries: Vec::new(),
-                    tier,
-                },
-                phases,
-            )
-        };
-        let error = match self
-            .compile_once(job, tier.key(key), input, stopwatch)
-            .await
-        {
-            Ok(compiled) => {
-                self.remove_preliminary(key, tier).await?;
-                return Ok(finished(compiled));
-            }
-            Err(Failure {
-                rejection: Rejection::Compiler(error),
-                has_compiled,
-                ..
-            }) if was_known || (may_recompile && has_compiled) => error,
-            Err(failure) => return Err(failure),
-        };
-        if was_known {
-            tracing::warn!(
-                error,
-                "compiling again, without the functions of the previous revision"
-            );
-            if let Some(owner) = job.functions_key() {
-                self.run_blocking(move |cache| cache.remove_functions(owner))
-                    .await?;
-            }
-        } else {
-            tracing::warn!(
-                error,
-                "compiling again, without more keys for the functions of the next revision"
-            );
-        }
-        let compiled = self
-            .compile_once(job, tier.key(key), again, stopwatch)
-            .await?;
-        self.remove_preliminary(key, tier).await?;
-        Ok(finished(compiled))
-    }
-
-    /// Removes the code that optimised code replaces.
-    async fn remove_preliminary(&self, key: Digest, tier: Tier) -> Result<(), Rejection> {
-        if tier == Tier::Optimised {
-            let remove = move |cache: &Cache| {
-                Tier::PRELIMINARY.map(|other| cache.remove_entry(other.key(key)))
-            };
-            self.run_blocking(move |cache| _ = remove(cache)).await?;
-        }
-        Ok(())
     }
 
     /// Runs the compiler process once, and makes an entry of the cache from its output. The time of an earlier run,

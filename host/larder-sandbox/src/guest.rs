@@ -56,14 +56,13 @@ pub(super) trait GuestCall: Send + Sync {
     /// Makes the call.
     fn call(
         &self,
-        store: &mut Store<GuestState>,
         guest: CallableGuest<'_>,
     ) -> impl Future<Output = wasmtime::Result<Self::Output>> + Send;
 }
 
 /// A guest to which a call is made.
-#[derive(Clone, Copy)]
 pub(super) struct CallableGuest<'a> {
+    pub(super) store: &'a mut Store<GuestState>,
     pub(super) compiled: &'a CompiledComponent,
     pub(super) instance: &'a Instance,
     /// The functions of the required interface, if the guest is reused: their types were checked before.
@@ -129,11 +128,12 @@ impl Guest {
             self.functions = Some(self.compiled.resources.load(&mut self.store, &instance)?);
         }
         let guest = CallableGuest {
+            store: &mut self.store,
             compiled: &self.compiled,
             instance: &instance,
             functions: self.functions.as_ref(),
         };
-        guest_call.call(&mut self.store, guest).await
+        guest_call.call(guest).await
     }
 
     /// Instantiates the component.

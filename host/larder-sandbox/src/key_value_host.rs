@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::bindings::larder::provider::key_value::{Bucket, Failure, Host, KeyPage};
+use super::guest_config::Lease;
 use super::state::GuestState;
 use larder_key_value::{BucketName, ChargeCpu, KeyValueError, KeyValueStore, MAX_VALUE, Write};
 use larder_model::policy::KeyValueLimits;
@@ -27,17 +28,9 @@ impl Host for GuestState {
         key: String,
     ) -> wasmtime::Result<Result<Option<Vec<u8>>, Failure>> {
         let result = async {
-            let OpenBucket {
-                store,
-                name,
-                limits,
-                charge,
-                _memory,
-            } = self.open_bucket(bucket, MAX_VALUE)?;
-            store
-                .get(&name, key, &limits, charge)
-                .await
-                .map_err(failure)
+            let open = self.open_bucket(bucket, MAX_VALUE)?;
+            let value = open.store.get(&open.name, key, &open.limits, open.charge);
+            value.await.map_err(failure)
         };
         let result = result.await;
         Ok(self.record(KeyValueResult::Read, result))
@@ -78,17 +71,11 @@ impl Host for GuestState {
         limit: u32,
     ) -> wasmtime::Result<Result<KeyPage, Failure>> {
         let result = async {
-            let OpenBucket {
-                store,
-                name,
-                limits,
-                charge,
-                _memory,
-            } = self.open_bucket(bucket, MAX_VALUE)?;
-            let page = store
-                .list(&name, prefix, cursor, limit, &limits, charge)
-                .await
-                .map_err(failure)?;
+            let open = self.open_bucket(bucket, MAX_VALUE)?;
+            let page =
+                open.store
+                    .list(&open.name, prefix, cursor, limit, &open.limits, open.charge);
+            let page = page.await.map_err(failure)?;
             Ok(KeyPage {
                 keys: page.keys,
                 next_cursor: page.next,
@@ -110,21 +97,15 @@ impl GuestState {
         let size = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
         let bytes = size(&value) + expected.as_ref().map_or(0, size);
         let result = async {
-            let OpenBucket {
-                store,
-                name,
-                limits,
-                charge,
-                _memory,
-            } = self.open_bucket(bucket, bytes)?;
+            let open = self.open_bucket(bucket, bytes)?;
             let write = Write {
-                bucket: name,
+                bucket: open.name,
                 key,
                 expected,
                 value,
-                limits,
+                limits: open.limits,
             };
-            store.write(write, charge).await.map_err(failure)
+            open.store.write(write, open.charge).await.map_err(failure)
         };
         let result = result.await;
         self.record(KeyValueResult::Written, result)
@@ -136,24 +117,8 @@ impl GuestState {
         // The answer may depend on the caller from here on, even if there is no bucket.
         self.used_caller_bucket |= is_of_caller;
         let lease = &self.lease;
-        let grant = self.lease.grant.key_value;
-        let (is_granted, name) = if is_of_caller {
-            (grant.caller, "caller")
-        } else {
-            (grant.shared, "shared")
-        };
-        if !is_granted {
-            return Err(Failure::NotGranted(format!(
-                "it needs the grant `key_value = [\"{name}\"]`"
-            )));
-        }
-        let name = if is_of_caller {
-            let caller = lease.permit.caller().zip(lease.permit.team());
-            caller.and_then(|(caller, team)| BucketName::of_caller(&lease.provider, team, caller))
-        } else {
-            Some(BucketName::shared(&lease.provider))
-        };
-        let name = name.ok_or(Failure::NoCaller)?;
+        check_granted(lease, is_of_caller)?;
+        let name = bucket_name(lease, is_of_caller).ok_or(Failure::NoCaller)?;
         let unavailable = |why: &str| Failure::Unavailable(why.to_owned());
         let store = lease
             .key_value
@@ -185,6 +150,30 @@ impl GuestState {
         });
         result
     }
+}
+
+fn check_granted(lease: &Lease, is_of_caller: bool) -> Result<(), Failure> {
+    let grant = lease.grant.key_value;
+    let (is_granted, name) = if is_of_caller {
+        (grant.caller, "caller")
+    } else {
+        (grant.shared, "shared")
+    };
+    if is_granted {
+        return Ok(());
+    }
+    let why = format!("it needs the grant `key_value = [\"{name}\"]`");
+    Err(Failure::NotGranted(why))
+}
+
+/// The name of the bucket. `None` if the call has no caller.
+fn bucket_name(lease: &Lease, is_of_caller: bool) -> Option<BucketName> {
+    if !is_of_caller {
+        return Some(BucketName::shared(&lease.provider));
+    }
+    let caller = lease.permit.caller()?;
+    let team = lease.permit.team()?;
+    BucketName::of_caller(&lease.provider, team, caller)
 }
 
 fn failure(error: KeyValueError) -> Failure {

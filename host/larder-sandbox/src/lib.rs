@@ -3,6 +3,8 @@
 //! A guest normally lives for one call, and dropping the future of the call drops the guest. Where the
 //! operator allows it, a guest is reused for later calls of the same caller (module `reuse`).
 
+#![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
+
 mod bindings;
 mod cache;
 mod call;

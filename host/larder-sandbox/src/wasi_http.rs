@@ -41,6 +41,13 @@ impl HttpHooks {
         self.trace = trace;
     }
 
+    fn take_permit(&mut self) -> Option<OwnedSemaphorePermit> {
+        let permits = self
+            .permits
+            .get_or_insert_with(|| Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)));
+        permits.clone().try_acquire_owned().ok()
+    }
+
     /// Adds the trace context to the headers of a request, unless the guest has set one.
     fn add_trace_headers(&self, headers: &mut http::HeaderMap) {
         let trace = self
@@ -73,14 +80,11 @@ impl WasiHttpHooks for HttpHooks {
     ) -> Box<dyn Future<Output = Result<WasiResponse, WasiError>> + Send> {
         let outgoing_http = self.outgoing_http.clone();
         let log = self.log.clone();
-        let permits = self
-            .permits
-            .get_or_insert_with(|| Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)));
-        let permit = permits.clone().try_acquire_owned();
+        let permit = self.take_permit();
         let mut request = request;
         self.add_trace_headers(request.headers_mut());
         Box::new(async move {
-            let permit = permit.map_err(|_| too_many_requests(&log))?;
+            let permit = permit.ok_or_else(|| too_many_requests(&log))?;
             let timeouts = Timeouts::new(options);
             let request = request.map(|body| reqwest::Body::wrap_stream(body.into_data_stream()));
             let response =

@@ -4,6 +4,7 @@
 //! [`Trust`] decides whose signatures count, and [`PrivateKey`] signs. Signatures that were found, and signers, are values
 //! of larder-model.
 
+#![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
 // Times and sizes in bundles and certificates must not overflow.
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 

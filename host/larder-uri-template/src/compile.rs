@@ -52,9 +52,10 @@ impl Program {
         let later = &parts[number + 1..];
         let is_optional = !operator.first().is_empty();
         let class = CharClass::of_values(expression, later);
-        let at_least = match () {
-            () if is_optional => AtLeast::None,
-            () => literal_after(number, parts).map_or(AtLeast::One, AtLeast::OneOrNone),
+        let at_least = if is_optional {
+            AtLeast::None
+        } else {
+            literal_after(number, parts).map_or(AtLeast::One, AtLeast::OneOrNone)
         };
         let mut exits = vec![];
         if is_optional {

@@ -29,6 +29,8 @@
 //!   which expands to another URI. All other returned values expand to the URI, except for the order of its
 //!   pairs and for unnecessary percent-encoding.
 
+#![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables are long"))]
+
 mod across_slashes;
 mod budget;
 mod capture_span;

@@ -135,62 +135,45 @@ impl Matcher<'_> {
     /// Runs one instruction. Returns the next state, `Some(None)` if this path fails, or `None` if the step
     /// limit is exceeded.
     fn advance(&mut self, instruction: usize, at: usize) -> Option<Option<(usize, usize)>> {
-        let next = match &self.program.instructions[instruction] {
+        let program = self.program;
+        let uri = self.uri;
+        let following = instruction + 1;
+        let next = match &program.instructions[instruction] {
             Instruction::Text(text) => {
                 self.spend(text.len() / BYTES_PER_STEP)?;
-                self.uri[at..]
-                    .starts_with(&**text)
-                    .then(|| (instruction + 1, at + text.len()))
+                let is_here = uri[at..].starts_with(&**text);
+                is_here.then(|| (following, at + text.len()))
             }
-            Instruction::One(class) => {
-                match_char(self.uri, at, *class).map(|end| (instruction + 1, end))
-            }
-            Instruction::Ahead(class) => {
-                match_char(self.uri, at, *class).map(|_| (instruction + 1, at))
-            }
+            Instruction::One(class) => match_char(uri, at, *class).map(|end| (following, end)),
+            Instruction::Ahead(class) => match_char(uri, at, *class).map(|_| (following, at)),
             Instruction::OneOrNone(class, next) => {
-                let end = match_char(self.uri, at, *class);
+                let end = match_char(uri, at, *class);
                 self.advance_or_skip(instruction, at, end, *next)?
             }
             Instruction::AheadOrNone(class, next) => {
-                let end = match_char(self.uri, at, *class).map(|_| at);
+                let end = match_char(uri, at, *class).map(|_| at);
                 self.advance_or_skip(instruction, at, end, *next)?
             }
             Instruction::NotName(names, class) => {
                 self.spend(names.len())?;
-                let is_name = names
-                    .iter()
-                    .any(|name| begins_with_name(&self.uri[at..], name, *class));
-                (!is_name).then_some((instruction + 1, at))
+                let mut names = names.iter();
+                let is_name = names.any(|name| begins_with_name(&uri[at..], name, *class));
+                (!is_name).then_some((following, at))
             }
-            Instruction::Greedy(class) => match match_char(self.uri, at, *class) {
-                Some(end) => {
-                    self.push_backtrack(instruction + 1, at)?;
-                    Some((instruction, end))
-                }
-                None => Some((instruction + 1, at)),
-            },
+            Instruction::Greedy(class) => Some(self.advance_greedily(instruction, at, *class)?),
             Instruction::Possessive(class) => {
-                let end = skip_chars(self.uri, at, *class);
+                let end = skip_chars(uri, at, *class);
                 self.spend((end - at) / BYTES_PER_STEP)?;
-                Some((instruction + 1, end))
+                Some((following, end))
             }
             Instruction::Lazy(class) => {
-                if let Some(end) = match_char(self.uri, at, *class) {
+                if let Some(end) = match_char(uri, at, *class) {
                     self.push_backtrack(instruction, end)?;
                 }
-                Some((instruction + 1, at))
+                Some((following, at))
             }
             Instruction::AtMost(class, most) => {
-                let mut end = at;
-                for _ in 0..*most {
-                    let Some(longer) = match_char(self.uri, end, *class) else {
-                        break;
-                    };
-                    self.push_backtrack(instruction + 1, end)?;
-                    end = longer;
-                }
-                Some((instruction + 1, end))
+                Some((following, self.skip_at_most(following, at, *class, *most)?))
             }
             Instruction::Split(one, other) => {
                 self.push_backtrack(*other, at)?;
@@ -205,11 +188,44 @@ impl Matcher<'_> {
                 if let Some(span) = self.spans.last_mut() {
                     span.end = at;
                 }
-                Some((instruction + 1, at))
+                Some((following, at))
             }
             Instruction::Match => None,
         };
         Some(next)
+    }
+
+    /// Repeats the instruction after a character, and ends before any other. Backtracking ends it earlier.
+    fn advance_greedily(
+        &mut self,
+        instruction: usize,
+        at: usize,
+        class: CharClass,
+    ) -> Option<(usize, usize)> {
+        let Some(end) = match_char(self.uri, at, class) else {
+            return Some((instruction + 1, at));
+        };
+        self.push_backtrack(instruction + 1, at)?;
+        Some((instruction, end))
+    }
+
+    /// Returns the end of at most this many characters. Backtracking continues after fewer.
+    fn skip_at_most(
+        &mut self,
+        following: usize,
+        at: usize,
+        class: CharClass,
+        most: usize,
+    ) -> Option<usize> {
+        let mut end = at;
+        for _ in 0..most {
+            let Some(longer) = match_char(self.uri, end, class) else {
+                break;
+            };
+            self.push_backtrack(following, end)?;
+            end = longer;
+        }
+        Some(end)
     }
 
     /// Continues at the end of the matched text. If this byte is next, the text may also be empty.

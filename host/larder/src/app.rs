@@ -53,6 +53,7 @@ pub use admin_listener::{IfInUse, bind_admin};
 pub use error::{RunError, bind};
 pub use inherited_sockets::InheritedSockets;
 pub use interfaces::{Argument, Hints, Interfaces, Prompt, Setting, Tool};
+pub(crate) use served::full_name;
 pub use served::{Provider, Rejected, Served};
 use signal::HangupSignals;
 pub(crate) use signal::ShutdownSignals;

@@ -154,11 +154,7 @@ impl Config {
                 let plugins = team.plugins.display();
                 let message =
                     format!("there is no folder {plugins}: create it, or name another one");
-                Diagnostic {
-                    line: None,
-                    key,
-                    message,
-                }
+                Diagnostic::without_line(key, message)
             })
             .collect();
         if diagnostics.is_empty() {
@@ -192,11 +188,8 @@ impl Config {
         self.endpoint.caller = self.local_caller.clone();
         if self.cluster.take().is_some() {
             let message = "has no effect on a server for one client on standard input";
-            self.warnings.push(Diagnostic {
-                line: None,
-                key: "cluster".into(),
-                message: message.into(),
-            });
+            self.warnings
+                .push(Diagnostic::without_line("cluster", message));
         }
         self.is_over_stdio = true;
         Ok(self)
@@ -220,11 +213,7 @@ impl Config {
             "there are several teams ({}): specify to which of them {what}",
             teams.join(", ")
         );
-        let diagnostics = vec![Diagnostic {
-            line: None,
-            key: key.into(),
-            message,
-        }];
+        let diagnostics = vec![Diagnostic::without_line(key, message)];
         Err(ConfigError::Invalid {
             file: None,
             diagnostics,
@@ -411,6 +400,14 @@ struct ParseContext {
     /// Whether the running server already requires credentials. It then keeps requiring them, whatever the
     /// file says.
     auth_active: bool,
+}
+
+impl ParseContext {
+    /// Returns the path of the file.
+    fn file_path(&self) -> Option<PathBuf> {
+        let file = self.file.as_ref()?;
+        Some(self.working_dir.join(file))
+    }
 }
 
 fn parse(

@@ -1,6 +1,7 @@
 //! The archive of a release, here with the debug build: complete, with valid lists, and the same if it is made twice.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -24,36 +25,54 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
     // Without debug information, the archive is small.
     let program = work.join("larder");
     output.run(command("strip").arg("-o").arg(&program).arg(larder()))?;
-    let archive = dist::pack(output, &program, TRIPLE, &work)?;
-    let first = work.join("first.tar.gz");
-    fs::rename(&archive, &first)?;
-    let archive = dist::pack(output, &program, TRIPLE, &work)?;
-    ensure!(
-        fs::read(&first)? == fs::read(&archive)?,
-        "two archives of the same program differ"
-    );
+    let archive = pack_twice(output, &program, &work)?;
     dist::checksums(&work, std::slice::from_ref(&archive))?;
     output.run(
         command("sha256sum")
             .args(["--check", "SHA256SUMS"])
             .current_dir(&work),
     )?;
+    let folder = unpack(output, &archive, &work)?;
+    check_content(&folder)?;
+    let mut python = command(venv.join("bin/python"));
+    python
+        .arg("-B")
+        .arg(sources.join("sbom.py"))
+        .arg(folder.join("sbom.cdx.json"));
+    output.run(&mut python)?;
+    // It takes much space.
+    fs::remove_dir_all(&work)?;
+    Ok(Outcome::Passed)
+}
 
+fn pack_twice(output: &Output, program: &Path, work: &Path) -> Result<PathBuf> {
+    let archive = dist::pack(output, program, TRIPLE, work)?;
+    let first = work.join("first.tar.gz");
+    fs::rename(&archive, &first)?;
+    let archive = dist::pack(output, program, TRIPLE, work)?;
+    ensure!(
+        fs::read(&first)? == fs::read(&archive)?,
+        "two archives of the same program differ"
+    );
+    Ok(archive)
+}
+
+/// Returns the folder in the archive.
+fn unpack(output: &Output, archive: &Path, work: &Path) -> Result<PathBuf> {
     let unpacked = work.join("unpacked");
     fs::create_dir_all(&unpacked)?;
     output.run(
         command("tar")
             .arg("-xzf")
-            .arg(&archive)
+            .arg(archive)
             .arg("-C")
             .arg(&unpacked),
     )?;
-    let name = archive
-        .file_name()
-        .context("a name")?
-        .to_string_lossy()
-        .replace(".tar.gz", "");
-    let folder = unpacked.join(name);
+    let name = archive.file_name().context("a name")?.to_string_lossy();
+    Ok(unpacked.join(name.replace(".tar.gz", "")))
+}
+
+fn check_content(folder: &Path) -> Result<()> {
     let version = stdout_of(command(folder.join("bin/larder")).arg("--version"))?;
     ensure!(version.contains(env!("CARGO_PKG_VERSION")), "{version}");
     for file in [
@@ -70,13 +89,5 @@ pub(crate) fn check(output: &Output) -> Result<Outcome> {
         licences.contains("- wasmtime ") && licences.contains("Apache License"),
         "licences are missing"
     );
-    let mut python = command(venv.join("bin/python"));
-    python
-        .arg("-B")
-        .arg(sources.join("sbom.py"))
-        .arg(folder.join("sbom.cdx.json"));
-    output.run(&mut python)?;
-    // It takes much space.
-    fs::remove_dir_all(&work)?;
-    Ok(Outcome::Passed)
+    Ok(())
 }

@@ -138,11 +138,11 @@ fn respond(mut stream: TcpStream, pages: &Mutex<Pages>) -> Result<()> {
         .parse()?;
     let version = {
         let mut pages = pages.lock().unwrap_or_else(PoisonError::into_inner);
-        match is_poll {
-            true => pages
-                .polls
-                .push((Instant::now(), page, replica.unwrap_or_default())),
-            false => pages.reads += 1,
+        if is_poll {
+            let poll = (Instant::now(), page, replica.unwrap_or_default());
+            pages.polls.push(poll);
+        } else {
+            pages.reads += 1;
         }
         *pages.versions.get(page).context("no such page")?
     };

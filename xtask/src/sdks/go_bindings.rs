@@ -106,9 +106,10 @@ fn split_exports(text: &str) -> Result<BTreeMap<String, String>> {
             .split_once("larder:provider/")
             .and_then(|(_, name)| name.split_once('@'));
         let (interface, _) = interface.context("an exported function has no interface")?;
-        let package = match ALWAYS.contains(&interface) {
-            true => EXPORTS.to_owned(),
-            false => format!("{EXPORTS}_{}", interface.replace('-', "_")),
+        let package = if ALWAYS.contains(&interface) {
+            EXPORTS.to_owned()
+        } else {
+            format!("{EXPORTS}_{}", interface.replace('-', "_"))
         };
         *bodies.entry(package).or_default() += &format!("{MARKER}{function}");
     }
@@ -146,12 +147,10 @@ fn find_go_files(base: &Path, folder: &Path, found: &mut Vec<PathBuf>) -> Result
     for item in fs::read_dir(&path).with_context(|| format!("cannot read {}", path.display()))? {
         let item = item?;
         let name = folder.join(item.file_name());
-        match item.file_type()?.is_dir() {
-            true => find_go_files(base, &name, found)?,
-            false if name.extension().is_some_and(|extension| extension == "go") => {
-                found.push(name)
-            }
-            false => {}
+        if item.file_type()?.is_dir() {
+            find_go_files(base, &name, found)?;
+        } else if name.extension().is_some_and(|extension| extension == "go") {
+            found.push(name);
         }
     }
     Ok(())

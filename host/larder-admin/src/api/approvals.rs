@@ -1,7 +1,6 @@
 //! The paths `/api/approvals`: what waits for an operator, and the decision.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{Extension, State};
@@ -19,10 +18,12 @@ use super::session::operator_event;
 use super::time::timestamp;
 use crate::operator::Operator;
 use crate::response::json;
-use crate::{Admin, CatalogJson, Sources, TeamView};
+use crate::{Admin, TeamView};
 use larder_core::audit::AuditEvent;
 use larder_core::catalog::{OfferedTool, PendingApproval, WithheldTool};
-use larder_core::reconcile::{ApprovalScope, Approvals, PendingApprovalRecord, RejectedRequest};
+use larder_core::reconcile::{
+    ApprovalScope, Approvals, ApprovalsError, PendingApprovalRecord, RejectedRequest,
+};
 use larder_model::name::TeamName;
 use larder_runtime::history::{Event, EventKind};
 
@@ -133,77 +134,84 @@ pub(super) async fn decide(
     let decide: Decide = body::parse(&headers, &body)?;
     let request = admin.find_request(&name, &decide).await?;
     let approvals = admin.approvals_of(&request.record.team)?;
-    let scope = if decide.only_this_digest {
-        ApprovalScope::Digest
-    } else {
-        ApprovalScope::Name
-    };
     // What cannot be recorded does not take effect.
-    let (operation, mut details) = match decide.decision {
-        Decision::Approve => ("approve", Vec::new()),
-        Decision::Reject => ("reject", Vec::new()),
-    };
-    details.extend(request.record.lines.iter().cloned());
-    if decide.decision == Decision::Approve && scope == ApprovalScope::Digest {
-        details.push("only for this digest".to_owned());
-    }
-    let Sources { audit, .. } = &admin.0.sources;
-    let event = AuditEvent {
-        team: Some(&request.record.team),
-        provider: Some(&request.record.provider),
-        digest: Some(&request.record.digest),
-        details: &details,
-        ..operator_event(operation, "ok", &operator)
-    };
-    audit
-        .record_first(&event)
-        .await
-        .map_err(|error| unavailable("not-recorded", error.to_string()))?;
+    admin.audit_decision(&request, &operator, &decide).await?;
     let record = request.record.clone();
     let by = operator.name();
+    let scope = decide.scope();
     let change = admin.0.drain.spawn_blocking(move || match decide.decision {
         Decision::Approve => approvals.approve_for(scope, &record, &by),
         Decision::Reject => approvals.reject(&record, &by),
     });
-    let changed = change
-        .await
-        .map_err(|error| unavailable("failed", error.to_string()))?;
-    changed.map_err(|error| unavailable("failed", error.to_string()))?;
+    let changed = change.await.map_err(ApiError::failed)?;
+    changed.map_err(ApiError::failed)?;
+    let operation = decide.operation();
     tracing::info!(provider = name, operator = %operator.name(), operation, "decided at the admin address");
     admin.record_decision(&request, &operator, &decide);
-    let Request {
-        provider,
-        team,
-        digest,
-        ..
-    } = request;
-    Ok(json(
-        StatusCode::OK,
-        &Decided {
-            provider,
-            team,
-            digest,
-            decision: decide.decision,
-        },
-    ))
+    let decided = Decided {
+        provider: request.provider,
+        team: request.team,
+        digest: request.digest,
+        decision: decide.decision,
+    };
+    Ok(json(StatusCode::OK, &decided))
 }
 
-fn unavailable(code: &'static str, message: String) -> ApiError {
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, message)
+impl Decide {
+    fn operation(&self) -> &'static str {
+        match self.decision {
+            Decision::Approve => "approve",
+            Decision::Reject => "reject",
+        }
+    }
+
+    fn scope(&self) -> ApprovalScope {
+        if self.only_this_digest {
+            ApprovalScope::Digest
+        } else {
+            ApprovalScope::Name
+        }
+    }
+
+    /// Returns what the audit log says about the decision.
+    fn details(&self, record: &PendingApprovalRecord) -> Vec<String> {
+        let mut details: Vec<_> = record.lines.iter().cloned().collect();
+        if self.decision == Decision::Approve && self.only_this_digest {
+            details.push("only for this digest".to_owned());
+        }
+        details
+    }
 }
 
 impl Admin {
-    fn pending_requests(&self) -> Vec<Request> {
-        let CatalogJson { tool: json, .. } = self.0.sources.catalog_json;
-        let teams = self.0.sources.teams.borrow();
-        let catalogs = teams.iter().map(|team| team.catalog.snapshot());
-        let of_catalog = |catalog: Arc<larder_core::catalog::Catalog>| {
-            let pending = catalog.pending_approvals().iter();
-            pending
-                .map(|pending| Request::pending(pending, json))
-                .collect::<Vec<_>>()
+    async fn audit_decision(
+        &self,
+        request: &Request,
+        operator: &Operator,
+        decide: &Decide,
+    ) -> Result<(), ApiError> {
+        let record = &request.record;
+        let details = decide.details(record);
+        let event = AuditEvent {
+            team: Some(&record.team),
+            provider: Some(&record.provider),
+            digest: Some(&record.digest),
+            details: &details,
+            ..operator_event(decide.operation(), "ok", operator)
         };
-        catalogs.flat_map(of_catalog).collect()
+        let recorded = self.0.sources.audit.record_first(&event).await;
+        recorded.map_err(|error| ApiError::unavailable("not-recorded", error))
+    }
+
+    fn pending_requests(&self) -> Vec<Request> {
+        let json = self.0.sources.catalog_json.tool;
+        let mut requests = Vec::new();
+        for team in self.0.sources.teams.borrow().iter() {
+            let catalog = team.catalog.snapshot();
+            let pending = catalog.pending_approvals().iter();
+            requests.extend(pending.map(|pending| Request::pending(pending, json)));
+        }
+        requests
     }
 
     async fn rejected_requests(&self) -> Result<Vec<Request>, ApiError> {
@@ -224,12 +232,10 @@ impl Admin {
                         .map(Request::rejected),
                 );
             }
-            Ok::<_, larder_core::reconcile::ApprovalsError>(requests)
+            Ok::<_, ApprovalsError>(requests)
         });
-        let read = read
-            .await
-            .map_err(|error| unavailable("failed", error.to_string()))?;
-        read.map_err(|error| unavailable("failed", error.to_string()))
+        let read = read.await.map_err(ApiError::failed)?;
+        read.map_err(ApiError::failed)
     }
 
     /// Finds the request that the operator decides about.

@@ -146,13 +146,7 @@ impl Admin {
             let page = list_page(&catalogs, &query, render, items)?;
             Ok(json(StatusCode::OK, &page))
         });
-        list.await.unwrap_or_else(|error| {
-            Err(ApiError::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "failed",
-                error.to_string(),
-            ))
-        })
+        list.await.map_err(ApiError::failed)?
     }
 }
 

@@ -34,6 +34,14 @@ pub(super) enum Severity {
 }
 
 impl Problem {
+    fn error(text: &str, advice: impl Into<String>) -> Self {
+        Self::new(Severity::Error, text, advice)
+    }
+
+    fn warning(text: &str, advice: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, text, advice)
+    }
+
     fn new(severity: Severity, text: &str, advice: impl Into<String>) -> Self {
         Self {
             severity,
@@ -62,7 +70,7 @@ pub(super) fn all(admin: &Admin, views: &[ComponentView]) -> Vec<Problem> {
     for team in admin.0.sources.teams.borrow().iter() {
         let collisions = Collision::summarize(team.catalog.snapshot().collisions());
         let advice = "set a `prefix` for one of the providers, or remove one of them";
-        let problem = |text: &String| Problem::new(Severity::Warning, text, advice).of_team(team);
+        let problem = |text: &String| Problem::warning(text, advice).of_team(team);
         all.extend(collisions.iter().map(problem));
     }
     all.extend(views.iter().flat_map(of_component));
@@ -71,8 +79,7 @@ pub(super) fn all(admin: &Admin, views: &[ComponentView]) -> Vec<Problem> {
     all.truncate(MAX_PROBLEMS);
     if others > 0 {
         let text = format!("and {others} more problems");
-        all.push(Problem::new(
-            Severity::Warning,
+        all.push(Problem::warning(
             &text,
             "the list of providers shows all of them",
         ));
@@ -85,23 +92,23 @@ fn of_server(admin: &Admin) -> Vec<Problem> {
     let advice = "the log of the server says more; `/readyz` shows when it is solved";
     let mut all: Vec<_> = reasons
         .iter()
-        .map(|text| Problem::new(Severity::Error, text, advice))
+        .map(|text| Problem::error(text, advice))
         .collect();
     all.extend(
         others
             .iter()
-            .map(|text| Problem::new(Severity::Warning, text, "the log of the server says more")),
+            .map(|text| Problem::warning(text, "the log of the server says more")),
     );
     let advice = "a caller gets what its first team has; `[server] team_order` changes the order of the teams";
     all.extend(
         admin
             .notices()
             .iter()
-            .map(|text| Problem::new(Severity::Warning, text, advice)),
+            .map(|text| Problem::warning(text, advice)),
     );
     for key in admin.0.sources.needs_restart.borrow().iter() {
         let text = format!("`{key}` was changed in the configuration file and is not in effect");
-        all.push(Problem::new(Severity::Warning, &text, "restart the server"));
+        all.push(Problem::warning(&text, "restart the server"));
     }
     all
 }
@@ -109,45 +116,48 @@ fn of_server(admin: &Admin) -> Vec<Problem> {
 /// Returns the problems of a component.
 pub(super) fn of_component(view: &ComponentView) -> Vec<Problem> {
     let mut all = Vec::new();
-    if let Some(rejected) = &view.rejected {
-        let (severity, consequence) = match view.offer {
-            Some(_) => (Severity::Warning, "the previous revision is still served"),
-            None => (Severity::Error, "it is not served"),
-        };
-        let text = format!(
-            "{} was rejected, and {consequence}: {}",
-            rejected.origin, rejected.reason
-        );
-        let advice = "replace the component, or change its configuration; `larder inspect` says more about a component";
-        all.push(Problem::new(severity, &text, advice));
-    }
-    if let Some(pending) = &view.pending {
-        let team = view
-            .team
-            .non_default()
-            .map(|team| format!(" --team {team}"))
-            .unwrap_or_default();
-        let text = format!(
-            "a revision waits for approval: it requests {} more",
-            pending.lines.len()
-        );
-        let advice = format!(
-            "compare and decide under Approvals, or with `larder approve {}{team}`",
-            view.name
-        );
-        all.push(Problem::new(Severity::Warning, &text, advice));
-    }
+    all.extend(rejection(view));
+    all.extend(pending_approval(view));
     all.extend(view.offer.iter().flat_map(|offer| of_offer(offer)));
-    if let Some(error) = view.index.as_ref().and_then(|index| index.error.as_ref()) {
-        let text = format!("its part of the full-text index is not complete: {error}");
-        all.push(Problem::new(
-            Severity::Warning,
-            &text,
-            "it is tried again; see the log of the provider",
-        ));
-    }
+    all.extend(index_error(view));
     all.truncate(MAX_OF_PROVIDER);
     all.into_iter().map(|problem| problem.of(view)).collect()
+}
+
+fn rejection(view: &ComponentView) -> Option<Problem> {
+    let rejected = view.rejected.as_ref()?;
+    let (severity, consequence) = match view.offer {
+        Some(_) => (Severity::Warning, "the previous revision is still served"),
+        None => (Severity::Error, "it is not served"),
+    };
+    let text = format!(
+        "{} was rejected, and {consequence}: {}",
+        rejected.origin, rejected.reason
+    );
+    let advice = "replace the component, or change its configuration; `larder inspect` says more about a component";
+    Some(Problem::new(severity, &text, advice))
+}
+
+fn pending_approval(view: &ComponentView) -> Option<Problem> {
+    let count = view.pending.as_ref()?.lines.len();
+    let text = format!("a revision waits for approval: it requests {count} more");
+    let option = view
+        .team
+        .non_default()
+        .map(|team| format!(" --team {team}"));
+    let advice = format!(
+        "compare and decide under Approvals, or with `larder approve {}{}`",
+        view.name,
+        option.unwrap_or_default()
+    );
+    Some(Problem::warning(&text, advice))
+}
+
+fn index_error(view: &ComponentView) -> Option<Problem> {
+    let error = view.index.as_ref()?.error.as_ref()?;
+    let text = format!("its part of the full-text index is not complete: {error}");
+    let advice = "it is tried again; see the log of the provider";
+    Some(Problem::warning(&text, advice))
 }
 
 fn of_offer(offer: &Offer) -> Vec<Problem> {
@@ -163,30 +173,22 @@ fn of_offer(offer: &Offer) -> Vec<Problem> {
             "{calls} is not called for {} s after repeated faults",
             time.as_secs() + 1
         );
-        all.push(Problem::new(
-            Severity::Error,
+        all.push(Problem::error(
             &text,
             "see its faults and its log; it is tried again by itself",
         ));
     }
     let settings = offer.setting_problems.iter().map(ToString::to_string);
     let advice = "correct its settings in the configuration file";
-    all.extend(settings.map(|text| Problem::new(Severity::Warning, &text, advice)));
+    all.extend(settings.map(|text| Problem::warning(&text, advice)));
     if let Some(first) = offer.omitted.first() {
-        let secrets = &provider.grant().secrets;
+        let first = provider.grant().secrets.redact(first);
         let more = match offer.omitted.len() {
             1 => String::new(),
             all => format!(" (and {} more)", all - 1),
         };
-        let text = format!(
-            "omitted or changed in its lists: {}{more}",
-            secrets.redact(first)
-        );
-        all.push(Problem::new(
-            Severity::Warning,
-            &text,
-            "tell the author of the provider",
-        ));
+        let text = format!("omitted or changed in its lists: {first}{more}");
+        all.push(Problem::warning(&text, "tell the author of the provider"));
     }
     all
 }

@@ -120,7 +120,7 @@ pub(super) async fn read(
         .spawn_blocking(move || answer(&result, took, charge));
     write
         .await
-        .unwrap_or_else(|error| Err(failed(error.to_string())))
+        .unwrap_or_else(|error| Err(ApiError::failed(error)))
 }
 
 pub(super) async fn complete(
@@ -188,7 +188,7 @@ fn answer(
             (false, None) => "none",
         },
     };
-    let mut bytes = serde_json::to_vec(&answer).map_err(|error| failed(error.to_string()))?;
+    let mut bytes = serde_json::to_vec(&answer).map_err(ApiError::failed)?;
     bytes.push(b'\n');
     // Escapes can make it larger than was expected.
     let more = (bytes.capacity() as u64).saturating_sub(charge.bytes());
@@ -213,10 +213,6 @@ fn content(content: &Content) -> ContentJson<'_> {
     }
 }
 
-fn failed(message: String) -> ApiError {
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "failed", message)
-}
-
 fn no_memory(refused: Refused) -> ApiError {
     let message = match refused {
         Refused::Full => "the memory for responses is in use: try again later".to_owned(),
@@ -226,7 +222,7 @@ fn no_memory(refused: Refused) -> ApiError {
             )
         }
     };
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
+    ApiError::unavailable("busy", message)
 }
 
 /// Each error of the gateway has a status and a word for programs.
@@ -263,7 +259,7 @@ fn api_error(error: gateway::Error) -> ApiError {
 impl Admin {
     fn gateway(&self) -> Result<&Gateway, ApiError> {
         let message = "the server is starting: try again later";
-        let starting = || ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "starting", message);
+        let starting = || ApiError::unavailable("starting", message);
         self.0.sources.gateway.get().ok_or_else(starting)
     }
 

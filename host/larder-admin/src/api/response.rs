@@ -40,6 +40,16 @@ impl ApiError {
         ))
     }
 
+    /// The server cannot do it now.
+    pub(crate) fn unavailable(code: &'static str, error: impl ToString) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string())
+    }
+
+    /// Something failed that is not the fault of the client.
+    pub(crate) fn failed(error: impl ToString) -> Self {
+        Self::unavailable("failed", error)
+    }
+
     /// A parameter is not valid.
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad-request", message)

@@ -1,5 +1,6 @@
 //! The paths `/api/session`, `/api/login` and `/api/logout`: who uses the page, and the cookie of its session.
 
+use std::fmt::Display;
 use std::net::IpAddr;
 
 use axum::body::Bytes;
@@ -91,28 +92,17 @@ pub(super) async fn login(
             return Ok(Denial::from(denied).json(&authentication.kinds()));
         }
     };
-    let NewSession { id, csrf, session } = authentication
-        .open_session(credential.clone())
-        .map_err(|error| {
-            let message = format!("the operating system returned no random bytes: {error}");
-            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", message)
-        })?;
+    let opened = authentication.open_session(credential.clone());
+    let NewSession { id, csrf, session } = opened.map_err(no_random_bytes)?;
     let operator = Operator {
         credential,
         peer,
-        session: Some(session),
+        session: Some(session.clone()),
     };
     // What cannot be recorded does not take effect.
     if let Err(error) = admin.record_session("login", &operator).await {
-        operator
-            .session
-            .iter()
-            .for_each(|session| authentication.close_session(session));
-        return Err(ApiError::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "not-recorded",
-            error.to_string(),
-        ));
+        authentication.close_session(&session);
+        return Err(ApiError::unavailable("not-recorded", error));
     }
     let session = Session {
         csrf: Some(csrf),
@@ -120,6 +110,11 @@ pub(super) async fn login(
     };
     let response = json(StatusCode::OK, &session);
     Ok(with_cookie(response, &id, LIFETIME.as_secs(), &headers))
+}
+
+fn no_random_bytes(error: impl Display) -> ApiError {
+    let message = format!("the operating system returned no random bytes: {error}");
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", message)
 }
 
 /// Ends the session of the cookie.

@@ -1,7 +1,9 @@
 //! What one catalog has and callers of two teams do not get from it, because the catalog of their earlier team covers
 //! it.
 
-use super::Catalog;
+use std::sync::Arc;
+
+use super::{Catalog, Offer};
 use larder_model::name::ProviderName;
 
 /// Maximum number of entries that are compared, and of steps for that.
@@ -21,35 +23,45 @@ pub struct Covered {
     pub count: usize,
 }
 
+/// An offer, and what is covered of it.
+type Example<'a> = (&'a Arc<Offer>, String);
+
 impl Catalog {
     /// Returns what of this catalog an earlier one covers. Both may be large, so that not everything is compared.
     pub fn covered_by(&self, earlier: &Self) -> Option<Covered> {
-        let mut steps = 0;
-        let all = self
-            .offers()
-            .iter()
-            .flat_map(|offer| offer.entries.iter().map(move |entry| (offer, entry)));
-        let compared = all.take(MAX_ENTRIES).map_while(|(offer, entry)| {
-            let is_covered = earlier.covers(&entry.uri, &mut steps);
-            (steps < MAX_STEPS).then_some((is_covered, offer, entry.uri.to_string()))
-        });
-        let entries = compared
-            .filter(|(is_covered, ..)| *is_covered)
-            .map(|(_, offer, uri)| (offer, uri));
-        let tools = self
-            .tools()
-            .filter(|(_, tool)| earlier.named_tool(tool.name.as_str()).is_some());
-        let tools = tools.map(|(offer, tool)| (offer, format!("tool {}", tool.name)));
-        let prompts = self
-            .prompts()
-            .filter(|(_, prompt)| earlier.prompt(&prompt.name).is_some());
-        let prompts = prompts.map(|(offer, prompt)| (offer, format!("prompt {}", prompt.name)));
-        let mut covered = entries.chain(tools).chain(prompts).take(MAX_COUNT);
+        let mut covered = self
+            .covered_entries(earlier)
+            .chain(self.covered_tools(earlier))
+            .chain(self.covered_prompts(earlier))
+            .take(MAX_COUNT);
         let (offer, example) = covered.next()?;
         Some(Covered {
             provider: offer.name().clone(),
             example,
             count: 1 + covered.count(),
         })
+    }
+
+    fn covered_entries<'a>(&'a self, earlier: &'a Self) -> impl Iterator<Item = Example<'a>> {
+        let mut steps = 0;
+        let entries = self.offers().iter();
+        let entries = entries.flat_map(|offer| offer.entries.iter().map(move |one| (offer, one)));
+        let compared = entries.take(MAX_ENTRIES).map_while(move |(offer, entry)| {
+            let is_covered = earlier.covers(&entry.uri, &mut steps);
+            (steps < MAX_STEPS).then(|| is_covered.then(|| (offer, entry.uri.to_string())))
+        });
+        compared.flatten()
+    }
+
+    fn covered_tools<'a>(&'a self, earlier: &'a Self) -> impl Iterator<Item = Example<'a>> {
+        self.tools()
+            .filter(move |(_, tool)| earlier.named_tool(tool.name.as_str()).is_some())
+            .map(|(offer, tool)| (offer, format!("tool {}", tool.name)))
+    }
+
+    fn covered_prompts<'a>(&'a self, earlier: &'a Self) -> impl Iterator<Item = Example<'a>> {
+        self.prompts()
+            .filter(move |(_, prompt)| earlier.prompt(&prompt.name).is_some())
+            .map(|(offer, prompt)| (offer, format!("prompt {}", prompt.name)))
     }
 }

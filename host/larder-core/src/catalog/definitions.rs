@@ -137,10 +137,9 @@ impl OfferedTool {
 
 impl OfferedPrompt {
     pub(crate) fn new(prompt: Prompt, prefix: &str) -> Self {
-        let name = format!("{prefix}{}", prompt.name);
         let digest = prompt_digest(&prompt);
         Self {
-            name,
+            name: format!("{prefix}{}", prompt.name),
             prompt,
             digest,
             rendered: Rendered::default(),

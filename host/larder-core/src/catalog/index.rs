@@ -24,6 +24,32 @@ pub(super) struct Index {
     prompts: HashMap<Box<str>, DefinitionRef>,
 }
 
+/// The collisions between offers.
+struct Collisions<'a> {
+    offers: &'a [Arc<Offer>],
+    all: Vec<Collision>,
+}
+
+impl Collisions<'_> {
+    /// Adds a collision of the offers at these positions.
+    fn add(&mut self, what: String, owner: usize, loser: usize) {
+        self.all.push(Collision {
+            what,
+            owner: Some(self.offers[owner].name().clone()),
+            loser: self.offers[loser].name().clone(),
+            is_reserved: false,
+        });
+    }
+
+    /// Adds a collision with a name that the owner only reserves.
+    fn add_reserved(&mut self, what: String, owner: usize, loser: usize) {
+        self.add(what, owner, loser);
+        if let Some(collision) = self.all.last_mut() {
+            collision.is_reserved = true;
+        }
+    }
+}
+
 impl Index {
     /// Assigns each URI and each template to one offer, and returns the collisions.
     pub(super) fn new(offers: &[Arc<Offer>]) -> (Self, Vec<Collision>) {
@@ -37,77 +63,76 @@ impl Index {
             )
         });
         let mut index = Self::default();
-        let mut collisions = Vec::new();
+        let mut collisions = Collisions {
+            offers,
+            all: Vec::new(),
+        };
         for at in order {
-            index.add_offer(at, offers, &mut collisions);
+            index.add_offer(at, &offers[at], &mut collisions);
         }
         index.templates_by_prefix.finish();
         index.claims_by_prefix.finish();
-        (index, collisions)
+        (index, collisions.all)
     }
 
-    fn add_offer(&mut self, at: usize, offers: &[Arc<Offer>], collisions: &mut Vec<Collision>) {
-        let offer = &offers[at];
-        let mut collide = |what: &str, owner: usize| {
-            collisions.push(Collision {
-                what: what.to_owned(),
-                owner: Some(offers[owner].name().clone()),
-                loser: offer.name().clone(),
-                is_reserved: false,
-            });
-        };
-        for entry in &offer.entries {
-            let owner = *self.uris.entry(entry.uri.clone()).or_insert(at);
-            if owner != at {
-                collide(entry.uri.as_str(), owner);
-            }
-        }
-        for pair in offer
-            .entries
-            .windows(2)
-            .filter(|pair| pair[0].uri == pair[1].uri)
-        {
-            collide(pair[0].uri.as_str(), at);
-        }
-        for (at_template, template) in offer.templates.iter().enumerate() {
-            let text = template.uri_template.as_str();
-            match self.templates_by_text.get(text) {
-                Some((owner, _)) => collide(text, *owner),
-                None => {
-                    self.templates_by_text
-                        .insert(text.into(), (at, at_template));
-                    self.templates_by_prefix
-                        .add(template.uri_template.literal_prefix(), (at, at_template));
-                }
-            }
-        }
+    fn add_offer(&mut self, at: usize, offer: &Offer, collisions: &mut Collisions<'_>) {
+        self.add_entries(at, offer, collisions);
+        self.add_templates(at, offer, collisions);
         for claim in &offer.claims {
             self.claims_by_prefix.add(claim, at);
         }
-        for (position, prompt) in offer.definitions.prompts.iter().enumerate() {
-            let owner = *self
-                .prompts
-                .entry(prompt.name.as_str().into())
-                .or_insert((at, position));
-            if owner != (at, position) {
-                collide(&format!("prompt {}", prompt.name), owner.0);
-            }
-        }
-        self.add_tools(at, offers, collisions);
+        self.add_prompts(at, offer, collisions);
+        self.add_tools(at, offer, collisions);
     }
 
-    fn add_tools(&mut self, at: usize, offers: &[Arc<Offer>], collisions: &mut Vec<Collision>) {
-        let offer = &offers[at];
+    fn add_entries(&mut self, at: usize, offer: &Offer, collisions: &mut Collisions<'_>) {
+        for entry in &offer.entries {
+            let owner = *self.uris.entry(entry.uri.clone()).or_insert(at);
+            if owner != at {
+                collisions.add(entry.uri.to_string(), owner, at);
+            }
+        }
+        for pair in offer.entries.windows(2) {
+            if pair[0].uri == pair[1].uri {
+                collisions.add(pair[0].uri.to_string(), at, at);
+            }
+        }
+    }
+
+    fn add_templates(&mut self, at: usize, offer: &Offer, collisions: &mut Collisions<'_>) {
+        for (position, template) in offer.templates.iter().enumerate() {
+            let text = template.uri_template.as_str();
+            if let Some((owner, _)) = self.templates_by_text.get(text) {
+                collisions.add(text.to_owned(), *owner, at);
+                continue;
+            }
+            let own = (at, position);
+            self.templates_by_text.insert(text.into(), own);
+            self.templates_by_prefix
+                .add(template.uri_template.literal_prefix(), own);
+        }
+    }
+
+    fn add_prompts(&mut self, at: usize, offer: &Offer, collisions: &mut Collisions<'_>) {
+        for (position, prompt) in offer.definitions.prompts.iter().enumerate() {
+            let own = (at, position);
+            let name = prompt.name.as_str().into();
+            let owner = *self.prompts.entry(name).or_insert(own);
+            if owner != own {
+                collisions.add(format!("prompt {}", prompt.name), owner.0, at);
+            }
+        }
+    }
+
+    fn add_tools(&mut self, at: usize, offer: &Offer, collisions: &mut Collisions<'_>) {
         for (position, tool) in offer.definitions.tools.iter().enumerate() {
             let own = (at, Some(position));
             let owner = *self.tools.entry(tool.name.as_str().into()).or_insert(own);
-            if owner != own {
-                collisions.push(Collision {
-                    what: format!("tool {}", tool.name),
-                    owner: Some(offers[owner.0].name().clone()),
-                    loser: offer.name().clone(),
-                    is_reserved: owner.1.is_none(),
-                });
+            let what = || format!("tool {}", tool.name);
+            if owner.1.is_none() {
+                collisions.add_reserved(what(), owner.0, at);
+            } else if owner != own {
+                collisions.add(what(), owner.0, at);
             }
         }
         for name in &offer.definitions.reserved {

@@ -214,15 +214,13 @@ impl PendingApproval {
         digest: Digest,
         lines: BTreeSet<String>,
     ) -> Self {
-        let unchanged = BTreeSet::new();
-        let dropped = BTreeSet::new();
         Self {
             team,
             provider,
             digest,
             lines,
-            unchanged,
-            dropped,
+            unchanged: BTreeSet::new(),
+            dropped: BTreeSet::new(),
             tools: Vec::new(),
             since: SystemTime::now(),
         }

@@ -1,5 +1,6 @@
 //! What one provider offers, as its last probe returned it, in the order of the lists.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -72,27 +73,17 @@ impl Offer {
         generation: u64,
         priority: i32,
     ) -> Self {
-        let mut entries: Vec<_> = probed.entries.into_iter().map(Arc::new).collect();
         // A stable sort: of two entries with the same URI, the provider's first one stays first.
-        entries.sort_by(|a, b| a.uri.cmp(&b.uri));
-        let mut templates: Vec<_> = probed.templates.into_iter().map(Arc::new).collect();
-        templates.sort_by(|a, b| a.uri_template.as_str().cmp(b.uri_template.as_str()));
+        let entries = sorted(probed.entries, |a, b| a.uri.cmp(&b.uri));
+        let templates = sorted(probed.templates, |a, b| {
+            a.uri_template.as_str().cmp(b.uri_template.as_str())
+        });
         let is_partial = probed.next_cursor.is_some();
-        let list_digest = list_digest(&entries, &templates, is_partial, probed.freshness.scope);
-        let mut prefixes = PrefixMap::default();
-        for (at, template) in templates.iter().enumerate() {
-            prefixes.add(template.uri_template.literal_prefix(), at);
-        }
-        prefixes.finish();
-        let entry_bytes: usize = entries.iter().map(|entry| entry.wire_size()).sum();
         Self {
-            mean_entry_bytes: entry_bytes.div_ceil(entries.len().max(1)),
-            templates_by_prefix: prefixes,
-            schemes: entries
-                .iter()
-                .map(|entry| entry.uri.scheme().to_ascii_lowercase())
-                .collect(),
-            list_digest,
+            mean_entry_bytes: mean_bytes(&entries),
+            templates_by_prefix: by_prefix(&templates),
+            schemes: schemes(&entries),
+            list_digest: list_digest(&entries, &templates, is_partial, probed.freshness.scope),
             provider,
             title: probed.title,
             version: probed.version,
@@ -189,4 +180,31 @@ impl Offer {
         let unknown = self.is_personal() && self.schemes.is_empty();
         unknown || self.schemes.contains(&scheme.to_ascii_lowercase())
     }
+}
+
+fn sorted<T>(items: Vec<T>, compare: impl Fn(&T, &T) -> Ordering) -> Vec<Arc<T>> {
+    let mut items: Vec<_> = items.into_iter().map(Arc::new).collect();
+    items.sort_by(|a, b| compare(a, b));
+    items
+}
+
+fn mean_bytes(entries: &[Arc<Entry>]) -> usize {
+    let bytes: usize = entries.iter().map(|entry| entry.wire_size()).sum();
+    bytes.div_ceil(entries.len().max(1))
+}
+
+fn schemes(entries: &[Arc<Entry>]) -> BTreeSet<String> {
+    entries
+        .iter()
+        .map(|entry| entry.uri.scheme().to_ascii_lowercase())
+        .collect()
+}
+
+fn by_prefix(templates: &[Arc<Template>]) -> PrefixMap<usize> {
+    let mut prefixes = PrefixMap::default();
+    for (at, template) in templates.iter().enumerate() {
+        prefixes.add(template.uri_template.literal_prefix(), at);
+    }
+    prefixes.finish();
+    prefixes
 }

@@ -23,10 +23,9 @@ pub(super) struct UpdateTimes {
 
 impl Default for UpdateTimes {
     fn default() -> Self {
-        let last = (0..SLOTS).map(|_| AtomicU64::new(0)).collect();
         Self {
             count: AtomicU64::new(0),
-            last,
+            last: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(),
             hasher: RandomState::new(),
         }
     }

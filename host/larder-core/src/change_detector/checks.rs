@@ -54,14 +54,7 @@ pub(super) async fn check_batch(
         Ok(versions) => versions,
         Err(error) => {
             tracing::debug!(provider = %provider.name(), %error, "cannot get versions from the provider");
-            // Never "missing": the error is not about a particular URI.
-            let answer = match error {
-                CallError::Busy | CallError::NoMemory | CallError::QuotaExceeded(_) => {
-                    Answer::Deferred
-                }
-                _ if checks.len() > 1 => Answer::BatchTooLarge,
-                _ => Answer::Failed,
-            };
+            let answer = answer_of_failed_batch(&error, checks.len());
             for check in checks {
                 send(results, check, answer.clone()).await;
             }
@@ -72,18 +65,23 @@ pub(super) async fn check_batch(
     for (check, version) in checks.into_iter().zip(versions) {
         match version {
             Some(version) => {
-                send(
-                    results,
-                    check,
-                    Answer::Present(ContentFingerprint::of_version(version)),
-                )
-                .await
+                let content = ContentFingerprint::of_version(version);
+                send(results, check, Answer::Present(content)).await
             }
             None => unversioned_checks.push(check),
         }
     }
     // A provider may have no version for a resource that it has. Only a read tells whether it is missing.
     check_each(catalog, unversioned_checks, Some(provider.name()), results).await;
+}
+
+/// The answer for each URI of a batch. Never "missing": the error is not about a particular URI.
+fn answer_of_failed_batch(error: &CallError, size: usize) -> Answer {
+    match error {
+        CallError::Busy | CallError::NoMemory | CallError::QuotaExceeded(_) => Answer::Deferred,
+        _ if size > 1 => Answer::BatchTooLarge,
+        _ => Answer::Failed,
+    }
 }
 
 async fn send(results: &mpsc::Sender<CheckResult>, check: Check, answer: Answer) {

@@ -94,15 +94,7 @@ impl GrantedFolderMonitor {
                 Ok(()) = published.changed() => {}
                 _ = check_timer.tick() => {}
                 () = changes.wait() => {
-                    if !self.pause(DEBOUNCE).await {
-                        return;
-                    }
-                    // A provider that was added meanwhile may have answered before the change.
-                    folders.readers = self.current_readers(&folders);
-                    let taken = changes.take();
-                    let since = taken.since().unwrap_or_else(Instant::now);
-                    self.send_hints(folders.affected_providers(&taken), since).await;
-                    if !self.pause(MIN_INTERVAL).await {
+                    if !self.report_changes(&mut folders).await {
                         return;
                     }
                 }
@@ -111,6 +103,20 @@ impl GrantedFolderMonitor {
             folders.check_all(self.poll_interval);
             self.report_unwatched(&folders);
         }
+    }
+
+    /// Sends hints to the providers whose folders changed. Returns whether the server goes on.
+    async fn report_changes(&self, folders: &mut WatchedFolders) -> bool {
+        if !self.pause(DEBOUNCE).await {
+            return false;
+        }
+        // A provider that was added meanwhile may have answered before the change.
+        folders.readers = self.current_readers(folders);
+        let taken = folders.changes.take();
+        let since = taken.since().unwrap_or_else(Instant::now);
+        self.send_hints(folders.affected_providers(&taken), since)
+            .await;
+        self.pause(MIN_INTERVAL).await
     }
 
     /// Reports the folders whose changes are not detected to the operator.

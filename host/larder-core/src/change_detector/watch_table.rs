@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use self::comparison::Comparison;
 pub(super) use self::entry::CheckMethod;
-use self::entry::{InFlight, OwningRevision, WatchEntry, owners};
+use self::entry::{OwningRevision, WatchEntry, owners};
 use self::provider_queue::ProviderQueue;
 use self::sharing::Offers;
 use super::checks::Check;
@@ -42,6 +42,48 @@ pub(super) struct Batch {
     /// The provider to call first; `None` if there is none.
     pub(super) provider: Option<Arc<Provider>>,
     pub(super) checks: Vec<Check>,
+}
+
+impl Batch {
+    /// Takes checks that are due out of the queue of a provider.
+    fn take_due(
+        name: Option<&ProviderName>,
+        queue: &mut ProviderQueue,
+        entries: &mut HashMap<Uri, WatchEntry>,
+    ) -> Self {
+        let mut batch = Self {
+            provider: None,
+            checks: Vec::new(),
+        };
+        let uris: Vec<_> = queue.due.iter().take(queue.batch_size()).cloned().collect();
+        for watched in uris {
+            queue.due.remove(&watched);
+            queue.unanswered.remove(&watched);
+            let Some(entry) = entries.get_mut(&watched) else {
+                continue;
+            };
+            let first = entry.owners.first();
+            // The URI moved to another provider meanwhile, and is due there.
+            if first.map(|owner| &owner.name) != name {
+                continue;
+            }
+            batch.provider = first.and_then(|owner| owner.provider.upgrade());
+            batch.checks.push(begin_check(watched, entry));
+        }
+        batch
+    }
+}
+
+fn begin_check(uri: Uri, entry: &mut WatchEntry) -> Check {
+    let in_flight = entry.begin_check();
+    Check {
+        uri,
+        version: entry.content.version(),
+        already_notified: in_flight
+            .provider_updated
+            .is_some_and(|at| at.elapsed() < SIGNAL_COVERAGE),
+        noticed_here: in_flight.noticed_here,
+    }
 }
 
 impl WatchTable {
@@ -202,37 +244,7 @@ impl WatchTable {
             if queue.busy || queue.due.is_empty() {
                 continue;
             }
-            let mut batch = Batch {
-                provider: None,
-                checks: Vec::new(),
-            };
-            let uris: Vec<_> = queue.due.iter().take(queue.batch_size()).cloned().collect();
-            for watched in uris {
-                queue.due.remove(&watched);
-                queue.unanswered.remove(&watched);
-                let Some(entry) = self.entries.get_mut(&watched) else {
-                    continue;
-                };
-                let first = entry.owners.first();
-                // The URI moved to another provider meanwhile, and is due there.
-                if first.map(|owner| &owner.name) != name.as_ref() {
-                    continue;
-                }
-                batch.provider = first.and_then(|owner| owner.provider.upgrade());
-                let version = entry.content.version();
-                let InFlight {
-                    provider_updated,
-                    noticed_here,
-                } = entry.begin_check();
-                let already_notified =
-                    provider_updated.is_some_and(|at| at.elapsed() < SIGNAL_COVERAGE);
-                batch.checks.push(Check {
-                    uri: watched,
-                    version,
-                    already_notified,
-                    noticed_here,
-                });
-            }
+            let batch = Batch::take_due(name.as_ref(), queue, &mut self.entries);
             // The provider was unloaded, so there is a newer catalog, which makes these checks due again.
             if !batch.checks.is_empty() && batch.provider.is_some() == name.is_some() {
                 queue.busy = true;
@@ -244,20 +256,15 @@ impl WatchTable {
 
     /// Records an answer. Returns whether the watchers must be notified.
     pub(super) fn record_answer(&mut self, check: &Check, answer: Answer) -> bool {
+        if answer == Answer::BatchTooLarge {
+            self.check_in_smaller_batch(&check.uri);
+            return false;
+        }
         let Some(entry) = self.entries.get_mut(&check.uri) else {
             return false;
         };
         let was_unknown = entry.content == KnownContent::Unknown;
         let is_failure = answer.is_failure();
-        if answer == Answer::BatchTooLarge {
-            // Checked again soon. What the watchers were notified of does not change.
-            entry.return_unanswered();
-            let owner = entry.owners.first().cloned();
-            let queue = self.queue(owner.as_ref());
-            queue.batch_too_large = true;
-            queue.due.insert(check.uri.clone());
-            return false;
-        }
         let is_answer = !is_failure && answer != Answer::Deferred;
         if is_answer {
             entry.in_flight = None;
@@ -276,13 +283,20 @@ impl WatchTable {
         let notify = changed | in_doubt | (is_answer && std::mem::take(&mut entry.must_notify));
         self.known_count += usize::from(was_unknown && entry.content != KnownContent::Unknown);
         let owner = entry.owners.first().cloned();
-        let queue = self.queue(owner.as_ref());
-        *(if is_failure {
-            &mut queue.failed
-        } else {
-            &mut queue.answered
-        }) = true;
+        self.queue(owner.as_ref()).count_answer(is_failure);
         notify
+    }
+
+    /// Checks a URI again soon. What the watchers were notified of does not change.
+    fn check_in_smaller_batch(&mut self, watched: &Uri) {
+        let Some(entry) = self.entries.get_mut(watched) else {
+            return;
+        };
+        entry.return_unanswered();
+        let owner = entry.owners.first().cloned();
+        let queue = self.queue(owner.as_ref());
+        queue.batch_too_large = true;
+        queue.due.insert(watched.clone());
     }
 
     /// Ends a batch. Unanswered checks are retried later.

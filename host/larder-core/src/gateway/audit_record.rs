@@ -170,18 +170,7 @@ impl<'a> AuditRecord<'a> {
         let caller = self.call.caller.as_ref();
         let origin = &self.call.origin;
         let provider = self.provider.as_deref();
-        let team = match provider {
-            Some(provider) => provider.team().as_str().into(),
-            None => {
-                let teams = caller.into_iter().flat_map(|caller| caller.teams.iter());
-                teams
-                    .map(TeamName::as_str)
-                    .collect::<Vec<_>>()
-                    .join(",")
-                    .into()
-            }
-        };
-        let uri = self.uri.map(|uri| &uri[..uri.floor_char_boundary(MAX_LEN)]);
+        let uri = self.uri.map(truncated);
         let request = self.call.request_id.as_deref().map(truncated_id);
         slot.write(&AuditLine {
             time: SystemTime::now(),
@@ -192,12 +181,10 @@ impl<'a> AuditRecord<'a> {
             token: origin.token.as_deref(),
             peer: origin.peer,
             operator: origin.operator.as_deref(),
-            team,
+            team: self.team(),
             uri,
             uri_cut: uri.map(str::len) < self.uri.map(str::len),
-            name: self
-                .name
-                .map(|name| &name[..name.floor_char_boundary(MAX_LEN)]),
+            name: self.name.map(truncated),
             provider: provider.map(|provider| provider.name().as_str()),
             digest: provider.map(Provider::digest),
             outcome: self.outcome,
@@ -210,11 +197,28 @@ impl<'a> AuditRecord<'a> {
     }
 }
 
+impl AuditRecord<'_> {
+    /// The team of the provider; if none was called, all teams of the caller.
+    fn team(&self) -> Cow<'_, str> {
+        if let Some(provider) = &self.provider {
+            return provider.team().as_str().into();
+        }
+        let caller = self.call.caller.as_ref();
+        let teams = caller.into_iter().flat_map(|caller| caller.teams.iter());
+        let names: Vec<_> = teams.map(TeamName::as_str).collect();
+        names.join(",").into()
+    }
+}
+
 impl Drop for AuditRecord<'_> {
     /// Nobody waits for the line of an operation that was cancelled.
     fn drop(&mut self) {
         let _ = self.write();
     }
+}
+
+fn truncated(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_LEN)]
 }
 
 /// Returns the id as it was received; of a very long one, its beginning as a string.
@@ -224,9 +228,8 @@ fn truncated_id(json: &str) -> Cow<'_, RawValue> {
         .flatten();
     whole.map_or_else(
         || {
-            let begin = &json[..json.floor_char_boundary(MAX_LEN)];
             // A string always serializes to valid JSON.
-            Cow::Owned(serde_json::value::to_raw_value(begin).unwrap_or_default())
+            Cow::Owned(serde_json::value::to_raw_value(truncated(json)).unwrap_or_default())
         },
         Cow::Borrowed,
     )

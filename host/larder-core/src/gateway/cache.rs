@@ -195,9 +195,8 @@ enum Lookup<'a> {
 
 impl Cache {
     pub(super) fn new(config: Config, reader: Reader) -> Self {
-        let store = Mutex::new(ResponseStore::new(config));
         Self {
-            store,
+            store: Mutex::new(ResponseStore::new(config)),
             calls: SingleFlight::default(),
             shareability: ShareabilityTable::default(),
             reader,

@@ -86,12 +86,10 @@ impl Position {
 
 impl Cursor {
     pub(super) fn new(list: ListKind, offer: &Offer, position: Position) -> Self {
-        let team = offer.provider.team().to_string();
-        let provider = offer.name().to_string();
         Self {
             list,
-            team,
-            provider,
+            team: offer.provider.team().to_string(),
+            provider: offer.name().to_string(),
             filter: Filter::default(),
             position,
         }

@@ -56,6 +56,42 @@ impl Named for OfferedPrompt {
     }
 }
 
+/// The items of one page.
+struct FilledPage<'a, T> {
+    items: Vec<Arc<T>>,
+    last: Option<(&'a Arc<Offer>, &'a Arc<T>)>,
+    has_more: bool,
+}
+
+impl<'a, T: Named + 'a> FilledPage<'a, T> {
+    /// Takes items as long as they fit. The first item always fits, so that each page makes progress.
+    fn new(items: impl Iterator<Item = (&'a Arc<Offer>, &'a Arc<T>)>, size: usize) -> Self {
+        let mut rest = items.peekable();
+        let mut items = Vec::new();
+        let mut last = None;
+        let mut bytes = 0;
+        while let Some((offer, item)) = rest.next_if(|(_, item)| {
+            items.is_empty() || items.len() < size && bytes + item.size() <= MAX_PAGE_BYTES
+        }) {
+            bytes += item.size();
+            items.push(item.clone());
+            last = Some((offer, item));
+        }
+        Self {
+            items,
+            last,
+            has_more: rest.peek().is_some(),
+        }
+    }
+
+    /// The cursor of the next page, if there is one.
+    fn next_cursor(&self, kind: ListKind) -> Option<String> {
+        let (offer, item) = self.last.filter(|_| self.has_more)?;
+        let position = Position::After(item.name().to_owned());
+        Some(Cursor::new(kind, offer, position).encode())
+    }
+}
+
 impl Gateway {
     /// Returns a page of the tools.
     pub async fn tools(
@@ -119,30 +155,15 @@ impl Gateway {
             0 => usize::MAX,
             size => size as usize,
         };
-        let mut rest = all.filter(is_after).peekable();
-        let mut items = Vec::new();
-        let mut last = None;
-        let mut bytes = 0;
-        // The first item always fits, so that each page makes progress.
-        while let Some((offer, item)) = rest.next_if(|(_, item)| {
-            items.is_empty() || items.len() < size && bytes + item.size() <= MAX_PAGE_BYTES
-        }) {
-            bytes += item.size();
-            items.push(item.clone());
-            last = Some((offer, item));
-        }
-        let has_more = rest.peek().is_some();
-        let next = last.filter(|_| has_more).map(|(offer, item)| {
-            Cursor::new(kind, offer, Position::After(item.name().to_owned())).encode()
-        });
+        let page = FilledPage::new(all.filter(is_after), size);
         // An approval can change the list at any moment; clients are notified of it.
         let freshness = Freshness {
             ttl: Duration::ZERO,
             ..self.max_freshness()
         };
         Ok(Page {
-            items,
-            next,
+            next: page.next_cursor(kind),
+            items: page.items,
             freshness,
             incomplete: Vec::new(),
         })

@@ -48,10 +48,9 @@ pub(super) struct CompiledFilter {
 
 impl CompiledFilter {
     pub(super) fn new(filter: Filter) -> Self {
-        let text = filter.text.as_ref().map(|text| text.to_lowercase());
         Self {
             is_empty: filter.is_empty(),
-            text,
+            text: filter.text.as_ref().map(|text| text.to_lowercase()),
             filter,
         }
     }

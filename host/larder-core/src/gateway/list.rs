@@ -83,38 +83,48 @@ impl Gateway {
         let mut page = new_page(size, &filter, view.freshness(Catalog::templates_freshness));
         for offer in offers.filter(|offer| filter.allows_provider(offer)) {
             let after = from.as_ref().filter(|from| from.is_in(offer));
-            let mut after = after.map_or("", |from| position_text(&from.position));
-            let mut cost = CostGuard { offer, bytes: 0 };
-            for (position, template) in offer.templates.iter().enumerate() {
-                let text = template.uri_template.as_str();
-                let is_owned = view
-                    .template(text)
-                    .is_some_and(|(owner, owned)| Arc::ptr_eq(owner, offer) && owned == position);
-                if !is_owned || text <= after {
-                    continue;
-                }
-                let matched = filter
-                    .matches_template(template)
-                    .then(|| template.wire_size());
-                if matched.is_some_and(|bytes| !page.has_room_for(bytes))
-                    || page.has_scanned_enough()
-                {
-                    page.end_after(ListKind::Templates, offer, after);
-                    return Ok(page.finish());
-                }
-                after = text;
-                match matched {
-                    Some(bytes) => {
-                        cost.bytes += bytes;
-                        page.add(template.clone(), bytes);
-                    }
-                    None => page.skipped_bytes += template_size(template),
-                }
+            let after = after.map_or("", |from| position_text(&from.position));
+            if !add_templates(&mut page, &view, offer, after) {
+                return Ok(page.finish());
             }
         }
         page.next = None;
         Ok(page.finish())
     }
+}
+
+/// Adds the templates of an offer after this one. Returns whether the page has room for more.
+fn add_templates<'a>(
+    page: &mut PageBuilder<'_, Arc<Template>>,
+    view: &View,
+    offer: &'a Arc<Offer>,
+    mut after: &'a str,
+) -> bool {
+    let mut cost = CostGuard { offer, bytes: 0 };
+    for (position, template) in offer.templates.iter().enumerate() {
+        let text = template.uri_template.as_str();
+        let is_owned = view
+            .template(text)
+            .is_some_and(|(owner, owned)| Arc::ptr_eq(owner, offer) && owned == position);
+        if !is_owned || text <= after {
+            continue;
+        }
+        let is_match = page.filter.matches_template(template);
+        let matched = is_match.then(|| template.wire_size());
+        if matched.is_some_and(|bytes| !page.has_room_for(bytes)) || page.has_scanned_enough() {
+            page.end_after(ListKind::Templates, offer, after);
+            return false;
+        }
+        after = text;
+        match matched {
+            Some(bytes) => {
+                cost.bytes += bytes;
+                page.add(template.clone(), bytes);
+            }
+            None => page.skipped_bytes += template_size(template),
+        }
+    }
+    true
 }
 
 impl<'a> EntryPage<'a> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::audit_record::{AuditRecord, written};
 use super::cache::{CacheMode, CacheRequest, ReadTime};
-use super::view::TeamCatalog;
+use super::view::{TeamCatalog, View};
 use super::{Error, Gateway};
 use crate::catalog::{Offer, Route};
 use larder_model::policy::{Permit, TimeLimit};
@@ -66,12 +66,7 @@ impl Gateway {
                 uri: uri.to_string(),
                 why,
             }),
-            (None, None) => Err(view.unknown_uri(
-                uri.as_str(),
-                Error::NotFound {
-                    uri: uri.to_string(),
-                },
-            )),
+            (None, None) => Err(not_found(&view, uri)),
         };
         if let Some(line) = record.end_read(&result) {
             written(Some(line)).await?;
@@ -109,13 +104,15 @@ impl Gateway {
                 return Ok(());
             }
         }
-        Err(view.unknown_uri(
-            uri.as_str(),
-            Error::NotFound {
-                uri: uri.to_string(),
-            },
-        ))
+        Err(not_found(&view, uri))
     }
+}
+
+fn not_found(view: &View, uri: &Uri) -> Error {
+    let error = Error::NotFound {
+        uri: uri.to_string(),
+    };
+    view.unknown_uri(uri.as_str(), error)
 }
 
 async fn may_watch(call: &Arc<Call>, route: Route<'_>, uri: &Uri) -> bool {
@@ -199,10 +196,7 @@ impl TeamCatalog {
                         .claimed_match(uri, offer.provider.match_uri(permit.clone(), uri).await?)?,
                 ),
             };
-            let catalog = self.catalog.clone();
-            let name = offer.name().clone();
-            let requested = uri.clone();
-            let may_return = move |content: &Uri| catalog.may_return(&name, &requested, content);
+            let may_return = self.may_return(offer, uri);
             offer
                 .provider
                 .read(permit, uri, matched, owned_version, may_return)
@@ -214,11 +208,7 @@ impl TeamCatalog {
             .await;
         let is_hit = !called.load(Ordering::Relaxed);
         record.set_result(is_hit, result.as_ref().err());
-        offer.provider.metrics().record_read(if is_hit {
-            CacheResult::Hit
-        } else {
-            CacheResult::Miss
-        });
+        count_read(offer, is_hit);
         let result = result?;
         if known_version.is_some() && result.version.as_deref() == known_version {
             return Err(CallError::NotModified);
@@ -226,6 +216,23 @@ impl TeamCatalog {
         offer.provider.charge_bytes(result.wire_size());
         Ok(result)
     }
+
+    /// Whether the provider may return a content, if this URI was requested.
+    fn may_return(&self, offer: &Offer, requested: &Uri) -> impl Fn(&Uri) -> bool + Clone + use<> {
+        let catalog = self.catalog.clone();
+        let name = offer.name().clone();
+        let requested = requested.clone();
+        move |content: &Uri| catalog.may_return(&name, &requested, content)
+    }
+}
+
+fn count_read(offer: &Offer, is_hit: bool) {
+    let result = if is_hit {
+        CacheResult::Hit
+    } else {
+        CacheResult::Miss
+    };
+    offer.provider.metrics().record_read(result);
 }
 
 /// Derives from the request how far its response can be cached and shared.

@@ -168,14 +168,12 @@ fn filter_of(query: &SearchQuery) -> Filter {
 }
 
 fn encode_cursor(end: usize, query: &SearchQuery) -> String {
-    let team = TeamName::default_team().to_string();
-    let position = Position::After(end.to_string());
     Cursor {
         list: ListKind::Search,
-        team,
+        team: TeamName::default_team().to_string(),
         provider: String::new(),
         filter: filter_of(query),
-        position,
+        position: Position::After(end.to_string()),
     }
     .encode()
 }

@@ -102,13 +102,10 @@ impl PendingApprovalRecord {
         digest: Digest,
         lines: BTreeSet<String>,
     ) -> Self {
-        let team = team.to_string();
-        let provider = provider.to_string();
-        let digest = digest.to_string();
         Self {
-            team,
-            provider,
-            digest,
+            team: team.to_string(),
+            provider: provider.to_string(),
+            digest: digest.to_string(),
             lines,
             tools: Vec::new(),
         }
@@ -151,6 +148,35 @@ struct Approval {
     /// The digests of the components that it is approved for. Empty: for every component of this name.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     digests: BTreeSet<String>,
+}
+
+impl Approval {
+    fn now(by: &str) -> Self {
+        Self {
+            at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            by: by.to_owned(),
+            digests: BTreeSet::new(),
+        }
+    }
+}
+
+/// Approves a line for the component with this digest, unless it is approved for every component.
+fn approve_digest(
+    lines: &mut BTreeMap<String, Approval>,
+    line: &str,
+    digest: &str,
+    new: &Approval,
+) {
+    let is_for_all = |approval: &Approval| approval.digests.is_empty();
+    if !lines.get(line).is_some_and(is_for_all) {
+        let approval = lines.entry(line.to_owned()).or_insert_with(|| new.clone());
+        approval.digests.insert(digest.to_owned());
+    }
+}
+
+fn approve_name(lines: &mut BTreeMap<String, Approval>, line: &str, new: &Approval) {
+    let approval = lines.entry(line.to_owned()).or_insert_with(|| new.clone());
+    approval.digests.clear();
 }
 
 /// The components that an approval holds for.
@@ -259,36 +285,29 @@ impl Approvals {
         record: &PendingApprovalRecord,
         by: &str,
     ) -> Result<(), ApprovalsError> {
-        let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let new = Approval::now(by);
         self.store
             .change(APPROVALS_FILE, |all: &mut ApprovalsByFolder| {
                 let teams = all.entry(self.key.to_string()).or_default();
                 let providers = teams.entry(record.team.clone()).or_default();
                 let lines = providers.entry(record.provider.clone()).or_default();
                 for line in &record.lines {
-                    let new = || Approval {
-                        at: at.clone(),
-                        by: by.to_owned(),
-                        digests: BTreeSet::new(),
-                    };
-                    match (scope, lines.get_mut(line)) {
-                        (ApprovalScope::Digest, Some(approval)) if approval.digests.is_empty() => {}
-                        (ApprovalScope::Digest, _) => {
-                            let approval = lines.entry(line.clone()).or_insert_with(new);
-                            approval.digests.insert(record.digest.clone());
-                        }
-                        (ApprovalScope::Name, Some(approval)) => approval.digests.clear(),
-                        (ApprovalScope::Name, None) => _ = lines.insert(line.clone(), new()),
+                    match scope {
+                        ApprovalScope::Digest => approve_digest(lines, line, &record.digest, &new),
+                        ApprovalScope::Name => approve_name(lines, line, &new),
                     }
                 }
             })?;
+        self.remove_pending(record)?;
+        self.withdraw_rejection(record)
+    }
+
+    fn remove_pending(&self, record: &PendingApprovalRecord) -> Result<(), ApprovalsError> {
         self.store
             .change(PENDING_FILE, |all: &mut PendingByFolder| {
-                all.entry(self.key.to_string())
-                    .or_default()
-                    .retain(|one| !one.is_same(record));
-            })?;
-        self.withdraw_rejection(record)
+                let pending = all.entry(self.key.to_string()).or_default();
+                pending.retain(|one| !one.is_same(record));
+            })
     }
 
     /// Replaces the pending approvals of this folder.

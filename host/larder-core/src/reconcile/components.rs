@@ -80,11 +80,10 @@ impl RevisionState {
 impl RevisionRecord {
     /// Creates the record of something that happened just now.
     pub(super) fn new(state: RevisionState, digest: Option<Digest>) -> Self {
-        let at = SystemTime::now();
         Self {
             number: None,
             digest,
-            at,
+            at: SystemTime::now(),
             state,
             size: None,
             error: None,

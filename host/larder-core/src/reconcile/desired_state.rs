@@ -97,9 +97,8 @@ impl DesiredState {
     ) -> Self {
         let config = config_updates.borrow().clone();
         warn_about_ceiling(&config);
-        let sources = sources.into_iter().map(SourceState::new).collect();
         Self {
-            sources,
+            sources: sources.into_iter().map(SourceState::new).collect(),
             config,
             config_updates,
             max_components: usize::MAX,

@@ -130,9 +130,8 @@ impl Reconciler {
             return;
         }
         self.publish(&ReconcilePass::default());
-        let collisions = self.new_collisions(&before);
         ReconcilePass {
-            collisions,
+            collisions: self.new_collisions(&before),
             ..ReconcilePass::default()
         }
         .log();

@@ -21,14 +21,17 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc};
 use tokio::task::AbortHandle;
 
 use self::component::IdentifiedComponent;
-use self::grant_request::GrantDecision;
 pub use self::grant_request::MAX_GRANT_REQUEST_SIZE;
 pub(super) use self::result::{
     LoadEvent, LoadJob, LoadResult, LoadedProvider, Outcome, PreviousRevisions, Revision,
 };
 use super::desired_state::DesiredComponent;
 use super::phases::PhaseTimer;
-use super::{Approvals, ProviderConfig};
+use super::{
+    Approvals, Config, MAX_CONCURRENT_LOADS, MAX_CONCURRENT_PROBES, MAX_FILE_THREADS,
+    ProviderConfig,
+};
+use crate::source::Blob;
 use larder_key_value::KeyValueStore;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Grant, GrantRequest, QuotaUsage, ungranted_imports};
@@ -78,24 +81,68 @@ struct RunningLoad<'a> {
     has_read: Arc<AtomicBool>,
 }
 
-/// What is known about a load when it ends.
-struct Report<'a> {
-    /// The revision, if it was identified without reading it.
-    cached_revision: &'a mut Option<Revision>,
-    signers: &'a mut Vec<Signer>,
-    timer: &'a mut PhaseTimer,
+/// What is known about a load, however far it got.
+struct Progress {
+    /// The revision, as far as it was determined.
+    reached: Option<Revision>,
+    /// Whether the revision was identified without reading it.
+    is_cached: bool,
+    /// The same revision, if the load ended without a panic.
+    cached_revision: Option<Revision>,
+    signers: Vec<Signer>,
+    timer: PhaseTimer,
 }
 
-/// What is known about a load, however far it got.
-struct Progress<'a> {
-    /// The revision, as far as it was determined.
-    reached: &'a mut Option<Revision>,
-    is_cached: &'a mut bool,
-    signers: &'a mut Vec<Signer>,
-    timer: &'a mut PhaseTimer,
+impl Progress {
+    fn new(desired: &DesiredComponent, previous: &PreviousRevisions) -> Self {
+        let detection = desired.artifact.component.detection();
+        Self {
+            reached: None,
+            is_cached: false,
+            cached_revision: None,
+            signers: Vec::new(),
+            timer: PhaseTimer::new(detection.filter(|_| !previous.is_retry)),
+        }
+    }
+}
+
+/// Where a loader reports what it finds out.
+pub(super) struct LoaderChannels {
+    pub(super) signals: SignalSender,
+    pub(super) load_events: mpsc::UnboundedSender<LoadEvent>,
+    pub(super) wake: Arc<Notify>,
 }
 
 impl Loader {
+    pub(super) fn new(
+        config: &Config,
+        sandbox: Arc<Sandbox>,
+        quota_usage: Option<Arc<QuotaUsage>>,
+        drain: Drain,
+        channels: LoaderChannels,
+    ) -> Self {
+        Self {
+            team: config.team.clone(),
+            metrics: sandbox.metrics().load_metrics(&config.team),
+            sandbox,
+            signals: channels.signals,
+            drain,
+            threads: Arc::new(BlockingThreads::new(MAX_FILE_THREADS)),
+            base_folder: config.relative_to.clone(),
+            parse_grant_request: config.parse_grant_request,
+            requires_settings: config.requires_settings,
+            approvals: config.approvals.clone(),
+            load_permits: Semaphore::new(MAX_CONCURRENT_LOADS),
+            probe_permits: Semaphore::new(MAX_CONCURRENT_PROBES),
+            recheck_permit: Semaphore::new(1),
+            optimise_permit: Semaphore::new(1),
+            wake: channels.wake,
+            quota_usage,
+            load_events: channels.load_events,
+            key_value: OnceLock::new(),
+        }
+    }
+
     /// Loads a component in a task, unless it is one of the previous revisions.
     pub(super) fn start(
         self: &Arc<Self>,
@@ -105,62 +152,60 @@ impl Loader {
         has_read: Arc<AtomicBool>,
     ) -> AbortHandle {
         let loader = self.clone();
-        let task = self.drain.spawn(async move {
-            let began = Instant::now();
-            let artifact = desired.artifact.clone();
-            let mut cached_revision = None;
-            let mut signers = Vec::new();
-            let detection = artifact
-                .component
-                .detection()
-                .filter(|_| !previous.is_retry);
-            let mut timer = PhaseTimer::new(detection);
-            // Cannot fail: the semaphore is never closed.
-            let load = RunningLoad {
-                id,
-                permit: loader.load_permits.acquire().await.ok(),
-                has_read,
-            };
-            timer.end(|phases| &mut phases.queue);
-            // A component beyond the quota is not served, even if it was served before.
-            let still_permitted =
-                !desired.exceeds_quota && loader.still_permitted(&desired, &previous).await;
-            let report = Report {
-                cached_revision: &mut cached_revision,
-                signers: &mut signers,
-                timer: &mut timer,
-            };
-            let outcome = catch_panic(loader.load(load, desired, previous, report)).await;
-            loader.wait_if_replaced(&outcome, &artifact.component).await;
-            loader.metrics.record(outcome.metric_label());
-            loader.metrics.durations.observe(began.elapsed());
-            let name = artifact.name.clone();
-            let job = LoadJob::Load(id);
-            let duration = began.elapsed();
-            let timer = Some(timer);
-            let unoptimised = outcome.unoptimised_provider();
-            let result = LoadResult {
-                name,
-                job,
-                outcome,
-                still_permitted,
-                signers,
-                duration,
-                timer,
-            };
-            loader.send(LoadEvent::Ended(Box::new(result)));
-            // A scan that found another file may have let this load end.
-            if !loader.is_unchanged(&artifact.component).await {
-                loader.wake.notify_one();
-            }
-            if let Some(provider) = unoptimised {
-                loader.optimise(&artifact.component, provider).await;
-            }
-            if let Some(revision) = cached_revision {
-                loader.recheck(&artifact, revision).await;
-            }
-        });
+        let task = self
+            .drain
+            .spawn(async move { loader.run(id, desired, previous, has_read).await });
         task.abort_handle()
+    }
+
+    /// Loads a component, reports the result, and does what can be done after that.
+    async fn run(
+        &self,
+        id: u64,
+        desired: DesiredComponent,
+        previous: PreviousRevisions,
+        has_read: Arc<AtomicBool>,
+    ) {
+        let began = Instant::now();
+        let artifact = desired.artifact.clone();
+        let mut progress = Progress::new(&desired, &previous);
+        // Cannot fail: the semaphore is never closed.
+        let permit = self.load_permits.acquire().await.ok();
+        let load = RunningLoad {
+            id,
+            permit,
+            has_read,
+        };
+        progress.timer.end(|phases| &mut phases.queue);
+        // A component beyond the quota is not served, even if it was served before.
+        let still_permitted =
+            !desired.exceeds_quota && self.still_permitted(&desired, &previous).await;
+        let outcome = catch_panic(self.load(load, desired, previous, &mut progress)).await;
+        self.wait_if_replaced(&outcome, &artifact.component).await;
+        self.metrics.record(outcome.metric_label());
+        self.metrics.durations.observe(began.elapsed());
+        let unoptimised = outcome.unoptimised_provider();
+        self.send_result(LoadResult {
+            still_permitted,
+            signers: progress.signers,
+            timer: Some(progress.timer),
+            ..LoadResult::new(&artifact.name, LoadJob::Load(id), outcome, began)
+        });
+        self.wake_if_changed(&artifact.component).await;
+        if let Some(provider) = unoptimised {
+            self.optimise(&artifact.component, provider).await;
+        }
+        if let Some(revision) = progress.cached_revision {
+            self.recheck(&artifact, revision).await;
+        }
+    }
+
+    /// Starts another scan if the component was replaced while it was loaded: a scan that found another file may have let
+    /// this load end.
+    async fn wake_if_changed(&self, component: &Blob) {
+        if !self.is_unchanged(component).await {
+            self.wake.notify_one();
+        }
     }
 
     /// Probes a provider again for its lists.
@@ -174,33 +219,28 @@ impl Loader {
         let loader = self.clone();
         self.drain.spawn(async move {
             let began = Instant::now();
-            let name = provider.name().to_string();
-            let probe = async {
-                let offered = async {
-                    loader
-                        .offer(provider.probe().await?, provider, &revision, requests)
-                        .await
-                };
-                offered
-                    .await
-                    .unwrap_or_else(|error| Outcome::Rejected(error, Some(revision)))
-            };
-            let outcome = catch_panic(probe).await;
+            let name = provider.name().clone();
+            let outcome = catch_panic(loader.probe_again(provider, revision, requests)).await;
             let job = LoadJob::RefreshList(id);
-            let still_permitted = true;
-            let signers = Vec::new();
-            let duration = began.elapsed();
-            let result = LoadResult {
-                name,
-                job,
-                outcome,
-                still_permitted,
-                signers,
-                duration,
-                timer: None,
-            };
-            loader.send(LoadEvent::Ended(Box::new(result)));
+            loader.send_result(LoadResult::new(name.as_str(), job, outcome, began));
         });
+    }
+
+    async fn probe_again(
+        &self,
+        provider: Arc<Provider>,
+        revision: Revision,
+        requests: BTreeSet<String>,
+    ) -> Outcome {
+        let offered = match provider.probe().await {
+            Ok(probed) => self.offer(probed, provider, &revision, requests).await,
+            Err(error) => Err(error),
+        };
+        offered.unwrap_or_else(|error| Outcome::Rejected(error, Some(revision)))
+    }
+
+    fn send_result(&self, result: LoadResult) {
+        self.send(LoadEvent::Ended(Box::new(result)));
     }
 
     fn send(&self, event: LoadEvent) {
@@ -213,23 +253,13 @@ impl Loader {
         load: RunningLoad<'_>,
         desired: DesiredComponent,
         previous: PreviousRevisions,
-        report: Report<'_>,
+        progress: &mut Progress,
     ) -> Outcome {
-        let mut reached = None;
-        let mut is_cached = false;
-        let Report {
-            cached_revision,
-            signers,
-            timer,
-        } = report;
-        let progress = Progress {
-            reached: &mut reached,
-            is_cached: &mut is_cached,
-            signers,
-            timer,
-        };
         let outcome = self.try_load(load, desired, previous, progress).await;
-        *cached_revision = reached.clone().filter(|_| is_cached);
+        let reached = progress.reached.take();
+        if progress.is_cached {
+            progress.cached_revision.clone_from(&reached);
+        }
         outcome.unwrap_or_else(|error| Outcome::Rejected(error, reached))
     }
 
@@ -239,85 +269,46 @@ impl Loader {
         load: RunningLoad<'_>,
         desired: DesiredComponent,
         previous: PreviousRevisions,
-        Progress {
-            reached,
-            is_cached,
-            signers,
-            timer,
-        }: Progress<'_>,
+        progress: &mut Progress,
     ) -> Result<Outcome, LoadError> {
         let name = self.check_artifact(&desired)?;
         let component = self.identify(&desired).await?;
         load.has_read.store(true, Relaxed);
-        timer.end(|phases| &mut phases.reading);
-        *signers = self.verify_signatures(&desired, &component).await?;
-        let digest = component.digest();
-        *is_cached = matches!(component, IdentifiedComponent::Cached(_));
-        let GrantDecision {
-            grant,
-            mut requests,
-            sources,
-        } = self.decide_grant(&name, &desired).await?;
+        progress.timer.end(|phases| &mut phases.reading);
+        progress.signers = self.verify_signatures(&desired, &component).await?;
+        progress.is_cached = matches!(component, IdentifiedComponent::Cached(_));
+        let decision = self.decide_grant(&name, &desired).await?;
+        let mut requests = decision.requests;
         let revision = Revision {
-            digest,
+            digest: component.digest(),
             config: ProviderConfig {
-                grant: grant.clone(),
+                grant: decision.grant.clone(),
                 ..desired.config
             },
         };
-        *reached = Some(revision.clone());
-        let unapproved = self
-            .unapproved(
-                &name,
-                digest,
-                requests.clone(),
-                revision.config.approval_mode,
-            )
-            .await?;
-        if !unapproved.is_empty() {
-            // Its imports are not known yet.
-            let is_request = |line: &&String| !line.starts_with("import ");
-            let before = previous
-                .requests
-                .iter()
-                .flatten()
-                .filter(is_request)
-                .cloned()
-                .collect();
-            return self
-                .hold(&name, digest, unapproved, &requests, &before)
-                .await;
+        progress.reached = Some(revision.clone());
+        let held = self.hold_for_requests(&name, &revision, &requests, &previous);
+        if let Some(held) = held.await? {
+            return Ok(held);
         }
-        let is_serving =
-            previous.serving.as_ref() == Some(&revision) && !previous.has_withheld_tools;
-        if is_serving || previous.failed.as_ref() == Some(&revision) {
+        if previous.has(&revision) {
             return Ok(Outcome::Unchanged(revision));
         }
+        let timer = &mut progress.timer;
         timer.end(|phases| &mut phases.checking);
-        let compiled = self
-            .compile(&name, component, previous.priority_of_next(), timer)
-            .await?;
-        let imports = ungranted_imports(compiled.imports(), &grant);
-        // Toolchains import more than is ever called, so only new imports need an approval. The first revision of a
-        // provider has no new imports.
-        let before = self.requests_before(&name, previous.requests).await?;
-        let new_imports = before
-            .as_ref()
-            .map(|before| &imports - before)
-            .unwrap_or_default();
-        let lines = self
-            .unapproved(&name, digest, new_imports, revision.config.approval_mode)
-            .await?;
+        let priority = previous.priority_of_next();
+        let compiled = self.compile(&name, component, priority, timer).await?;
+        let imports = ungranted_imports(compiled.imports(), &decision.grant);
         // Recorded independently of the grant, so that a narrower grant later does not require an approval.
         requests.extend(ungranted_imports(compiled.imports(), &Grant::default()));
-        if !lines.is_empty() {
-            return self
-                .hold(&name, digest, lines, &requests, &before.unwrap_or_default())
-                .await;
+        let before = self.requests_before(&name, previous.requests).await?;
+        let held = self.hold_for_imports(&name, &revision, imports, &requests, before);
+        if let Some(held) = held.await? {
+            return Ok(held);
         }
         let provider = self
-            .provider(name, compiled, grant)
-            .with_grant_sources(sources);
+            .provider(name, compiled, decision.grant)
+            .with_grant_sources(decision.sources);
         timer.end(|phases| &mut phases.checking);
         let probed = self.probe(load, &provider).await?;
         let offered = self
@@ -398,17 +389,14 @@ impl Loader {
         compiled: CompiledComponent,
         grant: Arc<Grant>,
     ) -> Provider {
-        let sandbox = self.sandbox.clone();
-        let signals = self.signals.clone();
-        let quota_usage = self.quota_usage.clone();
         Provider::new(
             name,
             self.team.clone(),
             compiled,
             grant,
-            sandbox,
-            signals,
-            quota_usage,
+            self.sandbox.clone(),
+            self.signals.clone(),
+            self.quota_usage.clone(),
         )
         .with_drain(self.drain.clone())
         .with_key_value(self.key_value.get())

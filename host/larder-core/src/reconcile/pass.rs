@@ -76,13 +76,10 @@ impl RevisionSummary {
         .into_iter()
         .chain(definitions)
         .collect();
-        let contents = contents.join(", ");
-        let provider = offer.name().clone();
-        let digest = offer.provider.digest();
         Self {
-            provider,
-            digest,
-            contents,
+            provider: offer.name().clone(),
+            digest: offer.provider.digest(),
+            contents: contents.join(", "),
         }
     }
 }
@@ -162,39 +159,42 @@ impl ReconcilePass {
     }
 }
 
+impl ReconcilePass {
+    /// Returns the parts of the log line.
+    fn parts(&self) -> Vec<String> {
+        let rejected = self.rejected.iter();
+        let rejected = rejected.map(|one| format!("rejected {}: {}", one.origin, one.reason));
+        let pending = self.pending_approvals.iter();
+        let resolved = self.resolved.iter();
+        let resolved = resolved.map(|name| format!("resolved: {name}"));
+        let parts = [
+            self.problems.clone(),
+            changes("loaded", &self.loaded),
+            changes("replaced", &self.replaced),
+            shorten(rejected, MAX_PARTS, "rejected"),
+            shorten(pending, MAX_PARTS, "pending approvals"),
+            changes("removed", &self.removed),
+            shorten(resolved, MAX_PARTS, "resolved"),
+            shorten(self.omitted.iter(), MAX_PARTS, "changes of lists"),
+            Collision::summarize(&self.collisions),
+        ];
+        let parts = parts.concat();
+        if parts.is_empty() {
+            vec!["no changes".to_owned()]
+        } else {
+            parts
+        }
+    }
+}
+
+fn changes(verb: &str, items: &[impl fmt::Display]) -> Vec<String> {
+    let lines = items.iter().map(|item| format!("{verb} {item}"));
+    shorten(lines, MAX_PARTS, verb)
+}
+
 impl fmt::Display for ReconcilePass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts = self.problems.clone();
-        let loaded = self
-            .loaded
-            .iter()
-            .map(|revision| format!("loaded {revision}"));
-        parts.extend(shorten(loaded, MAX_PARTS, "loaded"));
-        let replaced = self
-            .replaced
-            .iter()
-            .map(|revision| format!("replaced {revision}"));
-        parts.extend(shorten(replaced, MAX_PARTS, "replaced"));
-        let rejected = self
-            .rejected
-            .iter()
-            .map(|line| format!("rejected {}: {}", line.origin, line.reason));
-        parts.extend(shorten(rejected, MAX_PARTS, "rejected"));
-        parts.extend(shorten(
-            self.pending_approvals.iter(),
-            MAX_PARTS,
-            "pending approvals",
-        ));
-        let removed = self.removed.iter().map(|name| format!("removed {name}"));
-        parts.extend(shorten(removed, MAX_PARTS, "removed"));
-        let resolved = self.resolved.iter().map(|name| format!("resolved: {name}"));
-        parts.extend(shorten(resolved, MAX_PARTS, "resolved"));
-        parts.extend(shorten(self.omitted.iter(), MAX_PARTS, "changes of lists"));
-        parts.extend(Collision::summarize(&self.collisions));
-        if parts.is_empty() {
-            parts.push("no changes".into());
-        }
-        f.write_str(&parts.join("; "))?;
+        f.write_str(&self.parts().join("; "))?;
         // A pass that only scanned has no duration.
         if self.duration.is_zero() {
             Ok(())

@@ -1,50 +1,52 @@
 //! The changes of a reconcile pass as events for operators.
 
-use super::pass::ReconcilePass;
-use larder_model::name::{Digest, TeamName};
+use super::pass::{ReconcilePass, RevisionSummary};
+use crate::catalog::{PendingApproval, RejectedComponent};
+use larder_model::name::{ProviderName, TeamName};
 use larder_runtime::history::{Event, EventKind, EventLog};
 
 /// Records what is served since this pass, and what is not.
 pub(super) fn record(pass: &ReconcilePass, team: &TeamName, events: &EventLog) {
-    let digest =
-        |digest: Option<Digest>| digest.map(|digest| digest.to_string()).unwrap_or_default();
-    let record = |event: Event| events.record(event.of_team(team));
-    for (kind, verb, revisions) in [
-        (EventKind::Load, "loaded", &pass.loaded),
-        (EventKind::Reload, "replaced", &pass.replaced),
-    ] {
-        for revision in revisions {
-            let event =
-                Event::new(kind, format!("{verb} {revision}")).of_provider(&revision.provider);
-            record(event.with("digest", digest(Some(revision.digest))));
-        }
-    }
-    for rejected in &pass.rejected {
-        let text = format!("rejected {}: {}", rejected.origin, rejected.reason);
-        let event = Event::new(EventKind::Rejection, text).of_provider(&rejected.name);
-        record(
-            event
-                .with("digest", digest(rejected.digest))
-                .with("stderr", &*rejected.stderr),
-        );
-    }
-    for pending in &pass.pending_approvals {
-        let text = format!("{} waits for approval", pending.provider);
-        let lines: Vec<&str> = pending.lines.iter().map(String::as_str).collect();
-        let event = Event::new(EventKind::Approval, text).of_provider(&pending.provider);
-        record(
-            event
-                .with("digest", digest(Some(pending.digest)))
-                .with("requests", lines.join("\n")),
-        );
-    }
-    for provider in &pass.removed {
-        record(
-            Event::new(
-                EventKind::Removal,
-                format!("{provider} is not served any more"),
-            )
-            .of_provider(provider),
-        );
-    }
+    let loaded = pass.loaded.iter();
+    let loaded = loaded.map(|revision| served(EventKind::Load, "loaded", revision));
+    let replaced = pass.replaced.iter();
+    let replaced = replaced.map(|revision| served(EventKind::Reload, "replaced", revision));
+    let rejected = pass.rejected.iter().map(rejection);
+    let pending = pass.pending_approvals.iter().map(approval);
+    let removed = pass.removed.iter().map(removal);
+    let all = loaded
+        .chain(replaced)
+        .chain(rejected)
+        .chain(pending)
+        .chain(removed);
+    all.for_each(|event| events.record(event.of_team(team)));
+}
+
+fn served(kind: EventKind, verb: &str, revision: &RevisionSummary) -> Event {
+    Event::new(kind, format!("{verb} {revision}"))
+        .of_provider(&revision.provider)
+        .with("digest", revision.digest.to_string())
+}
+
+fn rejection(rejected: &RejectedComponent) -> Event {
+    let text = format!("rejected {}: {}", rejected.origin, rejected.reason);
+    let digest = rejected.digest.map(|digest| digest.to_string());
+    Event::new(EventKind::Rejection, text)
+        .of_provider(&rejected.name)
+        .with("digest", digest.unwrap_or_default())
+        .with("stderr", &*rejected.stderr)
+}
+
+fn approval(pending: &PendingApproval) -> Event {
+    let lines: Vec<&str> = pending.lines.iter().map(String::as_str).collect();
+    let text = format!("{} waits for approval", pending.provider);
+    Event::new(EventKind::Approval, text)
+        .of_provider(&pending.provider)
+        .with("digest", pending.digest.to_string())
+        .with("requests", lines.join("\n"))
+}
+
+fn removal(provider: &ProviderName) -> Event {
+    let text = format!("{provider} is not served any more");
+    Event::new(EventKind::Removal, text).of_provider(provider)
 }

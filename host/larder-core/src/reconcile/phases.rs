@@ -34,29 +34,15 @@ pub struct LoadPhases {
 impl LoadPhases {
     /// The sum of all phases.
     pub fn total(&self) -> Duration {
-        let Self {
-            detection,
-            settling,
-            queue,
-            reading,
-            checking,
-            compiled_in,
-            linking,
-            probing,
-            ..
-        } = *self;
-        let phases = [
-            detection,
-            settling,
-            queue,
-            reading,
-            checking,
-            compiled_in,
-            linking,
-            probing,
-            self.publishing,
-        ];
-        phases.iter().sum()
+        self.detection
+            + self.settling
+            + self.queue
+            + self.reading
+            + self.checking
+            + self.compiled_in
+            + self.linking
+            + self.probing
+            + self.publishing
     }
 }
 
@@ -70,13 +56,9 @@ impl fmt::Display for LoadPhases {
             checking,
             compiling,
             compiled_in,
-            ..
-        } = self;
-        let Self {
             linking,
             probing,
             publishing,
-            ..
         } = self;
         write!(
             f,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use self::component::{ComponentState, RunningLoad, Serving};
+use self::component::{ComponentState, RunningLoad};
 use self::retry::time_until_first;
 use super::approvals::{Imports, OfferRecords};
 use super::components::ComponentReport;
@@ -252,17 +252,11 @@ impl State {
             Some(serving) if component.is_idle() => {
                 self.last_job_id += 1;
                 component.list_refresh.running = Some(self.last_job_id);
-                let Serving {
-                    offer,
-                    revision,
-                    requests,
-                    ..
-                } = serving;
                 loader.refresh_list(
                     self.last_job_id,
-                    offer.provider.clone(),
-                    revision.clone(),
-                    requests.clone(),
+                    serving.offer.provider.clone(),
+                    serving.revision.clone(),
+                    serving.requests.clone(),
                 );
             }
             _ => component.list_refresh.requested = true,
@@ -322,60 +316,35 @@ impl State {
         let Some(component) = self.components.get_mut(&result.name) else {
             return;
         };
-        match result.job {
-            LoadJob::Load(id) if component.loading.as_ref().is_some_and(|load| load.id == id) => {
-                component.loading = None;
-                component.cancelled_loads = 0;
-            }
-            LoadJob::RefreshList(id) if component.list_refresh.running == Some(id) => {
-                component.list_refresh.running = None;
-                // Another revision is served by now.
-                if component.serving.as_ref().map(|serving| &serving.revision) != result.revision()
-                {
-                    return;
-                }
-            }
-            // The next scan starts a load, which reads the component.
-            LoadJob::Recheck => return component.desired = None,
-            _ => return,
+        if !component.end_job(&result) {
+            return;
         }
-        let is_list_refresh = matches!(result.job, LoadJob::RefreshList(_));
-        let phases = result.timer.map(|timer| timer.phases);
-        if !result.still_permitted
-            && matches!(
-                result.outcome,
-                Outcome::PendingApproval(_) | Outcome::Rejected(..)
-            )
-        {
+        if result.withdraws_serving() {
             component.withdraw(pass);
         }
-        let revision = result.revision().cloned();
-        let is_verified = matches!(result.job, LoadJob::Load(_))
-            && matches!(result.outcome, Outcome::Unchanged(_) | Outcome::Offer(_));
+        let is_list_refresh = matches!(result.job, LoadJob::RefreshList(_));
+        let verified = result.verified_revision().cloned();
         match result.outcome {
-            Outcome::Unchanged(revision) => pass.resolved.extend(
-                component
-                    .resolve_if_serving(&revision)
-                    .then_some(result.name),
-            ),
+            Outcome::Unchanged(revision) => {
+                if component.resolve_if_serving(&revision) {
+                    pass.resolved.push(result.name);
+                }
+            }
             Outcome::Offer(loaded) => {
                 self.last_offers.remove(&result.name);
                 component.serve(*loaded, is_list_refresh, self.generation, pass);
-                if let Some(phases) = phases {
-                    component.set_phases(phases);
+                if let Some(timer) = result.timer {
+                    component.set_phases(timer.phases);
                 }
             }
             Outcome::Rejected(error, revision) if is_list_refresh => {
-                component.fail_list_refresh(
-                    &result.name,
-                    &error,
-                    revision.map(|revision| revision.digest),
-                );
+                let digest = revision.map(|revision| revision.digest);
+                component.fail_list_refresh(&result.name, &error, digest);
             }
             Outcome::Rejected(error, revision) => component.fail(&error, revision, pass),
             Outcome::PendingApproval(approval) => component.wait_for_approval(approval, pass),
         }
-        if let Some(revision) = revision.filter(|_| is_verified) {
+        if let Some(revision) = verified {
             component.set_signers(&revision, result.signers);
         }
     }

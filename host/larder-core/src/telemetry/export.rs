@@ -142,18 +142,15 @@ impl Exporter {
         drain: Drain,
     ) -> Result<Self, super::TelemetryError> {
         let client = client(collector)?;
-        let url = collector.url.clone();
-        let service = collector.service.clone();
-        let in_flight = AtomicU64::new(0);
         Ok(Self {
             client,
-            url,
-            service,
+            url: collector.url.clone(),
+            service: collector.service.clone(),
             queue,
             metrics,
             dropping,
             drain,
-            in_flight,
+            in_flight: AtomicU64::new(0),
             failing: false,
         })
     }

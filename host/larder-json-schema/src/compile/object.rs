@@ -43,64 +43,46 @@ impl<'d> SchemaObject<'d> {
     }
 
     pub(super) fn text(self, keyword: &str) -> Result<Option<&'d str>, InvalidSchema> {
-        let text = |value: &'d Value| {
-            value
-                .as_str()
-                .ok_or(InvalidSchema::expected(keyword, "a string"))
-        };
-        self.get(keyword).map(text).transpose()
+        self.typed(keyword, "a string", Value::as_str)
     }
 
     pub(super) fn flag(self, keyword: &str) -> Result<bool, InvalidSchema> {
-        let Some(value) = self.get(keyword) else {
-            return Ok(false);
-        };
-        value
-            .as_bool()
-            .ok_or(InvalidSchema::expected(keyword, "`true` or `false`"))
+        let flag = self.typed(keyword, "`true` or `false`", Value::as_bool)?;
+        Ok(flag.unwrap_or(false))
     }
 
     pub(super) fn number(self, keyword: &str) -> Result<Option<&'d Number>, InvalidSchema> {
-        let number = |value: &'d Value| {
-            value
-                .as_number()
-                .ok_or(InvalidSchema::expected(keyword, "a number"))
-        };
-        self.get(keyword).map(number).transpose()
+        self.typed(keyword, "a number", Value::as_number)
     }
 
     /// A number of characters, items or members.
     pub(super) fn count(self, keyword: &str) -> Result<Option<u64>, InvalidSchema> {
-        let invalid = || InvalidSchema::expected(keyword, "an integer that is not negative");
-        let Some(value) = self.get(keyword) else {
-            return Ok(None);
-        };
-        let whole = |float: &f64| float.fract() == 0.0 && *float >= 0.0;
-        let count = value
-            .as_u64()
-            .or_else(|| value.as_f64().filter(whole).map(|float| float as u64));
-        count.map(Some).ok_or_else(invalid)
+        self.typed(keyword, "an integer that is not negative", as_count)
     }
 
     pub(super) fn object(
         self,
         keyword: &str,
     ) -> Result<Option<&'d Map<String, Value>>, InvalidSchema> {
-        let object = |value: &'d Value| {
-            value
-                .as_object()
-                .ok_or(InvalidSchema::expected(keyword, "an object"))
-        };
-        self.get(keyword).map(object).transpose()
+        self.typed(keyword, "an object", Value::as_object)
     }
 
     pub(super) fn array(self, keyword: &str) -> Result<Option<&'d Vec<Value>>, InvalidSchema> {
-        let array = |value: &'d Value| {
-            value
-                .as_array()
-                .ok_or(InvalidSchema::expected(keyword, "an array"))
+        self.typed(keyword, "an array", Value::as_array)
+    }
+
+    /// The value of a keyword, which must have a type.
+    fn typed<T>(
+        self,
+        keyword: &str,
+        expected: &'static str,
+        convert: impl Fn(&'d Value) -> Option<T>,
+    ) -> Result<Option<T>, InvalidSchema> {
+        let Some(value) = self.get(keyword) else {
+            return Ok(None);
         };
-        self.get(keyword).map(array).transpose()
+        let converted = convert(value).ok_or_else(|| InvalidSchema::expected(keyword, expected))?;
+        Ok(Some(converted))
     }
 
     /// Checks the types of keywords without an effect on the validation.
@@ -116,6 +98,12 @@ impl<'d> SchemaObject<'d> {
         }
         self.array("examples").map(|_| ())
     }
+}
+
+fn as_count(value: &Value) -> Option<u64> {
+    let is_whole = |float: &f64| float.fract() == 0.0 && *float >= 0.0;
+    let float = || value.as_f64().filter(is_whole);
+    value.as_u64().or_else(|| float().map(|float| float as u64))
 }
 
 /// A list of different names.

@@ -51,24 +51,19 @@ impl Validation<'_, '_, '_> {
     }
 
     fn constant(&mut self, expected: &Value, at: &Location<'_>) -> Outcome {
-        if are_equal(expected, at.value, 0, self.effort)? {
-            return Ok(true);
-        }
-        self.fail(at, format_args!("{} was expected", Quote(expected)))
+        let is_valid = are_equal(expected, at.value, 0, self.effort)?;
+        self.check(
+            is_valid,
+            at,
+            format_args!("{} was expected", Quote(expected)),
+        )
     }
 
     fn enumeration(&mut self, values: &ValueSet, at: &Location<'_>) -> Outcome {
-        if values.contains(at.value, self.effort)? {
-            return Ok(true);
-        }
-        self.fail(
-            at,
-            format_args!(
-                "{} is not one of {}",
-                Quote(at.value),
-                QuoteList(&values.values)
-            ),
-        )
+        let is_valid = values.contains(at.value, self.effort)?;
+        let value = Quote(at.value);
+        let list = QuoteList(&values.values);
+        self.check(is_valid, at, format_args!("{value} is not one of {list}"))
     }
 
     fn bound(&mut self, bound: &Bound, number: &Number, at: &Location<'_>) -> Outcome {
@@ -85,10 +80,8 @@ impl Validation<'_, '_, '_> {
                 "greater than or equal to the maximum",
             ),
         };
-        if is_valid {
-            return Ok(true);
-        }
-        self.fail(at, format_args!("{number} is {text} of {}", bound.limit))
+        let limit = &bound.limit;
+        self.check(is_valid, at, format_args!("{number} is {text} of {limit}"))
     }
 
     fn multiple_of(
@@ -98,10 +91,9 @@ impl Validation<'_, '_, '_> {
         number: &Number,
         at: &Location<'_>,
     ) -> Outcome {
-        if Decimal::new(number).is_none_or(|number| number.is_multiple_of(decimal)) {
-            return Ok(true);
-        }
-        self.fail(at, format_args!("{number} is not a multiple of {divisor}"))
+        let is_valid = Decimal::new(number).is_none_or(|number| number.is_multiple_of(decimal));
+        let message = format_args!("{number} is not a multiple of {divisor}");
+        self.check(is_valid, at, message)
     }
 
     fn size(&mut self, size: &Size, value: &Value, at: &Location<'_>) -> Outcome {
@@ -128,32 +120,34 @@ impl Validation<'_, '_, '_> {
         } else {
             count as u64 <= limit
         };
-        if is_valid {
-            return Ok(true);
-        }
         let word = if size.is_minimum { "less" } else { "more" };
         let unit = if limit == 1 { one } else { many };
-        self.fail(
+        let value = Quote(value);
+        self.check(
+            is_valid,
             at,
-            format_args!("{} has {word} than {limit} {unit}", Quote(value)),
+            format_args!("{value} has {word} than {limit} {unit}"),
         )
     }
 
     fn pattern(&mut self, pattern: &Pattern, text: &str, at: &Location<'_>) -> Outcome {
-        if pattern.is_match(text, self.effort)? {
-            return Ok(true);
-        }
-        self.fail(
+        let is_valid = pattern.is_match(text, self.effort)?;
+        let value = Quote(at.value);
+        let pattern = &pattern.text;
+        self.check(
+            is_valid,
             at,
-            format_args!("{} does not match \"{}\"", Quote(at.value), pattern.text),
+            format_args!("{value} does not match \"{pattern}\""),
         )
     }
 
     fn unique_items(&mut self, items: &[Value], at: &Location<'_>) -> Outcome {
-        if are_unique(items, self.effort)? {
-            return Ok(true);
-        }
-        self.fail(at, format_args!("{} has equal items", Quote(at.value)))
+        let is_valid = are_unique(items, self.effort)?;
+        self.check(
+            is_valid,
+            at,
+            format_args!("{} has equal items", Quote(at.value)),
+        )
     }
 
     fn required(&mut self, names: &[String], at: &Location<'_>) -> Outcome {

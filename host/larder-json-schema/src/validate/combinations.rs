@@ -60,16 +60,9 @@ impl Validation<'_, '_, '_> {
                 break;
             }
         }
-        if is_valid {
-            return Ok(true);
-        }
-        self.fail(
-            at,
-            format_args!(
-                "{} is not valid under any of the schemas in `anyOf`",
-                Quote(at.value)
-            ),
-        )
+        let value = Quote(at.value);
+        let message = format_args!("{value} is not valid under any of the schemas in `anyOf`");
+        self.check(is_valid, at, message)
     }
 
     pub(super) fn one_of<'v>(
@@ -97,12 +90,12 @@ impl Validation<'_, '_, '_> {
     }
 
     pub(super) fn not(&mut self, node: NodeId, at: &Location<'_>) -> Outcome {
-        if !self.is_valid(node, at, None)? {
-            return Ok(true);
-        }
-        self.fail(
+        let is_valid = !self.is_valid(node, at, None)?;
+        let value = Quote(at.value);
+        self.check(
+            is_valid,
             at,
-            format_args!("{} is valid under the schema in `not`", Quote(at.value)),
+            format_args!("{value} is valid under the schema in `not`"),
         )
     }
 

@@ -252,13 +252,10 @@ impl Issuer {
             .key(self.keys.current(), id.as_deref(), algorithm, drain)
             .await?;
         let (claims, expires) = self.verified_claims(token, algorithm, &key)?;
-        let id = claims.id();
-        let subject = claims.subject()?.to_owned();
-        let scopes = claims.scopes();
         Ok(AnyIssuedToken {
-            subject,
-            id,
-            scopes,
+            subject: claims.subject()?.to_owned(),
+            id: claims.id(),
+            scopes: claims.scopes(),
             expires,
             issuer: self.clone(),
             key,

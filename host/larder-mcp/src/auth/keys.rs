@@ -203,10 +203,7 @@ impl KeySource {
             Ok(document) => read(document),
             Err(error) => {
                 tracing::warn!(issuer = %self.issuer, %error, "cannot fetch the issuer's keys");
-                let report = &mut self.fetch_state().report;
-                report.failure = Some((SystemTime::now(), error.to_string()));
-                report.failures = report.failures.saturating_add(1);
-                return;
+                return self.note_failure(&error);
             }
         };
         let same = self
@@ -223,14 +220,24 @@ impl KeySource {
             })
         });
         self.current.store(Some(Arc::new((keys, Instant::now()))));
-        self.fetch_state().last_success = Some(Instant::now());
-        let report = &mut self.fetch_state().report;
-        report.fetched = Some(SystemTime::now());
-        report.failure = None;
-        report.successes = report.successes.saturating_add(1);
+        self.note_success();
         if changed {
             self.changed.send_replace(());
         }
+    }
+
+    fn note_failure(&self, error: &FetchError) {
+        let report = &mut self.fetch_state().report;
+        report.failure = Some((SystemTime::now(), error.to_string()));
+        report.failures = report.failures.saturating_add(1);
+    }
+
+    fn note_success(&self) {
+        let mut state = self.fetch_state();
+        state.last_success = Some(Instant::now());
+        state.report.fetched = Some(SystemTime::now());
+        state.report.failure = None;
+        state.report.successes = state.report.successes.saturating_add(1);
     }
 
     fn fetch_state(&self) -> MutexGuard<'_, FetchState> {

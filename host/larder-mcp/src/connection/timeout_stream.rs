@@ -43,12 +43,11 @@ struct Backlog {
 
 impl<S> TimeoutStream<S> {
     pub(super) fn new(stream: S, timeouts: Timeouts, connection: ConnectionState) -> Self {
-        let idle_timer = IdleTimer::new(connection, timeouts.head);
         Self {
             stream,
             stall_timeout: timeouts.stall,
             backlog: None,
-            idle_timer,
+            idle_timer: IdleTimer::new(connection, timeouts.head),
         }
     }
 

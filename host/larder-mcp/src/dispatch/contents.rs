@@ -5,15 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 
-use super::ResultMetadata;
+use super::{Context, ResultMetadata};
 use crate::held_contents::{self, HeldContents};
 use crate::json_writer::write_objects;
-use crate::message::Id;
 use crate::output::Output;
 use crate::rpc_error::RpcError;
 use crate::waiting_bytes::ChargedResponse;
-use crate::{Endpoint, escape, extension, render};
-use larder_model::resource::{Body, Call, Content, Contents, ReadResult};
+use crate::{escape, extension, render};
+use larder_model::resource::{Body, Content, Contents, ReadResult};
 use larder_model::uri::Uri;
 
 /// A larger response is written on a thread of lower priority.
@@ -29,35 +28,29 @@ pub(super) struct Reading<'a> {
     pub(super) held: Option<&'a Arc<HeldContents>>,
 }
 
-impl Endpoint {
+impl Context<'_> {
     /// Writes the response to `resources/read`.
     pub(super) async fn read_result(
-        &self,
-        id: &Id,
-        modern: bool,
-        call: &Arc<Call>,
+        self,
         reading: ReadResult,
     ) -> Result<ChargedResponse, RpcError> {
-        self.write_contents(id, call, reading, move |endpoint, id, call, reading| {
-            endpoint.write_read_result(id, modern, call, reading)
+        self.write_contents(reading, |context, reading| {
+            context.write_read_result(reading)
         })
         .await
     }
 
     /// Writes the response to `resources/get`.
     pub(super) async fn get_result(
-        &self,
-        id: &Id,
-        modern: bool,
-        call: &Arc<Call>,
+        self,
         uri: &Uri,
         reading: ReadResult,
     ) -> Result<ChargedResponse, RpcError> {
-        let entry = self.0.gateway.listed_entry(call, uri);
+        let entry = self.gateway().listed_entry(self.call, uri);
         let uri = uri.clone();
-        self.write_contents(id, call, reading, move |endpoint, id, call, reading| {
-            let out = endpoint.contents_output(call, reading, 1)?;
-            endpoint.result_in(out, id, modern, ResultMetadata::of(reading.result), |o| {
+        self.write_contents(reading, move |context, reading| {
+            let out = context.contents_output(reading, 1)?;
+            context.result_in(out, ResultMetadata::of(reading.result), |o| {
                 extension::write_get_result(o, &uri, entry.as_deref(), reading.result);
             })
         })
@@ -66,51 +59,46 @@ impl Endpoint {
 
     /// Writes a response with these contents, on a thread of lower priority if they are large.
     pub(super) async fn write_contents<E: From<RpcError> + Send + 'static>(
-        &self,
-        id: &Id,
-        call: &Arc<Call>,
+        self,
         mut reading: ReadResult,
-        write: impl FnOnce(&Self, &Id, &Arc<Call>, Reading<'_>) -> Result<ChargedResponse, E>
-        + Send
-        + 'static,
+        write: impl FnOnce(Context<'_>, Reading<'_>) -> Result<ChargedResponse, E> + Send + 'static,
     ) -> Result<ChargedResponse, E> {
         let size = estimated_size(&reading.contents);
         if size <= LARGE {
-            return write(
-                self,
-                id,
-                call,
-                Reading {
-                    result: &reading,
-                    held: None,
-                },
-            );
+            let reading = Reading {
+                result: &reading,
+                held: None,
+            };
+            return write(self, reading);
         }
-        let endpoint = self.clone();
-        let id = id.clone();
-        let call = call.clone();
+        let endpoint = self.endpoint.clone();
+        let id = self.id.clone();
+        let modern = self.modern;
+        let call = self.call.clone();
         // The contents are dropped there too, which takes as long as a part of the writing.
         let work = move || {
             let held = (size > DEFERRED)
                 .then(|| endpoint.hold(&call, &mut reading))
                 .transpose()?;
-            write(
-                &endpoint,
-                &id,
-                &call,
-                Reading {
-                    result: &reading,
-                    held: held.as_ref(),
-                },
-            )
+            let context = Context {
+                endpoint: &endpoint,
+                id: &id,
+                modern,
+                call: &call,
+            };
+            let reading = Reading {
+                result: &reading,
+                held: held.as_ref(),
+            };
+            write(context, reading)
         };
-        self.0.low_priority_threads.run(work).boxed().await
+        let threads = &self.endpoint.0.low_priority_threads;
+        threads.run(work).boxed().await
     }
 
     /// Creates a buffer for a response that has these contents `times` times.
     pub(super) fn contents_output(
-        &self,
-        call: &Call,
+        self,
         Reading { result, held }: Reading<'_>,
         times: usize,
     ) -> Result<Output, RpcError> {
@@ -118,51 +106,40 @@ impl Endpoint {
             None => estimated_size(&result.contents),
             Some(_) => escape::WINDOW_CAPACITY + sizes(&result.contents, written_size),
         };
-        let out = self.output(call, times * size)?;
+        let out = self.output(times * size)?;
         Ok(match held {
             None => out,
             Some(held) => out.with_places_for(held),
         })
     }
 
-    fn write_read_result(
-        &self,
-        id: &Id,
-        modern: bool,
-        call: &Call,
-        reading: Reading<'_>,
-    ) -> Result<ChargedResponse, RpcError> {
+    fn write_read_result(self, reading: Reading<'_>) -> Result<ChargedResponse, RpcError> {
         let metadata = ResultMetadata::of(reading.result);
         let contents = &reading.result.contents;
         if reading.is_json_shared() {
-            let json = self.shared_contents_json(call, contents)?;
-            let out = self.output(call, json.len())?;
-            return self.result_in(out, id, modern, metadata, |o| {
-                o.json_bytes("contents", json)
-            });
+            let json = self.shared_contents_json(contents)?;
+            let out = self.output(json.len())?;
+            return self.result_in(out, metadata, |o| o.json_bytes("contents", json));
         }
-        let out = self.contents_output(call, reading, 1)?;
-        self.result_in(out, id, modern, metadata, |o| {
+        let out = self.contents_output(reading, 1)?;
+        self.result_in(out, metadata, |o| {
             o.objects("contents", contents.iter(), render::content)
         })
     }
 
     /// Returns the contents as a JSON array, which all responses with them share.
-    pub(super) fn shared_contents_json<'a>(
-        &self,
-        call: &Call,
-        contents: &'a Contents,
-    ) -> Result<&'a Bytes, RpcError> {
+    pub(super) fn shared_contents_json(self, contents: &Contents) -> Result<&Bytes, RpcError> {
         contents
             .rendered
-            .get_or_try_render(|| self.contents_json(call, contents))
+            .get_or_try_render(|| self.contents_json(contents))
     }
 
     /// Returns the contents as a JSON array, which is kept with them.
-    fn contents_json(&self, call: &Call, contents: &[Content]) -> Result<Bytes, RpcError> {
-        let mut out = self.kept_output(call, estimated_size(contents))?;
+    fn contents_json(self, contents: &[Content]) -> Result<Bytes, RpcError> {
+        let endpoint = self.endpoint;
+        let mut out = endpoint.kept_output(self.call, estimated_size(contents))?;
         write_objects(&mut out, contents, render::content);
-        let mut response = self.finished(out)?;
+        let mut response = endpoint.finished(out)?;
         response.shrink();
         Ok(response.into_bytes())
     }

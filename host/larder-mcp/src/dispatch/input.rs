@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use super::Context;
 use crate::Endpoint;
 use crate::client_side::{AskError, missing_capabilities};
 use crate::input_state::Binding;
 use crate::json_writer::object;
-use crate::message::Id;
 use crate::method::Answers;
 use crate::peer::Peer;
 use crate::request_slot::RequestSlot;
@@ -220,19 +220,19 @@ fn unreachable_client(error: AskError) -> RpcError {
     RpcError::new(INTERNAL_ERROR, format!("the call needs input, but {error}"))
 }
 
-impl Endpoint {
+impl Context<'_> {
     /// Returns the result that asks a modern client for input.
-    pub(super) fn input_required(&self, id: &Id, question: &InputQuestion) -> Vec<u8> {
+    pub(super) fn input_required(self, question: &InputQuestion) -> Vec<u8> {
+        let settings = self.endpoint.0.settings.load();
         object(|o| {
             o.text("jsonrpc", "2.0");
-            o.json("id", id.json());
+            o.json("id", self.id.json());
             o.object("result", |o| {
                 o.text("resultType", "input_required");
                 o.raw("inputRequests", &question.requests);
                 o.text("requestState", &question.state);
-                let server = &self.0.settings.load().server_info;
                 o.object("_meta", |o| {
-                    o.json("io.modelcontextprotocol/serverInfo", server)
+                    o.json("io.modelcontextprotocol/serverInfo", &settings.server_info)
                 });
             });
         })

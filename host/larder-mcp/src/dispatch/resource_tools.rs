@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use super::ResultMetadata;
 use super::contents::Reading;
+use super::search::size_with_excerpts;
+use super::{Context, ResultMetadata};
 use crate::Endpoint;
 use crate::json_writer::{Object, write_object};
-use crate::message::Id;
 use crate::method::{Operation, ResourceToolCall};
 use crate::output::Output;
 use crate::render::resource_tools as render;
@@ -23,15 +23,6 @@ use larder_model::uri::Uri;
 const LIST_ITEMS: u32 = 50;
 /// The number of results of a search that has no `limit`.
 const SEARCH_RESULTS: u32 = 20;
-
-/// The parts of a call that every tool needs.
-#[derive(Clone, Copy)]
-struct Context<'a> {
-    endpoint: &'a Endpoint,
-    id: &'a Id,
-    modern: bool,
-    call: &'a Arc<Call>,
-}
 
 impl Endpoint {
     /// Replaces a call of one of the server's own tools by what it means. The client's side of the call is removed: a
@@ -50,56 +41,45 @@ impl Endpoint {
         let arguments = Arc::unwrap_or_clone(std::mem::take(&mut retried.request.arguments));
         *operation = Operation::CallResourceTool(Box::new(ResourceToolCall { tool, arguments }));
     }
+}
 
+impl Context<'_> {
     /// Calls one of the server's own tools. Most errors become results that a model can read.
     pub(super) async fn call_resource_tool(
-        &self,
-        id: &Id,
-        modern: bool,
-        call: &Arc<Call>,
+        self,
         request: &ResourceToolCall,
     ) -> Result<ChargedResponse, DispatchError> {
-        let context = Context {
-            endpoint: self,
-            id,
-            modern,
-            call,
-        };
         let arguments = match request.tool.arguments(&request.arguments) {
             Ok(arguments) => arguments,
             Err(why) => {
                 let message =
                     format!("The arguments do not match the input schema of the tool: {why}");
-                return Ok(context.failed(&message));
+                return Ok(self.failed(&message));
             }
         };
         let result = match request.tool {
-            ResourceTool::ListResources => context.list(arguments).await,
-            ResourceTool::ListResourceTemplates => context.templates(arguments).await,
-            ResourceTool::ReadResource => context.read(&arguments).await,
-            ResourceTool::SearchResources => context.search(arguments).await,
-            ResourceTool::Search => context.search_documents(arguments).await,
-            ResourceTool::Fetch => context.fetch(&arguments).await,
+            ResourceTool::ListResources => self.list(arguments).await,
+            ResourceTool::ListResourceTemplates => self.templates(arguments).await,
+            ResourceTool::ReadResource => self.read(&arguments).await,
+            ResourceTool::SearchResources => self.search_resources(arguments).await,
+            ResourceTool::Search => self.search_documents(arguments).await,
+            ResourceTool::Fetch => self.fetch(&arguments).await,
         };
         match result {
-            Err(DispatchError::Gateway(error)) => match message_for_model(&error, modern) {
-                Some(message) => Ok(context.failed(&message)),
+            Err(DispatchError::Gateway(error)) => match message_for_model(&error, self.modern) {
+                Some(message) => Ok(self.failed(&message)),
                 None => Err(error.into()),
             },
             result => result,
         }
     }
-}
 
-impl Context<'_> {
     async fn list(self, arguments: ResourceArguments) -> Result<ChargedResponse, DispatchError> {
         let limit = arguments.limit.unwrap_or(LIST_ITEMS);
         let cursor = arguments.cursor.clone();
         let filter = filter_of(arguments);
         let page = self
-            .endpoint
-            .0
-            .gateway
+            .gateway()
             .list_at_most(self.call, cursor.as_deref(), &filter, limit)
             .await?;
         let size = page.items.iter().map(|entry| entry.wire_size()).sum();
@@ -119,9 +99,7 @@ impl Context<'_> {
         let cursor = arguments.cursor.clone();
         let filter = filter_of(arguments);
         let page = self
-            .endpoint
-            .0
-            .gateway
+            .gateway()
             .templates_at_most(self.call, cursor.as_deref(), &filter, limit)
             .await?;
         let size = page.items.iter().map(|template| template.wire_size()).sum();
@@ -140,15 +118,11 @@ impl Context<'_> {
     ) -> Result<Result<(Uri, ReadResult), String>, DispatchError> {
         match Uri::parse(text) {
             Ok(uri) => {
-                let reading = self.endpoint.0.gateway.read(self.call, &uri, None).await?;
+                let reading = self.gateway().read(self.call, &uri, None).await?;
                 Ok(Ok((uri, reading)))
             }
             Err(error) => {
-                self.endpoint
-                    .0
-                    .gateway
-                    .record_bad_uri(self.call, text)
-                    .await?;
+                self.gateway().record_bad_uri(self.call, text).await?;
                 Ok(Err(error.to_string()))
             }
         }
@@ -159,31 +133,16 @@ impl Context<'_> {
             Ok((_, reading)) => reading,
             Err(message) => return Ok(self.failed(&message)),
         };
-        let Self {
-            endpoint,
-            id,
-            modern,
-            call,
-        } = self;
-        let write = move |endpoint: &Endpoint, id: &Id, call: &Arc<Call>, reading: Reading<'_>| {
-            Context {
-                endpoint,
-                id,
-                modern,
-                call,
-            }
-            .write_reading(reading)
-        };
-        endpoint.write_contents(id, call, reading, write).await
+        self.write_contents(reading, |context, reading| context.write_reading(reading))
+            .await
     }
 
     fn write_reading(self, reading: Reading<'_>) -> Result<ChargedResponse, DispatchError> {
-        let endpoint = self.endpoint;
         let contents = &reading.result.contents;
         // The JSON that responses to `resources/read` share, if it has texts only.
         let has_texts_only = || contents.iter().all(|one| matches!(one.body, Body::Text(_)));
         let json = if reading.is_json_shared() && has_texts_only() {
-            Some(endpoint.shared_contents_json(self.call, contents)?)
+            Some(self.shared_contents_json(contents)?)
         } else {
             None
         };
@@ -192,29 +151,24 @@ impl Context<'_> {
             version,
             ..ResultMetadata::default()
         };
-        let out = endpoint.contents_output(self.call, reading, 2)?;
-        Ok(
-            endpoint.result_in(out, self.id, self.modern, metadata, |o| {
-                render::contents(o, contents, json.map(|json| &json[..]));
-            })?,
-        )
+        let out = self.contents_output(reading, 2)?;
+        Ok(self.result_in(out, metadata, |o| {
+            render::contents(o, contents, json.map(|json| &json[..]));
+        })?)
     }
 
-    async fn search(self, arguments: ResourceArguments) -> Result<ChargedResponse, DispatchError> {
+    async fn search_resources(
+        self,
+        arguments: ResourceArguments,
+    ) -> Result<ChargedResponse, DispatchError> {
         let limit = arguments.limit.unwrap_or(SEARCH_RESULTS);
         let cursor = arguments.cursor.clone();
         let query = query_of(arguments, limit);
         let page = self
-            .endpoint
-            .0
-            .gateway
+            .gateway()
             .search(self.call, &query, cursor.as_deref())
             .await?;
-        let sizes = page
-            .results
-            .iter()
-            .map(|found| found.entry.wire_size() + found.excerpt.as_deref().map_or(0, str::len));
-        self.structured(sizes.sum(), &page.incomplete, |o| {
+        self.structured(size_with_excerpts(&page), &page.incomplete, |o| {
             o.objects("results", &page.results, |o, found| {
                 render::summary(o, &found.entry);
                 o.optional_text("excerpt", found.excerpt.as_deref());
@@ -228,12 +182,7 @@ impl Context<'_> {
         arguments: ResourceArguments,
     ) -> Result<ChargedResponse, DispatchError> {
         let query = query_of(arguments, SEARCH_RESULTS);
-        let page = self
-            .endpoint
-            .0
-            .gateway
-            .search(self.call, &query, None)
-            .await?;
+        let page = self.gateway().search(self.call, &query, None).await?;
         let size = page
             .results
             .iter()
@@ -263,26 +212,14 @@ impl Context<'_> {
             let kind = kind.unwrap_or("of an unknown type");
             return Ok(self.failed(&format!("`{uri}` has no text: its content is {kind}")));
         }
-        let Self {
-            endpoint,
-            id,
-            modern,
-            call,
-        } = self;
-        let entry = endpoint.0.gateway.listed_entry(call, &uri);
-        let write = move |endpoint: &Endpoint, id: &Id, call: &Arc<Call>, reading: Reading<'_>| {
-            let out = endpoint.contents_output(call, reading, 1)?;
-            Context {
-                endpoint,
-                id,
-                modern,
-                call,
-            }
-            .structured_in(out, &[], |o| {
+        let entry = self.gateway().listed_entry(self.call, &uri);
+        self.write_contents(reading, move |context, reading| {
+            let out = context.contents_output(reading, 1)?;
+            context.structured_in(out, &[], |o| {
                 render::document(o, &uri, entry.as_deref(), reading.result);
             })
-        };
-        endpoint.write_contents(id, call, reading, write).await
+        })
+        .await
     }
 
     /// Writes a structured result, and the same JSON as text for clients that do not know structured results.
@@ -292,7 +229,7 @@ impl Context<'_> {
         incomplete: &[String],
         fill: impl FnOnce(&mut Object<'_>),
     ) -> Result<ChargedResponse, DispatchError> {
-        self.structured_in(self.endpoint.output(self.call, size)?, incomplete, fill)
+        self.structured_in(self.output(size)?, incomplete, fill)
     }
 
     /// The same, where this buffer is for the structured result.
@@ -302,61 +239,41 @@ impl Context<'_> {
         incomplete: &[String],
         fill: impl FnOnce(&mut Object<'_>),
     ) -> Result<ChargedResponse, DispatchError> {
-        let endpoint = self.endpoint;
         write_object(&mut out, fill);
         // It is charged until the result is written.
-        let json = endpoint.written(out)?;
+        let json = self.endpoint.written(out)?;
         let metadata = ResultMetadata {
             incomplete,
             ..ResultMetadata::default()
         };
-        let mut out = endpoint.output(self.call, 2 * json.bytes.len() + json.bytes.len() / 4)?;
+        let mut out = self.output(2 * json.bytes.len() + json.bytes.len() / 4)?;
         if let Some(places) = &json.places {
             out = out.with_places_for(&places.held);
         }
-        Ok(
-            endpoint.result_in(out, self.id, self.modern, metadata, |o| {
-                render::structured(o, &json)
-            })?,
-        )
+        Ok(self.result_in(out, metadata, |o| render::structured(o, &json))?)
     }
 
     /// A result that tells the model what went wrong.
     fn failed(self, message: &str) -> ChargedResponse {
-        let metadata = ResultMetadata::default();
-        self.endpoint.result(self.id, self.modern, metadata, |o| {
-            render::failed(o, message)
-        })
+        self.result(ResultMetadata::default(), |o| render::failed(o, message))
     }
 }
 
 fn filter_of(arguments: ResourceArguments) -> Filter {
-    let ResourceArguments {
-        query,
-        uri_prefix,
-        kind,
-        ..
-    } = arguments;
     Filter {
-        text: query,
-        uri_prefix,
-        kind,
+        text: arguments.query,
+        uri_prefix: arguments.uri_prefix,
+        kind: arguments.kind,
         ..Filter::default()
     }
 }
 
 fn query_of(arguments: ResourceArguments, limit: u32) -> SearchQuery {
-    let ResourceArguments {
-        query,
-        uri_prefix,
-        kind,
-        ..
-    } = arguments;
     SearchQuery {
-        text: query.unwrap_or_default(),
+        text: arguments.query.unwrap_or_default(),
         limit,
-        uri_prefix,
-        kind,
+        uri_prefix: arguments.uri_prefix,
+        kind: arguments.kind,
     }
 }
 

@@ -1,33 +1,30 @@
 //! The search method of this server, which `larder search` uses. It is not a part of the protocol.
 
-use super::ResultMetadata;
-use crate::Endpoint;
-use crate::message::Id;
+use super::{Context, ResultMetadata};
 use crate::render;
 use crate::rpc_error::DispatchError;
 use crate::waiting_bytes::ChargedResponse;
 use larder_core::gateway::SearchPage;
-use larder_model::resource::Call;
+use larder_model::search::SearchQuery;
 
-impl Endpoint {
-    /// Writes a page of results: the entries, as lists have them, with excerpts.
-    pub(super) fn search_result(
-        &self,
-        id: &Id,
-        modern: bool,
-        call: &Call,
-        page: &SearchPage,
+impl Context<'_> {
+    pub(super) async fn search(
+        self,
+        query: &SearchQuery,
+        cursor: Option<&str>,
     ) -> Result<ChargedResponse, DispatchError> {
-        let sizes = page
-            .results
-            .iter()
-            .map(|found| found.entry.wire_size() + found.excerpt.as_deref().map_or(0, str::len));
-        let out = self.output(call, sizes.sum())?;
+        let page = self.gateway().search(self.call, query, cursor).await?;
+        self.search_result(&page)
+    }
+
+    /// Writes a page of results: the entries, as lists have them, with excerpts.
+    fn search_result(self, page: &SearchPage) -> Result<ChargedResponse, DispatchError> {
         let metadata = ResultMetadata {
             incomplete: &page.incomplete,
             ..ResultMetadata::default()
         };
-        Ok(self.result_in(out, id, modern, metadata, |o| {
+        let out = self.output(size_with_excerpts(page))?;
+        Ok(self.result_in(out, metadata, |o| {
             o.objects("results", &page.results, |o, found| {
                 render::entry(o, &found.entry);
                 o.optional_text("excerpt", found.excerpt.as_deref());
@@ -35,4 +32,13 @@ impl Endpoint {
             o.optional_text("nextCursor", page.next.as_deref());
         })?)
     }
+}
+
+/// Estimates how many bytes the results take, with their excerpts.
+pub(super) fn size_with_excerpts(page: &SearchPage) -> usize {
+    let sizes = page
+        .results
+        .iter()
+        .map(|found| found.entry.wire_size() + found.excerpt.as_deref().map_or(0, str::len));
+    sizes.sum()
 }

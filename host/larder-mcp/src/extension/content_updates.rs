@@ -32,16 +32,13 @@ pub(crate) struct ContentUpdates {
 
 impl ContentUpdates {
     pub(crate) fn new(endpoint: Endpoint, subscriptions: Arc<Subscriptions>) -> Self {
-        let waiting = BTreeMap::new();
-        let reading = BTreeMap::new();
-        let cancel = CancellationToken::new().drop_guard();
         Self {
             endpoint,
             subscriptions,
-            waiting,
-            reading,
+            waiting: BTreeMap::new(),
+            reading: BTreeMap::new(),
             running: FuturesUnordered::new(),
-            cancel,
+            cancel: CancellationToken::new().drop_guard(),
         }
     }
 

@@ -197,12 +197,7 @@ impl Endpoint {
         };
         Ok(match resume_point {
             ResumePoint::Notifications { position, missed } => {
-                let watch = &session.client.subscriptions.watch;
-                match missed {
-                    Missed::Nothing => {}
-                    Missed::Updates(uris) => uris.iter().for_each(|uri| watch.mark_changed(uri)),
-                    Missed::Anything => watch.mark_all_changed(),
-                }
+                mark_missed(&session, &missed);
                 sse::notifications(
                     self.clone(),
                     session,
@@ -251,6 +246,15 @@ impl Endpoint {
         let session = self.session(head).await?;
         self.0.sessions.end(&session).await;
         Ok(empty(StatusCode::NO_CONTENT))
+    }
+}
+
+fn mark_missed(session: &Session, missed: &Missed) {
+    let watch = &session.client.subscriptions.watch;
+    match missed {
+        Missed::Nothing => {}
+        Missed::Updates(uris) => uris.iter().for_each(|uri| watch.mark_changed(uri)),
+        Missed::Anything => watch.mark_all_changed(),
     }
 }
 

@@ -109,9 +109,8 @@ pub(super) fn search(fields: &Fields<'_>) -> Result<SearchQuery, RpcError> {
             .get(),
     };
     let optional = |key| Ok::<_, RpcError>(fields.text(key)?.map(Into::into));
-    let text = fields.required_text("query")?.into_owned();
     Ok(SearchQuery {
-        text,
+        text: fields.required_text("query")?.into_owned(),
         limit,
         uri_prefix: optional("uriPrefix")?,
         kind: optional("kind")?,

@@ -74,12 +74,11 @@ impl Client {
     ) -> Self {
         subscriptions.watch.watch_lists(Lists::ALL);
         subscriptions.restore(stored);
-        let subscriptions = Arc::new(subscriptions);
         let description = Arc::new(description);
         let side = Arc::new(LegacyClientSide::new(description.capabilities.as_deref()));
         Self {
             version,
-            subscriptions,
+            subscriptions: Arc::new(subscriptions),
             log: Arc::default(),
             description,
             side,

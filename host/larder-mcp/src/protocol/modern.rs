@@ -85,11 +85,10 @@ impl AcceptedListen {
             cancellable,
         } = self;
         let subscription = ListenSubscription::begin(&endpoint, id, filter, call).await;
-        let state = ListenState::Accepted;
         ListenStream {
             endpoint,
             subscription,
-            state,
+            state: ListenState::Accepted,
             _permit: permit,
             _cancellable: cancellable,
         }

@@ -29,11 +29,10 @@ pub(crate) struct NotificationMessage {
 impl Notifications {
     pub(crate) fn new(endpoint: &Endpoint, client: &Client, position: LogPosition) -> Self {
         let subscriptions = client.subscriptions.clone();
-        let log = client.log.clone();
         let content_updates = ContentUpdates::new(endpoint.clone(), subscriptions.clone());
         Self {
             subscriptions,
-            log,
+            log: client.log.clone(),
             position,
             content_updates,
         }

@@ -2,38 +2,19 @@
 
 use super::super::json_writer::Object;
 use super::super::output::Written;
-use super::{names, text_or_blob};
+use super::{entry_summary, text_or_blob};
 use larder_model::resource::{Body, Content, Entry, ReadResult, Template};
 use larder_model::uri::Uri;
 
 /// Writes the parts of an entry that help a model to select it.
 pub(crate) fn summary(o: &mut Object<'_>, entry: &Entry) {
-    o.text("uri", entry.uri.as_str());
-    names(
-        o,
-        &entry.name,
-        entry.title.as_deref(),
-        entry.description.as_deref(),
-        entry.mime_type.as_deref(),
-    );
-    if let Some(size) = entry.size {
-        o.integer("size", size);
-    }
+    entry_summary(o, entry);
     o.optional_text("kind", entry.details.kind.as_deref());
 }
 
 /// Like [`summary`], for a template.
 pub(crate) fn template_summary(o: &mut Object<'_>, template: &Template) {
-    o.text("uriTemplate", template.uri_template.as_str());
-    let title = template.title.as_deref();
-    let description = template.description.as_deref();
-    names(
-        o,
-        &template.name,
-        title,
-        description,
-        template.mime_type.as_deref(),
-    );
+    super::template_summary(o, template);
     o.optional_text("kind", template.details.kind.as_deref());
 }
 

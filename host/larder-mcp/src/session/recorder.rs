@@ -54,13 +54,11 @@ impl Recorder {
             moves: 0,
             log_level: None,
         };
-        let key = SessionKey::of(id);
-        let log = client.log.clone();
         Self {
             storage,
-            key,
+            key: SessionKey::of(id),
             record,
-            log,
+            log: client.log.clone(),
             ended,
             stored: Mutex::new(stored),
         }

@@ -88,9 +88,6 @@ impl Shared {
             tracing::warn!(what, times = repeats.times, last = ?repeats.last, "the shared sessions failed again");
         });
         let (open, ended, removed, changed, wake) = Default::default();
-        let bytes = StoredBytes::new(MAX_BYTES);
-        let readers = RemoteReaders::default();
-        let drain = drain.clone();
         Self {
             store,
             keys,
@@ -100,10 +97,10 @@ impl Shared {
             removed,
             changed,
             wake,
-            bytes,
-            readers,
+            bytes: StoredBytes::new(MAX_BYTES),
+            readers: RemoteReaders::default(),
             errors,
-            drain,
+            drain: drain.clone(),
         }
     }
 

@@ -50,24 +50,16 @@ impl GrantRequest {
             .secrets
             .iter()
             .map(|(name, secret)| (name.clone(), Some(secret.clone())));
-        let dirs = grant.dirs.clone();
-        let hosts = grant.hosts.clone();
-        let tcp = grant.tcp.clone();
-        let tools = grant.tools.clone();
-        let prompts = grant.prompts;
-        let settings = BTreeMap::new();
-        let secrets = secrets.collect();
-        let key_value = grant.key_value;
         Self {
-            settings,
-            dirs,
-            hosts,
-            tcp,
-            key_value,
+            settings: BTreeMap::new(),
+            dirs: grant.dirs.clone(),
+            hosts: grant.hosts.clone(),
+            tcp: grant.tcp.clone(),
+            key_value: grant.key_value,
             env,
-            secrets,
-            tools,
-            prompts,
+            secrets: secrets.collect(),
+            tools: grant.tools.clone(),
+            prompts: grant.prompts,
         }
     }
 

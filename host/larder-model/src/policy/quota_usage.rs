@@ -143,44 +143,20 @@ impl QuotaUsage {
             limit,
             unit,
         };
+        let memory_used = self.memory.load(Relaxed) as f64;
+        let cpu_used = self.cpu.used() as f64 / 1e9;
+        let requests_used = self.requests.used() as f64;
+        let bytes_used = self.bytes.used() as f64;
+        let watchers_used = taken(watchers, &self.streams);
+        let connections_used = taken(connections, &self.connections);
         vec![
-            one(
-                "memory",
-                self.memory.load(Relaxed) as f64,
-                memory as f64,
-                "bytes",
-            ),
-            one(
-                "cpu",
-                self.cpu.used() as f64 / 1e9,
-                cpu.as_secs_f64(),
-                "seconds per second",
-            ),
+            one("memory", memory_used, memory as f64, "bytes"),
+            one("cpu", cpu_used, cpu.as_secs_f64(), "seconds per second"),
             one("calls", taken(calls, &self.calls), calls.into(), ""),
-            one(
-                "requests",
-                self.requests.used() as f64,
-                requests.into(),
-                "per second",
-            ),
-            one(
-                "bytes",
-                self.bytes.used() as f64,
-                bytes as f64,
-                "bytes per second",
-            ),
-            one(
-                "watchers",
-                taken(watchers, &self.streams),
-                watchers.into(),
-                "",
-            ),
-            one(
-                "connections",
-                taken(connections, &self.connections),
-                connections.into(),
-                "",
-            ),
+            one("requests", requests_used, requests.into(), "per second"),
+            one("bytes", bytes_used, bytes as f64, "bytes per second"),
+            one("watchers", watchers_used, watchers.into(), ""),
+            one("connections", connections_used, connections.into(), ""),
         ]
     }
 

@@ -65,15 +65,20 @@ fn client(
         builder = builder.proxy(proxy);
     }
     if let Some(pem) = &registry.ca {
-        let certificates = reqwest::Certificate::from_pem_bundle(pem.as_bytes());
-        let certificates =
-            certificates.map_err(|error| failed(format!("its `ca`: {}", root_cause(&error))))?;
-        if certificates.is_empty() {
-            return Err(failed("its `ca` contains no certificate".into()));
-        }
-        builder = builder.tls_certs_merge(certificates);
+        builder = builder.tls_certs_merge(certificates(pem).map_err(failed)?);
     }
     builder.build().map_err(|error| failed(root_cause(&error)))
+}
+
+fn certificates(pem: &str) -> Result<Vec<reqwest::Certificate>, String> {
+    let certificates = reqwest::Certificate::from_pem_bundle(pem.as_bytes());
+    match certificates {
+        Ok(certificates) if certificates.is_empty() => {
+            Err("its `ca` contains no certificate".into())
+        }
+        Ok(certificates) => Ok(certificates),
+        Err(error) => Err(format!("its `ca`: {}", root_cause(&error))),
+    }
 }
 
 /// Selects the implementation of TLS. An error means that one is selected already.
@@ -82,10 +87,7 @@ fn install_crypto_provider() {
 }
 
 pub(super) fn unavailable(registry: &str, error: &reqwest::Error) -> Error {
-    Error::Unavailable {
-        registry: registry.to_owned(),
-        cause: root_cause(error),
-    }
+    Error::unavailable(registry, root_cause(error))
 }
 
 /// Returns the innermost cause, which is the most specific message, and contains no URL.

@@ -98,28 +98,16 @@ impl Transport {
             .in_time(registry, sent)
             .await?
             .map_err(|error| unavailable(registry, &error))?;
-        match response.status() {
-            status if status.is_success() => {}
-            status if status.is_client_error() => return Ok(OciSettings::default()),
-            status => {
-                let cause = format!("HTTP {} for {url}", status.as_u16());
-                return Err(Error::Unavailable {
-                    registry: registry.to_owned(),
-                    cause,
-                });
-            }
+        let status = response.status();
+        if status.is_client_error() {
+            return Ok(OciSettings::default());
+        }
+        if !status.is_success() {
+            let cause = format!("HTTP {} for {url}", status.as_u16());
+            return Err(Error::unavailable(registry, cause));
         }
         let body = self.bounded(response, registry, MAX_BODY, &url).await?;
-        let invalid = |cause| Error::Invalid {
-            reference: url.clone(),
-            cause,
-        };
-        let metadata: RegistryMetadata = serde_json::from_slice(&body)
-            .map_err(|error| invalid(format!("cannot be read: {error}")))?;
-        let found = metadata
-            .protocol_config(OCI_PROTOCOL)
-            .map_err(|error| invalid(error.to_string()))?;
-        Ok(found.unwrap_or_default())
+        parse_settings(&body, &url)
     }
 
     /// Returns the tags of a repository.
@@ -140,9 +128,8 @@ impl Transport {
             let response = self.send(registry, &request, &what).await?;
             let next = next_page(&response);
             let body = self.bounded(response, registry, MAX_BODY, &what).await?;
-            let page: Tags = serde_json::from_slice(&body).map_err(|error| Error::Invalid {
-                reference: what.clone(),
-                cause: format!("the list of tags cannot be read: {error}"),
+            let page: Tags = serde_json::from_slice(&body).map_err(|error| {
+                Error::invalid(&what, format!("the list of tags cannot be read: {error}"))
             })?;
             tags.extend(page.tags.unwrap_or_default());
             match next {
@@ -155,6 +142,14 @@ impl Transport {
             limit: MAX_BODY.saturating_mul(MAX_PAGES as u64),
         })
     }
+}
+
+fn parse_settings(body: &[u8], url: &str) -> Result<OciSettings, Error> {
+    let metadata: RegistryMetadata = serde_json::from_slice(body)
+        .map_err(|error| Error::invalid(url, format!("cannot be read: {error}")))?;
+    let found = metadata.protocol_config(OCI_PROTOCOL);
+    let found = found.map_err(|error| Error::invalid(url, error.to_string()))?;
+    Ok(found.unwrap_or_default())
 }
 
 /// Returns the query of the next page. Its path is always the same.

@@ -1,5 +1,6 @@
 //! Pulls an image into the store: its manifest, the component, and its attachments.
 
+use bytes::Bytes;
 use larder_model::name::Digest;
 use oci_client::manifest::OciImageIndex;
 
@@ -39,10 +40,8 @@ impl Client {
         let _permit = self.0.pull_permit().await;
         let limit = self.access().limits.pull;
         let pull = Box::pin(self.pull_now(reference, store, progress));
-        let timed_out = |_| Error::Unavailable {
-            registry: reference.to_string(),
-            cause: format!("the pull took longer than {limit:?}"),
-        };
+        let timed_out =
+            |_| Error::unavailable(reference, format!("the pull took longer than {limit:?}"));
         tokio::time::timeout(limit, pull).await.map_err(timed_out)?
     }
 
@@ -65,10 +64,7 @@ impl Client {
             _ => self.manifest(&image).await?,
         };
         let image = image.with_digest(digest);
-        let invalid = |cause| Error::Invalid {
-            reference: image.to_string(),
-            cause,
-        };
+        let invalid = |cause| Error::invalid(&image, cause);
         let component = Component::parse(&manifest).map_err(invalid)?;
         let transferred = self
             .pull_component(&image, &component, store, progress)
@@ -110,43 +106,46 @@ impl Client {
         });
         let is_there = is_there.await?;
         if !is_there {
-            let mut failure = None;
-            for endpoint in self.0.endpoints(&image.registry)? {
-                match self
-                    .download(&endpoint, image, digest, component.size, store, progress)
-                    .await
-                {
-                    Ok(()) => {
-                        failure = None;
-                        break;
-                    }
-                    // The store does not get better with another mirror.
-                    Err(error @ Error::Store(_)) => return Err(error),
-                    Err(error) => failure = Some(error),
-                }
-            }
-            failure.map_or(Ok(()), Err)?;
+            self.download(image, component, store, progress).await?;
         }
         progress.finished(&digest);
         Ok(!is_there)
     }
 
-    /// Transfers a blob into the store. Its size and its digest are verified before it is stored.
+    /// Downloads a component from the first mirror that has it, or from the registry itself.
     async fn download(
         &self,
-        endpoint: &str,
         image: &Image,
-        digest: Digest,
-        size: u64,
+        component: &Component,
         store: &Store,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
-        let kind = Kind::Blob { digest: &digest };
-        let request = Request {
-            registry: &image.registry,
-            repository: &image.repository,
-            kind,
-        };
+        let mut failure = None;
+        for endpoint in self.0.endpoints(&image.registry)? {
+            let downloaded = self
+                .download_from(&endpoint, image, component, store, progress)
+                .await;
+            match downloaded {
+                // The store does not get better with another mirror.
+                Ok(()) | Err(Error::Store(_)) => return downloaded,
+                Err(error) => failure = Some(error),
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Transfers a blob into the store. Its size and its digest are verified before it is stored.
+    async fn download_from(
+        &self,
+        endpoint: &str,
+        image: &Image,
+        component: &Component,
+        store: &Store,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let digest = component.component;
+        let size = component.size;
+        let request = Request::new(image, Kind::Blob { digest: &digest });
         let what = format!("the component of {image}");
         let response = self.0.send(endpoint, &request, &what).await?;
         let wrong_size = |actual| Error::WrongSize {
@@ -175,16 +174,15 @@ impl Client {
         if writer.size() != size {
             return Err(wrong_size(writer.size()));
         }
-        match blocking(move || writer.finish(&digest)).await {
-            Err(Error::Store(StoreError::WrongDigest { expected, actual })) => {
-                Err(Error::WrongDigest {
-                    what,
-                    expected,
-                    actual,
-                })
-            }
-            result => result,
-        }
+        let finished = blocking(move || writer.finish(&digest)).await;
+        finished.map_err(|error| match error {
+            Error::Store(StoreError::WrongDigest { expected, actual }) => Error::WrongDigest {
+                what,
+                expected,
+                actual,
+            },
+            error => error,
+        })
     }
 
     /// Pulls what is attached to an image, and records it.
@@ -202,25 +200,12 @@ impl Client {
                     continue;
                 };
                 // What is larger is no signature.
-                if size > MAX_ATTACHMENT.min(bytes_left) || store.read(&layer_digest, size).is_ok()
-                {
+                let is_too_large = size > MAX_ATTACHMENT.min(bytes_left);
+                if is_too_large || store.read(&layer_digest, size).is_ok() {
                     continue;
                 }
-                let kind = Kind::Blob {
-                    digest: &layer_digest,
-                };
-                let request = Request {
-                    registry: &image.registry,
-                    repository: &image.repository,
-                    kind,
-                };
-                let what = format!("an attachment of {image}");
-                let bytes = self
-                    .0
-                    .body(&request, size, Some(layer_digest), &what)
-                    .await?;
+                self.pull_layer(image, layer_digest, size, store).await?;
                 bytes_left = bytes_left.saturating_sub(size);
-                put(store, bytes.to_vec()).await?;
             }
             attached.push(put(store, attachment.bytes.to_vec()).await?);
         }
@@ -235,6 +220,20 @@ impl Client {
         .await
     }
 
+    async fn pull_layer(
+        &self,
+        image: &Image,
+        digest: Digest,
+        size: u64,
+        store: &Store,
+    ) -> Result<(), Error> {
+        let request = Request::new(image, Kind::Blob { digest: &digest });
+        let what = format!("an attachment of {image}");
+        let bytes = self.0.body(&request, size, Some(digest), &what).await?;
+        put(store, bytes.to_vec()).await?;
+        Ok(())
+    }
+
     /// Returns the manifests of what is attached to an image: those that the registry lists, or those in the tag that
     /// takes the place of the list, and those of cosign.
     async fn attachments(&self, image: &Image, digest: Digest) -> Result<Vec<Attachment>, Error> {
@@ -244,15 +243,12 @@ impl Client {
         let mut attachments: Vec<Attachment> = Vec::new();
         for version in references {
             let attached = image.at(version);
-            let found = match self.manifest(&attached).await {
-                Err(Error::NotFound(_)) => continue,
-                found => found?,
+            let Some(manifest) = self.manifest_if_found(&attached).await? else {
+                continue;
             };
-            match Attachment::parse(found.0) {
-                Ok(attachment)
-                    if attachments
-                        .iter()
-                        .any(|other| other.digest == attachment.digest) => {}
+            let is_known = |digest: Digest| attachments.iter().any(|other| other.digest == digest);
+            match Attachment::parse(manifest) {
+                Ok(attachment) if is_known(attachment.digest) => {}
                 Ok(attachment) => attachments.push(attachment),
                 // Anybody who may push to the repository can attach something, such as an index. It must not prevent
                 // the pull, and it proves nothing.
@@ -262,31 +258,30 @@ impl Client {
         Ok(attachments)
     }
 
+    async fn manifest_if_found(&self, image: &Image) -> Result<Option<Bytes>, Error> {
+        match self.manifest(image).await {
+            Ok((manifest, _)) => Ok(Some(manifest)),
+            Err(Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn referrers(&self, image: &Image, digest: Digest) -> Result<Vec<Version>, Error> {
-        let kind = Kind::Referrers { digest: &digest };
-        let request = Request {
-            registry: &image.registry,
-            repository: &image.repository,
-            kind,
-        };
+        let request = Request::new(image, Kind::Referrers { digest: &digest });
         let what = format!("the list of attachments of {image}");
         let index = match self.0.body(&request, MAX_MANIFEST, None, &what).await {
             // The registry does not have this function, or does not permit it.
             Err(Error::NotFound(_) | Error::Refused { .. } | Error::Unsupported { .. }) => {
                 let tag = Version::Tag(format!("sha256-{digest}"));
-                match self.manifest(&image.at(tag)).await {
-                    Err(Error::NotFound(_)) => return Ok(Vec::new()),
-                    found => found?.0,
+                match self.manifest_if_found(&image.at(tag)).await? {
+                    None => return Ok(Vec::new()),
+                    Some(manifest) => manifest,
                 }
             }
             found => found?,
         };
-        let invalid = |cause| Error::Invalid {
-            reference: what.clone(),
-            cause,
-        };
         let index: OciImageIndex = serde_json::from_slice(&index)
-            .map_err(|error| invalid(format!("cannot be read: {error}")))?;
+            .map_err(|error| Error::invalid(&what, format!("cannot be read: {error}")))?;
         let entries = index.manifests.iter().take(MAX_ATTACHMENTS);
         let digests = entries.filter_map(|entry| Digest::parse(&entry.digest).ok());
         Ok(digests.map(Version::Digest).collect())

@@ -28,8 +28,8 @@ impl Client {
         }
         let started = self.push(image, Kind::StartUpload).await?;
         let settings = self.access().registry(&image.registry)?;
-        let address =
-            upload_address(&started, &digest, settings).map_err(|cause| invalid(image, cause))?;
+        let address = upload_address(&started, &digest, settings)
+            .map_err(|cause| Error::invalid(image, cause))?;
         let body = UploadBody::new(blob, digest, progress.clone());
         let uploaded = self
             .push(
@@ -53,7 +53,7 @@ impl Client {
         media_type: &str,
     ) -> Result<(), Error> {
         let media_type = HeaderValue::from_str(media_type)
-            .map_err(|_| invalid(image, "its media type is invalid"))?;
+            .map_err(|_| Error::invalid(image, "its media type is invalid"))?;
         let kind = Kind::PutManifest {
             tag,
             media_type: &media_type,
@@ -64,21 +64,10 @@ impl Client {
 
     /// Sends a request to the registry itself: mirrors do not accept uploads.
     async fn push(&self, image: &Image, kind: Kind<'_>) -> Result<Response, Error> {
-        let request = Request {
-            registry: &image.registry,
-            repository: &image.repository,
-            kind,
-        };
+        let request = Request::new(image, kind);
         self.0
             .send(&image.registry, &request, &image.to_string())
             .await
-    }
-}
-
-fn invalid(image: &Image, cause: &str) -> Error {
-    Error::Invalid {
-        reference: image.to_string(),
-        cause: cause.to_owned(),
     }
 }
 

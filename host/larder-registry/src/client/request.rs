@@ -8,8 +8,8 @@ use url::Url;
 
 use super::token::{Operation, Scope};
 use super::upload_body::UploadBody;
-use crate::Error;
 use crate::access::Registry;
+use crate::{Error, Image};
 
 /// A request for a part of a repository.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +17,17 @@ pub(super) struct Request<'a> {
     pub(super) registry: &'a str,
     pub(super) repository: &'a str,
     pub(super) kind: Kind<'a>,
+}
+
+impl<'a> Request<'a> {
+    /// Creates a request for a part of the repository of an image.
+    pub(super) fn new(image: &'a Image, kind: Kind<'a>) -> Self {
+        Self {
+            registry: &image.registry,
+            repository: &image.repository,
+            kind,
+        }
+    }
 }
 
 /// What is requested of a repository.
@@ -72,11 +83,7 @@ impl Kind<'_> {
             scope.repository,
             self.path()
         );
-        let invalid = |error: url::ParseError| Error::Invalid {
-            reference: url.clone(),
-            cause: error.to_string(),
-        };
-        Url::parse(&url).map_err(invalid)
+        Url::parse(&url).map_err(|error| Error::invalid(&url, error.to_string()))
     }
 
     fn path(&self) -> String {

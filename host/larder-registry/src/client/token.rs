@@ -276,9 +276,9 @@ fn basic(username: &str, password: &Secret) -> String {
 /// Returns the token in the response of a registry to a request for one.
 pub(super) fn parse(body: &[u8], registry: &str) -> Result<Authorization, Error> {
     // The cause must not contain the body, which may contain a token.
-    let invalid = |cause: &str| Error::Invalid {
-        reference: registry.to_owned(),
-        cause: format!("the response to a request for a token {cause}"),
+    let invalid = |cause: &str| {
+        let cause = format!("the response to a request for a token {cause}");
+        Error::invalid(registry, cause)
     };
     let response: TokenResponse =
         serde_json::from_slice(body).map_err(|_| invalid("contains none"))?;

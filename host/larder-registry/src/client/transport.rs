@@ -252,18 +252,10 @@ impl Transport {
     /// Describes a response that is no success.
     async fn failure(&self, response: Response, scope: &Scope, what: &str) -> Error {
         let status = response.status();
-        let text = self
-            .bounded(response, &scope.host, 64 << 10, what)
-            .await
-            .unwrap_or_default();
-        let text: String = String::from_utf8_lossy(&text)
-            .trim()
-            .escape_debug()
-            .take(MAX_ERROR_TEXT)
-            .collect();
-        let cause = format!("HTTP {} {text}", status.as_u16())
-            .trim_end()
-            .to_owned();
+        let text = self.bounded(response, &scope.host, 64 << 10, what).await;
+        let text = printable(&text.unwrap_or_default());
+        let cause = format!("HTTP {} {text}", status.as_u16());
+        let cause = cause.trim_end().to_owned();
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 self.tokens.forget(scope);
@@ -271,34 +263,19 @@ impl Transport {
                 scope.refused(&format!("{cause}; {log_in}"))
             }
             StatusCode::NOT_FOUND => Error::NotFound(what.to_owned()),
-            StatusCode::NOT_IMPLEMENTED => Error::Unsupported {
-                what: what.to_owned(),
-                cause,
-            },
-            status if status.is_redirection() => Error::Invalid {
-                reference: what.to_owned(),
-                cause: format!(
-                    "{cause}: {} redirects a request that must not be redirected",
-                    scope.host
-                ),
-            },
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Error::Unavailable {
-                registry: scope.host.clone(),
-                cause,
-            },
-            status if status.is_server_error() => Error::Unavailable {
-                registry: scope.host.clone(),
-                cause,
-            },
+            StatusCode::NOT_IMPLEMENTED => Error::unsupported(what, cause),
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
+                Error::unavailable(&scope.host, cause)
+            }
+            status if status.is_server_error() => Error::unavailable(&scope.host, cause),
             // Registries differ in what they answer for what they do not know.
-            status if status.is_client_error() => Error::Unsupported {
-                what: what.to_owned(),
-                cause,
-            },
-            _ => Error::Invalid {
-                reference: what.to_owned(),
-                cause,
-            },
+            status if status.is_client_error() => Error::unsupported(what, cause),
+            status if status.is_redirection() => {
+                let host = &scope.host;
+                let why = format!("{host} redirects a request that must not be redirected");
+                Error::invalid(what, format!("{cause}: {why}"))
+            }
+            _ => Error::invalid(what, cause),
         }
     }
 
@@ -332,9 +309,12 @@ impl Transport {
     fn silent(&self, registry: &str) -> Error {
         let limit = self.access.limits.stall;
         let cause = format!("it sent nothing for {limit:?}");
-        Error::Unavailable {
-            registry: registry.to_owned(),
-            cause,
-        }
+        Error::unavailable(registry, cause)
     }
+}
+
+/// Returns the beginning of a response, without control characters.
+fn printable(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    text.trim().escape_debug().take(MAX_ERROR_TEXT).collect()
 }

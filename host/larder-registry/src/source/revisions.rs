@@ -102,41 +102,24 @@ impl Revisions {
         component: &RegistryComponent,
     ) -> Result<Target, String> {
         let reference = &component.reference;
+        let pinned = reference.pinned();
         let locked = lock
             .and_then(|lock| config.locked(lock, name, reference))
             .map(|locked| locked.digest);
-        if config.is_locked && locked.is_none() {
-            return Err(format!(
-                "{name} with this reference is not in the lock file: run `larder lock`"
-            ));
-        }
-        if let (Some(pinned), Some(locked)) =
-            (reference.pinned(), locked.filter(|_| config.is_locked))
-            && pinned != locked
-        {
-            return Err(format!(
-                "{name} has another digest in the lock file: run `larder lock`"
-            ));
+        if config.is_locked {
+            require_locked(name, pinned, locked)?;
         }
         let known = self.known(config, name, component)?;
         let error = known.error;
-        if let Some(digest) = reference.pinned().or(locked.filter(|_| config.is_locked)) {
+        let fixed = pinned.or(locked.filter(|_| config.is_locked));
+        if fixed.is_some() {
             return Ok(Target {
-                accepted: Some(digest),
+                accepted: fixed,
                 latest: None,
                 error,
             });
         }
-        let resolution = match (known.resolution, locked) {
-            // The lock file was changed, for example by `larder update`.
-            (Some(before), Some(digest)) if before.locked != Some(digest) => Some(Resolution {
-                accepted: digest,
-                locked: Some(digest),
-                ..before
-            }),
-            (None, Some(digest)) => Some(new_resolution(digest, Some(digest))),
-            (resolution, _) => resolution,
-        };
+        let resolution = with_lock(known.resolution, locked);
         if let Some(resolution) = &resolution {
             self.set(config, name, component, resolution.clone())
                 .map_err(|error| error.to_string())?;
@@ -288,6 +271,38 @@ impl Revisions {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn require_locked(
+    name: &ProviderName,
+    pinned: Option<Digest>,
+    locked: Option<Digest>,
+) -> Result<(), String> {
+    if locked.is_none() {
+        return Err(format!(
+            "{name} with this reference is not in the lock file: run `larder lock`"
+        ));
+    }
+    if pinned.is_some() && pinned != locked {
+        return Err(format!(
+            "{name} has another digest in the lock file: run `larder lock`"
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the resolution with what the lock file records.
+fn with_lock(known: Option<Resolution>, locked: Option<Digest>) -> Option<Resolution> {
+    match (known, locked) {
+        // The lock file was changed, for example by `larder update`.
+        (Some(before), Some(digest)) if before.locked != Some(digest) => Some(Resolution {
+            accepted: digest,
+            locked: Some(digest),
+            ..before
+        }),
+        (None, Some(digest)) => Some(new_resolution(digest, Some(digest))),
+        (resolution, _) => resolution,
     }
 }
 

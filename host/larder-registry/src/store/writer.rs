@@ -74,13 +74,9 @@ impl BlobWriter {
 
     /// Stores the blob if it has this digest. Blocks the calling thread.
     pub fn finish(self, expected: &Digest) -> Result<(), StoreError> {
-        let Self {
-            store,
-            file,
-            hasher,
-            ..
-        } = self;
-        let actual = Digest::from_bytes(hasher.finalize().into());
+        let store = self.store;
+        let file = self.file;
+        let actual = Digest::from_bytes(self.hasher.finalize().into());
         if actual != *expected {
             return Err(StoreError::WrongDigest {
                 expected: *expected,

@@ -73,13 +73,12 @@ pub struct Event {
 impl Event {
     /// Creates an event that happens now.
     pub fn new(kind: EventKind, text: impl Into<String>) -> Self {
-        let text = cut(text.into(), MAX_TEXT);
         Self {
             at: SystemTime::now(),
             kind,
             team: None,
             provider: None,
-            text,
+            text: cut(text.into(), MAX_TEXT),
             details: BTreeMap::new(),
         }
     }

@@ -88,10 +88,9 @@ impl LoadFamilies {
             self.outcomes
                 .get_or_create_owned(&[team, ("outcome", outcome.label().to_owned())])
         });
-        let durations = self.durations.get_or_create_owned(&labels);
         LoadMetrics {
             outcomes,
-            durations,
+            durations: self.durations.get_or_create_owned(&labels),
             passes: self.passes.get_or_create_owned(&labels),
         }
     }

@@ -13,6 +13,15 @@ use larder_model::name::{ProviderName, TeamName};
 
 type Key = (TeamName, ProviderName);
 
+/// A counter for each value of one more label.
+struct LabelledCounter<T: 'static> {
+    label: &'static str,
+    values: &'static [T],
+    /// The text of a value.
+    text: fn(T) -> &'static str,
+    count: fn(&ProviderMetrics, T) -> u64,
+}
+
 /// The metrics of all providers. Clones share the same metrics.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Providers(Arc<Mutex<BTreeMap<Key, Weak<ProviderMetrics>>>>);
@@ -61,66 +70,65 @@ impl Providers {
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {
-        let calls = self.each(|samples, labels, metrics| {
-            Outcome::ALL.iter().try_for_each(|outcome| {
-                samples.counter(
-                    &with(labels, ("outcome", outcome.label())),
-                    metrics.calls(*outcome),
-                )
-            })
-        });
+        self.register_calls(registry);
+        self.register_stores(registry);
+        self.register_times(registry);
+        self.register_connections(registry);
+        self.register_guests(registry);
+    }
+
+    fn register_calls(&self, registry: &mut Registry) {
+        let calls = LabelledCounter {
+            label: "outcome",
+            values: Outcome::ALL,
+            text: Outcome::label,
+            count: ProviderMetrics::calls,
+        };
         let help = "Calls into guests, by outcome";
-        registry.register("larder_calls", help, ComputedFamily::counters(calls));
+        self.labelled(registry, "larder_calls", help, calls);
         let moved = self
             .each(|samples, labels, metrics| samples.counter(labels, metrics.moved_calls.get()));
         let help = "Calls that were moved to threads of their own, because they took long or needed much memory";
         registry.register("larder_calls_moved", help, ComputedFamily::counters(moved));
-        let reads = self.each(|samples, labels, metrics| {
-            CacheResult::ALL.iter().try_for_each(|result| {
-                samples.counter(
-                    &with(labels, ("result", result.label())),
-                    metrics.reads(*result),
-                )
-            })
-        });
+    }
+
+    fn register_stores(&self, registry: &mut Registry) {
+        let reads = LabelledCounter {
+            label: "result",
+            values: &CacheResult::ALL,
+            text: CacheResult::label,
+            count: ProviderMetrics::reads,
+        };
         let help =
             "Reads, by whether a response was cached (hit) or the provider was called (miss)";
-        registry.register("larder_cache_reads", help, ComputedFamily::counters(reads));
-        let operations = self.each(|samples, labels, metrics| {
-            KeyValueResult::ALL.iter().try_for_each(|result| {
-                let count = metrics.key_value_operations(*result);
-                samples.counter(&with(labels, ("result", result.label())), count)
-            })
-        });
+        self.labelled(registry, "larder_cache_reads", help, reads);
+        let operations = LabelledCounter {
+            label: "result",
+            values: &KeyValueResult::ALL,
+            text: KeyValueResult::label,
+            count: ProviderMetrics::key_value_operations,
+        };
         let help = "Operations of the key-value store, by result";
-        registry.register(
-            "larder_key_value_operations",
-            help,
-            ComputedFamily::counters(operations),
-        );
+        self.labelled(registry, "larder_key_value_operations", help, operations);
+    }
+
+    fn register_times(&self, registry: &mut Registry) {
         let durations =
             self.each(|samples, labels, metrics| samples.metric(labels, &metrics.durations));
+        let durations = ComputedFamily::histograms(durations);
         let help = "Duration of a call, without queueing";
-        registry.register(
-            "larder_call_seconds",
-            help,
-            ComputedFamily::histograms(durations),
-        );
+        registry.register("larder_call_seconds", help, durations);
         let waits = self.each(|samples, labels, metrics| samples.metric(labels, &metrics.waits));
+        let waits = ComputedFamily::histograms(waits);
         let help = "Time that a call spends queued";
-        registry.register(
-            "larder_queue_seconds",
-            help,
-            ComputedFamily::histograms(waits),
-        );
+        registry.register("larder_queue_seconds", help, waits);
         let cpu =
             self.each(|samples, labels, metrics| samples.counter(labels, metrics.cpu_seconds()));
-        registry.register(
-            "larder_guest_cpu_seconds",
-            "CPU time of guests",
-            ComputedFamily::counters(cpu),
-        );
-        self.register_connections(registry);
+        let cpu = ComputedFamily::counters(cpu);
+        registry.register("larder_guest_cpu_seconds", "CPU time of guests", cpu);
+    }
+
+    fn register_guests(&self, registry: &mut Registry) {
         self.gauge(registry, "larder_guests", "Open guests", |metrics| {
             metrics.guests.get()
         });
@@ -129,29 +137,19 @@ impl Providers {
             metrics.memory()
         });
         let help = "Peak memory of a single guest";
-        self.gauge(
-            registry,
-            "larder_guest_memory_largest_bytes",
-            help,
-            |metrics| metrics.largest_memory(),
-        );
+        let largest = ProviderMetrics::largest_memory;
+        self.gauge(registry, "larder_guest_memory_largest_bytes", help, largest);
     }
 
     fn register_connections(&self, registry: &mut Registry) {
-        let attempts = self.each(|samples, labels, metrics| {
-            ConnectOutcome::ALL.iter().try_for_each(|outcome| {
-                samples.counter(
-                    &with(labels, ("outcome", outcome.label())),
-                    metrics.connections(*outcome),
-                )
-            })
-        });
+        let attempts = LabelledCounter {
+            label: "outcome",
+            values: &ConnectOutcome::ALL,
+            text: ConnectOutcome::label,
+            count: ProviderMetrics::connections,
+        };
         let help = "Attempts of guests to open a TCP connection, by outcome";
-        registry.register(
-            "larder_tcp_connections",
-            help,
-            ComputedFamily::counters(attempts),
-        );
+        self.labelled(registry, "larder_tcp_connections", help, attempts);
         let bytes = self.each(|samples, labels, metrics| {
             samples.counter(&with(labels, ("direction", "sent")), metrics.tcp_sent.get())?;
             samples.counter(
@@ -165,6 +163,22 @@ impl Providers {
         self.gauge(registry, "larder_tcp_connections_open", help, |metrics| {
             u64::try_from(metrics.open_connections.get()).unwrap_or_default()
         });
+    }
+
+    fn labelled<T: Copy + Send + Sync + 'static>(
+        &self,
+        registry: &mut Registry,
+        name: &str,
+        help: &str,
+        counter: LabelledCounter<T>,
+    ) {
+        let write = self.each(move |samples, labels, metrics| {
+            counter.values.iter().try_for_each(|value| {
+                let labels = with(labels, (counter.label, (counter.text)(*value)));
+                samples.counter(&labels, (counter.count)(metrics, *value))
+            })
+        });
+        registry.register(name, help, ComputedFamily::counters(write));
     }
 
     fn gauge(

@@ -69,18 +69,18 @@ impl Metrics {
             }
             provider.history.set_sharing(sharing);
         }
-        let streams = u32::try_from(self.gauge("larder_streams")).unwrap_or(u32::MAX);
+        self.keep_sample(number, memory, all);
+    }
+
+    fn keep_sample(&self, number: u32, memory: u64, calls: CallTotals) {
+        let sample = ProcessSample {
+            calls: calls.sample(),
+            memory,
+            streams: u32::try_from(self.gauge("larder_streams")).unwrap_or(u32::MAX),
+        };
         let mut state = lock(&self.0.process.state);
-        state.samples.push(
-            number,
-            ProcessSample {
-                calls: all.sample(),
-                memory,
-                streams,
-            },
-            MAX_SAMPLES,
-        );
-        state.recent.push_back(all);
+        state.samples.push(number, sample, MAX_SAMPLES);
+        state.recent.push_back(calls);
         if state.recent.len() > RECENT_INTERVALS {
             state.recent.pop_front();
         }

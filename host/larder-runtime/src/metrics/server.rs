@@ -97,59 +97,56 @@ impl ServerMetrics {
     }
 
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let requests = Family::<Labels<2>, Counter>::default();
-        registry.register(
-            "larder_requests",
-            "Client requests, by method and protocol era",
-            requests.clone(),
-        );
-        let requests = ["legacy", "modern"].map(|era| {
-            METHODS.map(|method| requests.get_or_create_owned(&[("method", method), ("era", era)]))
-        });
-        let connections = Gauge::default();
-        let connections_refused = Counter::default();
-        let connections_replaced = Counter::default();
-        registry.register(
-            "larder_connections",
-            "Open client connections",
-            connections.clone(),
-        );
-        registry.register(
-            "larder_connections_refused",
-            "Client connections refused because the limit was reached",
-            connections_refused.clone(),
-        );
-        registry.register(
-            "larder_connections_replaced",
-            "Client connections without a valid request that were closed to make room for others",
-            connections_replaced.clone(),
-        );
-        let unoptimised_components = Gauge::default();
-        registry.register(
-            "larder_unoptimised_components",
-            "Components in use whose code is not optimised yet",
-            unoptimised_components.clone(),
-        );
-        let refused = RefusalCounters::register(registry);
-        let audit = WriteCounters::register(
-            registry,
-            "larder_audit_lines",
-            "Audit log lines, by outcome",
-        );
-        let spans = WriteCounters::register(
-            registry,
-            "larder_spans",
-            "Spans for the collector, by outcome",
-        );
         Self {
-            requests,
-            connections,
-            connections_refused,
-            connections_replaced,
-            refused,
-            audit,
-            unoptimised_components,
-            spans,
+            requests: request_counters(registry),
+            connections: gauge(registry, "larder_connections", "Open client connections"),
+            connections_refused: counter(
+                registry,
+                "larder_connections_refused",
+                "Client connections refused because the limit was reached",
+            ),
+            connections_replaced: counter(
+                registry,
+                "larder_connections_replaced",
+                "Client connections without a valid request that were closed to make room for others",
+            ),
+            unoptimised_components: gauge(
+                registry,
+                "larder_unoptimised_components",
+                "Components in use whose code is not optimised yet",
+            ),
+            refused: RefusalCounters::register(registry),
+            audit: WriteCounters::register(
+                registry,
+                "larder_audit_lines",
+                "Audit log lines, by outcome",
+            ),
+            spans: WriteCounters::register(
+                registry,
+                "larder_spans",
+                "Spans for the collector, by outcome",
+            ),
         }
     }
+}
+
+fn request_counters(registry: &mut Registry) -> [[Counter; METHODS.len()]; 2] {
+    let requests = Family::<Labels<2>, Counter>::default();
+    let help = "Client requests, by method and protocol era";
+    registry.register("larder_requests", help, requests.clone());
+    ["legacy", "modern"].map(|era| {
+        METHODS.map(|method| requests.get_or_create_owned(&[("method", method), ("era", era)]))
+    })
+}
+
+fn gauge(registry: &mut Registry, name: &str, help: &str) -> Gauge {
+    let gauge = Gauge::default();
+    registry.register(name, help, gauge.clone());
+    gauge
+}
+
+fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
+    let counter = Counter::default();
+    registry.register(name, help, counter.clone());
+    counter
 }

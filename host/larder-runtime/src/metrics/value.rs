@@ -57,9 +57,8 @@ impl Histogram {
 
     /// Returns a copy of the values.
     pub fn counts(&self) -> HistogramCounts {
-        let counts = std::array::from_fn(|at| self.0.counts[at].load(Relaxed));
         HistogramCounts {
-            counts,
+            counts: std::array::from_fn(|at| self.0.counts[at].load(Relaxed)),
             nanos: self.0.nanos.load(Relaxed),
         }
     }
@@ -95,18 +94,16 @@ impl HistogramCounts {
 
     /// What was added since an earlier copy.
     pub fn since(&self, before: &Self) -> Self {
-        let counts = std::array::from_fn(|at| self.counts[at].saturating_sub(before.counts[at]));
         Self {
-            counts,
+            counts: std::array::from_fn(|at| self.counts[at].saturating_sub(before.counts[at])),
             nanos: self.nanos.saturating_sub(before.nanos),
         }
     }
 
     /// The sum of both.
     pub fn plus(&self, other: &Self) -> Self {
-        let counts = std::array::from_fn(|at| self.counts[at] + other.counts[at]);
         Self {
-            counts,
+            counts: std::array::from_fn(|at| self.counts[at] + other.counts[at]),
             nanos: self.nanos.saturating_add(other.nanos),
         }
     }

@@ -157,19 +157,8 @@ impl Key {
     ) -> Result<VerifiedCode, InvalidEntry> {
         let mut file = private_files::open(code, WRITABLE_BY_OTHERS)?;
         let fingerprint = fingerprint(&file)?;
-        let seal_file =
-            private_files::open(seal, WRITABLE_BY_OTHERS).map_err(|invalid| match invalid {
-                Untrusted::Missing => InvalidEntry::Untrusted("it has no seal"),
-                other => other.into(),
-            })?;
-        let mut written = Vec::new();
-        (&seal_file)
-            .take(MARKED_LENGTH as u64 + 1)
-            .read_to_end(&mut written)
-            .map_err(InvalidEntry::Unreadable)?;
-        if !matches!(written.len(), SEAL_LENGTH | MARKED_LENGTH) {
-            return Err(InvalidEntry::Seal);
-        }
+        let seal_file = open_seal(seal)?;
+        let written = read_seal(&seal_file)?;
         let (seal, mark) = written.split_at(SEAL_LENGTH);
         let mark_mac = self.mac(&[
             MARK_PREFIX,
@@ -244,6 +233,26 @@ impl Key {
 
     fn mac_of_code(&self, name: &str, code: &mut File) -> io::Result<Hmac<Sha256>> {
         update(self.mac(&[name.as_bytes(), b"\0"]), code)
+    }
+}
+
+fn open_seal(path: &Path) -> Result<File, InvalidEntry> {
+    private_files::open(path, WRITABLE_BY_OTHERS).map_err(|invalid| match invalid {
+        Untrusted::Missing => InvalidEntry::Untrusted("it has no seal"),
+        other => other.into(),
+    })
+}
+
+/// Returns the seal, and its mark if it has one.
+fn read_seal(file: &File) -> Result<Vec<u8>, InvalidEntry> {
+    let mut written = Vec::new();
+    let read = file
+        .take(MARKED_LENGTH as u64 + 1)
+        .read_to_end(&mut written);
+    read.map_err(InvalidEntry::Unreadable)?;
+    match written.len() {
+        SEAL_LENGTH | MARKED_LENGTH => Ok(written),
+        _ => Err(InvalidEntry::Seal),
     }
 }
 

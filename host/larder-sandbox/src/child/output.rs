@@ -78,40 +78,29 @@ impl Output {
             reused,
             compiled,
         ] = fields;
-        let times = [read, compile, recompilation, write].map(Duration::from_micros);
-        let [read, compile, recompilation, write] = times;
         Self {
             code,
             functions,
-            read,
-            compile,
-            recompilation,
-            write,
+            read: Duration::from_micros(read),
+            compile: Duration::from_micros(compile),
+            recompilation: Duration::from_micros(recompilation),
+            write: Duration::from_micros(write),
             reused,
             compiled,
         }
     }
 
     fn trailer(&self) -> Vec<u8> {
-        let Self {
-            code,
-            functions,
-            reused,
-            compiled,
-            ..
-        } = *self;
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        let times = [self.read, self.compile, self.recompilation, self.write].map(micros);
-        let [read, compile, recompilation, write] = times;
         [
-            code,
-            functions,
-            read,
-            compile,
-            recompilation,
-            write,
-            reused,
-            compiled,
+            self.code,
+            self.functions,
+            micros(self.read),
+            micros(self.compile),
+            micros(self.recompilation),
+            micros(self.write),
+            self.reused,
+            self.compiled,
         ]
         .map(u64::to_le_bytes)
         .concat()

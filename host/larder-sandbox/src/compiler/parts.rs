@@ -137,12 +137,17 @@ impl Compiler {
             libraries,
             tier: Tier::Split,
         };
-        if code.size() > self.config.code {
-            let limit = size::show(self.config.code);
-            let error = format!("the code of its parts is larger than {limit} (`compiler.code`)");
-            return Err(Rejection::Compiler(error).into());
-        }
+        self.check_size(&code)?;
         Ok((code, phases))
+    }
+
+    fn check_size(&self, code: &CompiledCode) -> Result<(), Rejection> {
+        if code.size() <= self.config.code {
+            return Ok(());
+        }
+        let limit = size::show(self.config.code);
+        let error = format!("the code of its parts is larger than {limit} (`compiler.code`)");
+        Err(Rejection::Compiler(error))
     }
 
     async fn get_or_compile_library(

@@ -43,10 +43,9 @@ struct Compilation<F> {
 
 impl Default for Queue {
     fn default() -> Self {
-        let paused = Arc::new(Semaphore::new(MAX_PAUSED));
         Self {
             turns: Turns::new(1),
-            paused,
+            paused: Arc::new(Semaphore::new(MAX_PAUSED)),
             teams: TeamQueues::default(),
         }
     }

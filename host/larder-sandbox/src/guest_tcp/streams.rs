@@ -27,13 +27,12 @@ pub(crate) struct ByteBudget {
 impl ByteBudget {
     pub(super) fn new(config: &GuestConfig, log: &Log) -> Self {
         let limit = config.grant.limits.tcp_bytes;
-        let metrics = config.metrics.clone();
         Self {
             left: AtomicU64::new(limit),
             limit,
             is_logged: AtomicBool::new(false),
             log: log.clone(),
-            metrics,
+            metrics: config.metrics.clone(),
         }
     }
 

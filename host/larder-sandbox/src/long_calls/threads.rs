@@ -27,10 +27,9 @@ struct State {
 
 impl Threads {
     pub(super) fn new(long_runs: LongRunReports) -> Self {
-        let max = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             long_runs,
-            max,
+            max: std::thread::available_parallelism().map_or(1, usize::from),
             state: Mutex::default(),
             changed: Condvar::new(),
         }

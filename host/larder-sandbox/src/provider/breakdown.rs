@@ -46,9 +46,8 @@ struct PhaseClock {
 
 impl PhaseClock {
     fn start() -> Self {
-        let page_faults = thread_page_faults();
         Self {
-            page_faults,
+            page_faults: thread_page_faults(),
             cpu_time: thread_cpu_time(),
         }
     }

@@ -148,32 +148,18 @@ impl Provider {
         permit: Permit,
         query: ListQuery,
     ) -> Result<ListPage<Entry>, CallError> {
-        let ListQuery {
-            cursor,
-            limit,
-            uri_prefix,
-            kind,
-        } = query;
         let query = wit::ListQuery {
-            cursor,
-            limit,
-            uri_prefix,
-            kind,
+            cursor: query.cursor,
+            limit: query.limit,
+            uri_prefix: query.uri_prefix,
+            kind: query.kind,
         };
-        let convert = move |config: Arc<GuestConfig>,
-                            guest_calls::Listed {
-                                page,
-                                unreadable_names,
-                            }| async move {
-            let page = page.map_err(|error| config.redacted_error(error))?;
-            let page = entry_page(
-                page,
-                config.grant.limits.page_entries,
-                &config.grant.secrets,
-            )
-            .await?;
+        let convert = move |config: Arc<GuestConfig>, listed: guest_calls::Listed| async move {
+            let page = listed.page.map_err(|error| config.redacted_error(error))?;
+            let max = config.grant.limits.page_entries;
+            let page = entry_page(page, max, &config.grant.secrets).await?;
             Ok(ListPage {
-                unreadable_names,
+                unreadable_names: listed.unreadable_names,
                 ..page
             })
         };
@@ -198,13 +184,9 @@ impl Provider {
         let convert =
             move |config: Arc<GuestConfig>,
                   response: Result<completion_provider::Completion, WitError>| async move {
-                let completion_provider::Completion {
-                    values,
-                    total,
-                    more,
-                } = response.map_err(|error| config.redacted_error(error))?;
+                let found = response.map_err(|error| config.redacted_error(error))?;
                 let mut omissions = Omissions::new(&config.grant.secrets);
-                let completion = completion(values, total, more, &mut omissions);
+                let completion = completion(found.values, found.total, found.more, &mut omissions);
                 config.log_omissions(&omissions);
                 Ok(completion)
             };
@@ -244,12 +226,8 @@ impl Provider {
     ) -> Result<ListPage<Template>, CallError> {
         let convert = move |config: Arc<GuestConfig>, page: Result<_, _>| async move {
             let page = page.map_err(|error| config.redacted_error(error))?;
-            template_page(
-                page,
-                config.grant.limits.page_entries,
-                &config.grant.secrets,
-            )
-            .await
+            let max = config.grant.limits.page_entries;
+            template_page(page, max, &config.grant.secrets).await
         };
         self.call(permit, guest_calls::Templates(cursor), convert)
             .await

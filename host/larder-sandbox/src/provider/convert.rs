@@ -86,11 +86,10 @@ async fn list_page<W, T>(
     let next = page
         .next_cursor
         .filter(|cursor| check_cursor(cursor, &mut omissions));
-    let freshness = page.freshness.map(parts::freshness);
     Ok(ListPage {
         items,
         next,
-        freshness,
+        freshness: page.freshness.map(parts::freshness),
         omitted: omissions.summary(),
         unreadable_names: 0,
         bytes,

@@ -6,8 +6,6 @@ mod interactive;
 
 use std::sync::{Mutex, PoisonError};
 
-use wasmtime::Store;
-
 pub(super) use self::checks::{CallChecks, NoChecks};
 pub(super) use self::converted::Converted;
 pub(super) use self::interactive::{
@@ -18,7 +16,6 @@ use super::wit;
 use crate::bindings::exports::larder::provider::completion_provider;
 use crate::bindings::larder::provider::provider_types::{Error, Freshness, Scope};
 use crate::guest::{CallableGuest, GuestCall};
-use crate::state::GuestState;
 use larder_model::uri::Uri;
 use larder_runtime::memory_budget::MemoryCharge;
 
@@ -47,15 +44,11 @@ impl GuestCall for Describe {
         ""
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         guest
             .compiled
-            .load_checked(&mut *store, guest.instance)?
-            .call_describe(store)
+            .load_checked(&mut *guest.store, guest.instance)?
+            .call_describe(guest.store)
             .await
     }
 }
@@ -94,16 +87,17 @@ impl GuestCall for List {
         self.0.cursor.as_deref().unwrap_or_default()
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
-        let functions = guest.compiled.resources.load(&mut *store, guest.instance)?;
-        let page = functions.call_list_resources(&mut *store, &self.0).await?;
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
+        let functions = guest
+            .compiled
+            .resources
+            .load(&mut *guest.store, guest.instance)?;
+        let page = functions
+            .call_list_resources(&mut *guest.store, &self.0)
+            .await?;
         Ok(Listed {
             page,
-            unreadable_names: store.data().unreadable_names,
+            unreadable_names: guest.store.data().unreadable_names,
         })
     }
 }
@@ -124,14 +118,13 @@ impl GuestCall for Templates {
         self.0.as_deref().unwrap_or_default()
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
-        let functions = guest.compiled.resources.load(&mut *store, guest.instance)?;
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
+        let functions = guest
+            .compiled
+            .resources
+            .load(&mut *guest.store, guest.instance)?;
         functions
-            .call_list_templates(store, self.0.as_deref())
+            .call_list_templates(guest.store, self.0.as_deref())
             .await
     }
 }
@@ -146,13 +139,12 @@ impl GuestCall for Matching {
         self.0.as_str()
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
-        let functions = guest.compiled.resources.load(&mut *store, guest.instance)?;
-        functions.call_match_uri(store, self.0.as_str()).await
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
+        let functions = guest
+            .compiled
+            .resources
+            .load(&mut *guest.store, guest.instance)?;
+        functions.call_match_uri(guest.store, self.0.as_str()).await
     }
 }
 
@@ -199,21 +191,17 @@ impl GuestCall for Read {
 
     /// Most calls are reads, so a fresh guest loads only this function: checking the types of all functions
     /// takes longer.
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         if let Some(functions) = guest.functions {
-            return functions.call_read_resource(store, &self.0).await;
+            return functions.call_read_resource(guest.store, &self.0).await;
         }
         let read = guest
             .instance
             .get_typed_func::<(&wit::ReadRequest,), (Self::Output,)>(
-                &mut *store,
+                &mut *guest.store,
                 &guest.compiled.read,
             )?;
-        Ok(read.call_async(store, (&self.0,)).await?.0)
+        Ok(read.call_async(guest.store, (&self.0,)).await?.0)
     }
 }
 
@@ -227,15 +215,11 @@ impl GuestCall for Complete {
         &self.0.uri_template
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         let functions = implemented(&guest.compiled.completion)?;
         functions
-            .load(&mut *store, guest.instance)?
-            .call_complete(store, &self.0)
+            .load(&mut *guest.store, guest.instance)?
+            .call_complete(guest.store, &self.0)
             .await
     }
 }
@@ -250,15 +234,11 @@ impl GuestCall for Versions {
         self.0.first().map_or("", String::as_str)
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         let functions = implemented(&guest.compiled.versions)?;
         functions
-            .load(&mut *store, guest.instance)?
-            .call_versions(store, &self.0)
+            .load(&mut *guest.store, guest.instance)?
+            .call_versions(guest.store, &self.0)
             .await
     }
 }

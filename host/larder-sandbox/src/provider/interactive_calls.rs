@@ -170,13 +170,9 @@ impl Provider {
     ) -> Result<Completion, CallError> {
         require(self.supports_prompts(), "prompt-provider")?;
         let convert = move |config: Arc<GuestConfig>, response: Result<Suggestions, _>| async move {
-            let Suggestions {
-                values,
-                total,
-                more,
-            } = response.map_err(|error| config.redacted_error(error))?;
+            let found = response.map_err(|error| config.redacted_error(error))?;
             let mut omissions = Omissions::new(&config.grant.secrets);
-            let completion = completion(values, total, more, &mut omissions);
+            let completion = completion(found.values, found.total, found.more, &mut omissions);
             config.log_omissions(&omissions);
             Ok(completion)
         };
@@ -228,12 +224,11 @@ impl Provider {
         let convert = move |config: Arc<GuestConfig>, items: Vec<_>| async move {
             let mut omissions = Omissions::new(&config.grant.secrets);
             let items = declarations(items, &mut omissions)?;
-            let omitted = omissions.summary();
             Ok(ListPage {
                 items,
                 next: None,
                 freshness: None,
-                omitted,
+                omitted: omissions.summary(),
                 unreadable_names: 0,
                 bytes: 0,
             })

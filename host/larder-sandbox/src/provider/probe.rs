@@ -1,11 +1,10 @@
 //! Probes a new revision before it is served: gets its description, its entries and its templates.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 
 use super::pages::fetch_pages;
-use super::settings_check::SettingsCheck;
 use super::{CallError, ListPage, ListQuery, Provider};
 use crate::Rejection;
 use crate::fault::{Fault, FaultKind};
@@ -18,6 +17,23 @@ use larder_model::tool::Tool;
 
 /// Maximum duration of a probe, as a multiple of the maximum duration of one call.
 const MAX_CALL_TIMES: u32 = 3;
+
+/// The freshness of a list if its provider does not say how long it may be reused.
+const NOT_REUSABLE: Freshness = Freshness {
+    ttl: Duration::ZERO,
+    scope: Scope::Everyone,
+};
+
+/// Converts the error of a call of a probe. A provider that breaks the contract is rejected.
+fn failed(what: &'static str) -> impl FnOnce(CallError) -> LoadError {
+    move |error| match error {
+        CallError::Fault(Fault {
+            kind: FaultKind::Contract(why),
+            ..
+        }) => Rejection::Mismatch(why).into(),
+        error => LoadError::Probe { what, error },
+    }
+}
 
 /// What a provider returned when it was probed.
 #[derive(Debug, Clone)]
@@ -157,49 +173,26 @@ impl Provider {
 
     async fn probe_all(&self) -> Result<ProbeResult, LoadError> {
         let probed_at = Instant::now();
-        let failed = |what| {
-            move |error| match error {
-                CallError::Fault(Fault {
-                    kind: FaultKind::Contract(why),
-                    ..
-                }) => Rejection::Mismatch(why).into(),
-                error => LoadError::Probe { what, error },
-            }
-        };
-        let (description, omitted) = self
-            .describe(Permit::for_host())
-            .await
-            .map_err(failed("its description"))?;
+        let described = self.describe(Permit::for_host()).await;
+        let (description, omitted) = described.map_err(failed("its description"))?;
         let mut entries = self.first_entries().await.map_err(failed("its list"))?;
         entries.report_unreadable_names();
-        let templates = self
-            .all_templates()
-            .await
-            .map_err(failed("its templates"))?;
+        let templates = self.all_templates().await;
+        let templates = templates.map_err(failed("its templates"))?;
         let tools = self.granted_tools().await.map_err(failed("its tools"))?;
-        let prompts = self
-            .granted_prompts()
-            .await
-            .map_err(failed("its prompts"))?;
+        let prompts = self.granted_prompts().await;
+        let prompts = prompts.map_err(failed("its prompts"))?;
         let bytes = entries.bytes + templates.bytes + tools.bytes + prompts.bytes;
         self.charge_lists(bytes).map_err(failed("its lists"))?;
-        let SettingsCheck {
-            problems: setting_problems,
-            omitted: of_settings,
-        } = self.settings_check().await;
+        let settings = self.settings_check().await;
         let omitted = [
             entries.omitted,
             templates.omitted,
             tools.omitted,
             prompts.omitted,
             omitted,
-            of_settings,
-        ]
-        .concat();
-        let default_freshness = Freshness {
-            ttl: std::time::Duration::ZERO,
-            scope: Scope::Everyone,
-        };
+            settings.omitted,
+        ];
         Ok(ProbeResult {
             title: description.title,
             version: description.version,
@@ -211,10 +204,10 @@ impl Provider {
             templates: templates.items,
             tools: tools.items,
             prompts: prompts.items,
-            freshness: entries.freshness.unwrap_or(default_freshness),
+            freshness: entries.freshness.unwrap_or(NOT_REUSABLE),
             probed_at,
-            omitted,
-            setting_problems,
+            omitted: omitted.concat(),
+            setting_problems: settings.problems,
         })
     }
 

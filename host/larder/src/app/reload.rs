@@ -91,18 +91,14 @@ impl Reloader {
         parts: ReloadableParts,
         needs_restart: watch::Sender<Vec<String>>,
     ) -> Self {
-        let (log_hook, persists_state) = Default::default();
-        let credentials = Watcher::new();
-        let configuration = Watcher::new();
-        let running = watch::Sender::new(config);
         Self {
-            running,
+            running: watch::Sender::new(config),
             needs_restart,
             parts,
-            log_hook,
-            credentials,
-            configuration,
-            persists_state,
+            log_hook: OnceLock::new(),
+            credentials: Watcher::new(),
+            configuration: Watcher::new(),
+            persists_state: OnceLock::new(),
         }
     }
 
@@ -122,22 +118,20 @@ impl Reloader {
         self.running.borrow().shutdown_grace
     }
 
+    fn report_collisions(&self) {
+        let gateway = self.parts.gateway.clone();
+        let health = self.parts.health.clone();
+        let drain = self.parts.drain.clone();
+        let report =
+            move || team_collisions::report(gateway.clone(), health.clone(), drain.clone());
+        let task = SupervisedTask::new("team collisions", Impact::OperatorOnly);
+        self.parts.drain.supervise_restarting(task, report);
+    }
+
     /// Starts to watch the file, if one is used, and to report collisions between teams.
     pub(super) fn start(self: Arc<Self>, persists_state: bool) {
         _ = self.persists_state.set(persists_state);
-        let ReloadableParts {
-            gateway,
-            health,
-            drain,
-            ..
-        } = &self.parts;
-        let gateway = gateway.clone();
-        let health = health.clone();
-        let tasks = drain.clone();
-        let report =
-            move || team_collisions::report(gateway.clone(), health.clone(), tasks.clone());
-        let task = SupervisedTask::new("team collisions", Impact::OperatorOnly);
-        drain.supervise_restarting(task, report);
+        self.report_collisions();
         let this = self.clone();
         // Credentials name no files.
         self.watch(

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use tokio::task::JoinError;
+
 use super::signal::ShutdownSignals;
 use super::{App, RunError, service_manager};
 use larder_mcp::Listener;
@@ -77,14 +79,20 @@ impl App {
         }
         self.admin_drain.finish(ADMIN_TIMEOUT).await;
         match ended {
-            // The drain has already logged a task that panicked or was dropped.
-            Some(Ok(Some(Ok(())))) => Ok(()),
-            // A client that disconnects in the middle of a line just disconnected.
-            Some(Ok(Some(Err(error)))) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Some(Ok(Some(Err(error)))) => Err(error.into()),
-            Some(_) => Err(io::Error::other("its task ended").into()),
+            Some(ended) => serving_result(ended),
             None if panicked => Err(RunError::CriticalTaskPanicked),
             None => Ok(()),
         }
+    }
+}
+
+fn serving_result(ended: Result<Option<io::Result<()>>, JoinError>) -> Result<(), RunError> {
+    match ended {
+        Ok(Some(Ok(()))) => Ok(()),
+        // A client that disconnects in the middle of a line just disconnected.
+        Ok(Some(Err(error))) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Ok(Some(Err(error))) => Err(error.into()),
+        // The drain has already logged a task that panicked or was dropped.
+        Ok(None) | Err(_) => Err(io::Error::other("its task ended").into()),
     }
 }

@@ -166,7 +166,7 @@ impl Provider {
         }
     }
 
-    /// Returns its name, prefixed with the team if there are teams.
+    /// Returns its full name.
     pub fn full_name(&self) -> String {
         full_name(self.team.as_deref(), &self.name)
     }
@@ -193,7 +193,7 @@ impl Provider {
 }
 
 impl Rejected {
-    /// Returns its file name, prefixed with the team if there are teams.
+    /// Returns its file name with its team.
     pub fn full_name(&self) -> String {
         full_name(self.team.as_deref(), &self.file)
     }
@@ -207,7 +207,8 @@ fn setting_problems(offer: &Offer, warnings: bool) -> Vec<String> {
     problems.map(ToString::to_string).collect()
 }
 
-fn full_name(team: Option<&str>, name: &str) -> String {
+/// Returns a name, prefixed with the team if there are teams.
+pub(crate) fn full_name(team: Option<&str>, name: &str) -> String {
     team.map_or_else(|| name.to_owned(), |team| format!("{team}/{name}"))
 }
 

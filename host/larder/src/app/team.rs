@@ -16,13 +16,14 @@ use super::stored_state;
 use crate::config;
 use crate::text_indexes::TextIndexes;
 use larder_core::audit::AuditLog;
-use larder_core::catalog::{self, Reader};
+use larder_core::catalog::{self, Notifier, Reader};
 use larder_core::change_detector::{self, ChangeDetector};
 use larder_core::reconcile::{Components, ConfigHandle, Reconciler, StartLimits};
 use larder_core::replicas::{Single, TeamReplicas};
 use larder_core::search_index::{IndexProgress, SearchIndexer};
 use larder_core::source::Folder;
 use larder_key_value::{KeyValueStore, database_path};
+use larder_model::name::TeamName;
 use larder_model::policy::QuotaUsage;
 use larder_runtime::drain::Drain;
 use larder_runtime::health::Health;
@@ -72,74 +73,41 @@ pub(super) struct SharedServices {
 impl Team {
     /// Creates the parts of a team. Nothing is loaded yet.
     pub(super) fn new(config: config::Team, services: &SharedServices) -> Self {
-        let SharedServices {
-            sandbox,
-            drain,
-            health,
-            audit,
-            watched_uris,
-            change_detector,
-            ..
-        } = services.clone();
-        let state_dir = &services.state_dir;
-        let drain = drain.child();
+        let drain = services.drain.child();
         let name = config.reconcile.team.clone();
-        let span = match config.quota {
-            Some(_) => tracing::error_span!("team", team = %name),
-            None => tracing::Span::none(),
-        };
+        let span = span(&config);
         if services.is_server {
-            stored_state::take_over(&config, state_dir, &health);
+            stored_state::take_over(&config, &services.state_dir, &services.health);
         }
-        let key = config.reconcile.approvals.key();
-        let values = database_path(state_dir, key, &name);
-        let index = services.text_indexes.of_team(state_dir, key, &name);
-        let index_progress = IndexProgress::new(index);
-        let folder = match config.quota {
-            Some(_) => Folder::new(config.plugins).without_links_to_outside(),
-            None => Folder::new(config.plugins),
-        };
-        let key_value = KeyValueStore::new(values, &name, health.clone(), &drain);
+        let index_progress = services.index_progress(&config);
+        let key_value = services.key_value(&config, &drain);
+        let replicas = services.team_replicas(&name);
+        let folder = folder(&config);
         let quota_usage = config.quota.map(|quota| Arc::new(QuotaUsage::new(quota)));
-        let replicas: Arc<dyn TeamReplicas> = match &services.replicas {
-            Some(replicas) => replicas.team(&name),
-            None => Arc::new(Single),
-        };
-        let (writer, reader) = catalog::catalog(name, watched_uris);
+        let (writer, reader) = catalog::catalog(name, services.watched_uris);
         let notifier = writer.notifier();
-        writer.record_notifications(sandbox.metrics().events().clone());
+        writer.record_notifications(services.sandbox.metrics().events().clone());
         let TeamSources { sources, registry } =
             span.in_scope(|| TeamSources::new(folder, config.registry, &drain));
+        let sandbox = services.sandbox.clone();
+        let quota = quota_usage.clone();
         let reconcile = Reconciler::new(
             config.reconcile,
             sources,
             sandbox,
             writer,
-            quota_usage.clone(),
-            drain.clone(),
-        );
-        let reconcile = reconcile
-            .with_health(health.clone())
-            .with_audit(audit)
-            .with_key_value(key_value.clone());
-        let reconcile = reconcile.with_replicas(replicas.clone());
-        let signals = reconcile.signals();
-        let components = reconcile.components();
-        let change_detector = ChangeDetector::new(
-            change_detector,
-            reader.clone(),
-            notifier,
-            signals.clone(),
-            replicas,
+            quota,
             drain.clone(),
         )
-        .with_health(health.clone());
-        let search_indexer = SearchIndexer::new(
-            reader.clone(),
-            index_progress.clone(),
-            health,
-            drain.clone(),
-        );
+        .with_health(services.health.clone())
+        .with_audit(services.audit.clone())
+        .with_key_value(key_value.clone())
+        .with_replicas(replicas.clone());
+        let signals = reconcile.signals();
+        let components = reconcile.components();
+        let change_detector =
+            services.change_detector(&reader, notifier, &signals, replicas, &drain);
+        let search_indexer = services.search_indexer(&reader, &index_progress, &drain);
         Self {
             reader,
             signals,
@@ -207,5 +175,74 @@ impl Team {
             "change_detector",
             self.change_detector.run().instrument(self.span).boxed(),
         );
+    }
+}
+
+impl SharedServices {
+    fn index_progress(&self, config: &config::Team) -> IndexProgress {
+        let team = &config.reconcile;
+        let key = team.approvals.key();
+        let index = self.text_indexes.of_team(&self.state_dir, key, &team.team);
+        IndexProgress::new(index)
+    }
+
+    fn key_value(&self, config: &config::Team, drain: &Drain) -> KeyValueStore {
+        let team = &config.reconcile;
+        let path = database_path(&self.state_dir, team.approvals.key(), &team.team);
+        KeyValueStore::new(path, &team.team, self.health.clone(), drain)
+    }
+
+    fn change_detector(
+        &self,
+        reader: &Reader,
+        notifier: Notifier,
+        signals: &SignalSender,
+        replicas: Arc<dyn TeamReplicas>,
+        drain: &Drain,
+    ) -> ChangeDetector {
+        ChangeDetector::new(
+            self.change_detector.clone(),
+            reader.clone(),
+            notifier,
+            signals.clone(),
+            replicas,
+            drain.clone(),
+        )
+        .with_health(self.health.clone())
+    }
+
+    fn search_indexer(
+        &self,
+        reader: &Reader,
+        progress: &IndexProgress,
+        drain: &Drain,
+    ) -> Option<SearchIndexer> {
+        let health = self.health.clone();
+        SearchIndexer::new(reader.clone(), progress.clone(), health, drain.clone())
+    }
+
+    /// Returns the same team at the other replicas.
+    fn team_replicas(&self, team: &TeamName) -> Arc<dyn TeamReplicas> {
+        match &self.replicas {
+            Some(replicas) => replicas.team(team),
+            None => Arc::new(Single),
+        }
+    }
+}
+
+fn span(config: &config::Team) -> tracing::Span {
+    if config.quota.is_some() {
+        tracing::error_span!("team", team = %config.reconcile.team)
+    } else {
+        tracing::Span::none()
+    }
+}
+
+fn folder(config: &config::Team) -> Folder {
+    let folder = Folder::new(config.plugins.clone());
+    if config.quota.is_some() {
+        folder.without_links_to_outside()
+    } else {
+        folder
     }
 }

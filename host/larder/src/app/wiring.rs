@@ -1,5 +1,6 @@
 //! Connects the parts of the server.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -24,8 +25,11 @@ use larder_core::reconcile::StartLimits;
 use larder_core::telemetry::Telemetry;
 use larder_mcp::auth::Authenticator;
 use larder_mcp::{Endpoint, Listener};
-use larder_runtime::drain::{Drain, SupervisedTask, TaskPanics};
+use larder_model::name::TeamName;
+use larder_runtime::drain::{Drain, DrainGuard, SupervisedTask, TaskPanics};
 use larder_runtime::health::{Health, Impact};
+use larder_runtime::metrics::Metrics;
+use larder_runtime::shares::TeamShares;
 use larder_sandbox::{CacheLocation, Sandbox};
 
 /// The delay between the start and the removal of old files from the compilation cache.
@@ -37,133 +41,228 @@ impl App {
         admin: Option<Listener>,
         limits: Option<StartLimits>,
     ) -> Result<Self, RunError> {
-        let health = Health::default();
-        let panics = TaskPanics::new(health.clone());
-        let drain = Drain::reporting(panics.clone());
-        let log_drain = Drain::reporting(panics.clone());
-        let admin_drain = Drain::reporting(panics.clone());
-        let drain_guards = [&drain, &log_drain, &admin_drain].map(Drain::guard);
-        let sandbox = Arc::new(Sandbox::new(&config.sandbox, &drain)?);
-        drain.spawn(sweep_cache_later(sandbox.clone(), drain.clone()));
-        let metrics = sandbox.metrics().clone();
-        let memory = sandbox.memory_budget().clone();
-        panics.register_metrics(&metrics);
-        metrics.register_problems(&health);
-        memory.set_team_count(config.teams.len());
-        let shares = sandbox.shares().clone();
-        let shares_of_teams = shares.teams(config.teams.keys());
-        let audit = AuditLog::open(
-            &config.audit,
-            shares_of_teams.clone(),
-            metrics.clone(),
-            health.clone(),
-            &log_drain,
-        )
-        .map_err(RunError::Audit)?;
-        let authenticator = authenticator(&config, &drain);
-        authenticator.register_metrics(&metrics);
-        let replicas = Replicas::start(&config, &health, &metrics, &drain)?;
-        let teams = Arc::new(RunningTeams::new(SharedServices {
-            sandbox,
-            replicas: replicas.clone(),
-            drain: drain.clone(),
-            health: health.clone(),
-            audit: audit.clone(),
-            watched_uris: config.watched_uris,
-            change_detector: config.change_detector.clone(),
-            state_dir: config.state_dir.clone(),
-            is_server: limits.is_some(),
-            text_indexes: TextIndexes::default(),
-        }));
+        let common = CommonParts::start(&config)?;
+        let teams = Arc::new(common.teams(&config, limits.is_some()));
         let mut teams_to_run = teams.set(&config.teams).added;
-        health.report(
+        common.health.report(
             "start",
             "not all components have been loaded yet",
             Impact::AllTeams,
         );
-        let needs_restart = watch::Sender::default();
-        let reloader_slot = Arc::default();
-        let gateway_slot = Arc::<OnceLock<Gateway>>::default();
+        let late = LateParts::default();
         if let Some(listener) = admin {
-            let sources = Sources {
-                teams: teams.views(),
-                metrics: metrics.clone(),
-                memory: memory.clone(),
-                folders: folders(&config),
-                health: health.clone(),
-                issuer: issuer_source(&config, &authenticator),
-                cluster: cluster_source(replicas.clone()),
-                needs_restart: needs_restart.subscribe(),
-                audit: audit.clone(),
-                reload: reload_trigger(&reloader_slot),
-                gateway: gateway_slot.clone(),
-                credentials: operator_credentials(&config, &authenticator),
-                catalog_json: CATALOG_JSON,
-                server_drain: drain.clone(),
-            };
-            let admin = Admin::new(&config.admin, sources, admin_drain.clone());
-            let task = SupervisedTask::new("admin address", Impact::OperatorOnly);
-            admin_drain.supervise(task, admin.serve(listener));
+            common.serve_admin(listener, &config, &teams, &late);
         }
-        let telemetry = Telemetry::open(&config.telemetry, shares_of_teams, &metrics, &log_drain);
-        let telemetry = telemetry.map_err(RunError::Telemetry)?;
+        let telemetry = common.telemetry(&config)?;
         join_all(teams_to_run.iter_mut().map(|team| team.load(limits))).await;
-        let gateway = Gateway::new(config.gateway.clone(), teams.gateway_parts())
-            .with_audit(audit.clone())
-            .with_quotas(teams.quotas())
-            .with_memory(memory);
-        gateway.set_text_indexes(teams.text_indexes());
+        let gateway = common.gateway(&config, &teams);
         // It is set here only.
-        _ = gateway_slot.set(gateway.clone());
-        gateway.register_refusal_metrics(&metrics);
-        gateway.register_cache_metrics(&metrics);
-        let events = metrics.events().clone();
-        let endpoint = Endpoint::new(
-            config.endpoint.clone(),
-            authenticator.clone(),
-            gateway.clone(),
-            drain.clone(),
-            metrics,
-            telemetry.clone(),
-        );
-        if replicas.is_some() {
-            endpoint.expect_replicas();
-        }
-        health.resolve("start");
-        let critical_tasks = CriticalTasks::new(drain.clone());
+        _ = late.gateway.set(gateway.clone());
+        let endpoint = common.endpoint(&config, &gateway, &telemetry);
+        common.health.resolve("start");
+        let critical_tasks = CriticalTasks::new(common.drains.server.clone());
         let parts = ReloadableParts {
-            authenticator,
+            authenticator: common.authenticator,
             gateway,
             endpoint: endpoint.clone(),
             telemetry,
-            audit,
-            shares,
-            events,
+            audit: common.audit,
+            shares: common.sandbox.shares().clone(),
+            events: common.metrics.events().clone(),
             teams: teams.clone(),
             critical_tasks: critical_tasks.clone(),
-            health: health.clone(),
-            drain: drain.clone(),
+            health: common.health.clone(),
+            drain: common.drains.server.clone(),
         };
-        let reloader = Arc::new(Reloader::new(config, parts, needs_restart));
+        let reloader = Arc::new(Reloader::new(config, parts, late.needs_restart));
         // It is set here only.
-        _ = reloader_slot.set(reloader.clone());
+        _ = late.reloader.set(reloader.clone());
         Ok(Self {
             endpoint,
-            replicas,
+            replicas: common.replicas,
             teams,
             teams_to_run,
             reloader,
             critical_tasks,
-            health,
-            drain,
-            log_drain,
-            admin_drain,
-            _drain_guards: drain_guards,
+            health: common.health,
+            drain: common.drains.server,
+            log_drain: common.drains.log,
+            admin_drain: common.drains.admin,
+            _drain_guards: common.drains.guards,
             shutdown_signals: None,
             hangup_signals: None,
             stops_on_hangup: false,
         })
     }
+}
+
+/// The parts that the others use.
+struct CommonParts {
+    health: Health,
+    drains: Drains,
+    sandbox: Arc<Sandbox>,
+    metrics: Metrics,
+    team_shares: BTreeMap<TeamName, TeamShares>,
+    audit: AuditLog,
+    authenticator: Authenticator,
+    replicas: Option<Replicas>,
+}
+
+struct Drains {
+    server: Drain,
+    log: Drain,
+    admin: Drain,
+    /// Stop all tasks if the start fails.
+    guards: [DrainGuard; 3],
+}
+
+/// What exists only after the admin address answers.
+#[derive(Default)]
+struct LateParts {
+    gateway: Arc<OnceLock<Gateway>>,
+    reloader: Arc<OnceLock<Arc<Reloader>>>,
+    needs_restart: watch::Sender<Vec<String>>,
+}
+
+impl Drains {
+    fn new(panics: &TaskPanics) -> Self {
+        let drain = || Drain::reporting(panics.clone());
+        let server = drain();
+        let log = drain();
+        let admin = drain();
+        let guards = [&server, &log, &admin].map(Drain::guard);
+        Self {
+            server,
+            log,
+            admin,
+            guards,
+        }
+    }
+}
+
+impl CommonParts {
+    fn start(config: &Config) -> Result<Self, RunError> {
+        let health = Health::default();
+        let panics = TaskPanics::new(health.clone());
+        let drains = Drains::new(&panics);
+        let sandbox = start_sandbox(config, &drains.server)?;
+        let metrics = sandbox.metrics().clone();
+        panics.register_metrics(&metrics);
+        metrics.register_problems(&health);
+        let team_shares = sandbox.shares().teams(config.teams.keys());
+        let audit = AuditLog::open(
+            &config.audit,
+            team_shares.clone(),
+            metrics.clone(),
+            health.clone(),
+            &drains.log,
+        )
+        .map_err(RunError::Audit)?;
+        let authenticator = authenticator(config, &drains.server);
+        authenticator.register_metrics(&metrics);
+        let replicas = Replicas::start(config, &health, &metrics, &drains.server)?;
+        Ok(Self {
+            health,
+            drains,
+            sandbox,
+            metrics,
+            team_shares,
+            audit,
+            authenticator,
+            replicas,
+        })
+    }
+
+    fn teams(&self, config: &Config, is_server: bool) -> RunningTeams {
+        RunningTeams::new(SharedServices {
+            sandbox: self.sandbox.clone(),
+            replicas: self.replicas.clone(),
+            drain: self.drains.server.clone(),
+            health: self.health.clone(),
+            audit: self.audit.clone(),
+            watched_uris: config.watched_uris,
+            change_detector: config.change_detector.clone(),
+            state_dir: config.state_dir.clone(),
+            is_server,
+            text_indexes: TextIndexes::default(),
+        })
+    }
+
+    fn serve_admin(
+        &self,
+        listener: Listener,
+        config: &Config,
+        teams: &RunningTeams,
+        late: &LateParts,
+    ) {
+        let sources = self.admin_sources(config, teams, late);
+        let drain = &self.drains.admin;
+        let admin = Admin::new(&config.admin, sources, drain.clone());
+        let task = SupervisedTask::new("admin address", Impact::OperatorOnly);
+        drain.supervise(task, admin.serve(listener));
+    }
+
+    fn admin_sources(&self, config: &Config, teams: &RunningTeams, late: &LateParts) -> Sources {
+        Sources {
+            teams: teams.views(),
+            metrics: self.metrics.clone(),
+            memory: self.sandbox.memory_budget().clone(),
+            folders: folders(config),
+            health: self.health.clone(),
+            issuer: issuer_source(config, &self.authenticator),
+            cluster: cluster_source(self.replicas.clone()),
+            needs_restart: late.needs_restart.subscribe(),
+            audit: self.audit.clone(),
+            reload: reload_trigger(&late.reloader),
+            gateway: late.gateway.clone(),
+            credentials: operator_credentials(config, &self.authenticator),
+            catalog_json: CATALOG_JSON,
+            server_drain: self.drains.server.clone(),
+        }
+    }
+
+    fn telemetry(&self, config: &Config) -> Result<Telemetry, RunError> {
+        Telemetry::open(
+            &config.telemetry,
+            self.team_shares.clone(),
+            &self.metrics,
+            &self.drains.log,
+        )
+        .map_err(RunError::Telemetry)
+    }
+
+    fn gateway(&self, config: &Config, teams: &RunningTeams) -> Gateway {
+        let gateway = Gateway::new(config.gateway.clone(), teams.gateway_parts())
+            .with_audit(self.audit.clone())
+            .with_quotas(teams.quotas())
+            .with_memory(self.sandbox.memory_budget().clone());
+        gateway.set_text_indexes(teams.text_indexes());
+        gateway.register_refusal_metrics(&self.metrics);
+        gateway.register_cache_metrics(&self.metrics);
+        gateway
+    }
+
+    fn endpoint(&self, config: &Config, gateway: &Gateway, telemetry: &Telemetry) -> Endpoint {
+        let endpoint = Endpoint::new(
+            config.endpoint.clone(),
+            self.authenticator.clone(),
+            gateway.clone(),
+            self.drains.server.clone(),
+            self.metrics.clone(),
+            telemetry.clone(),
+        );
+        if self.replicas.is_some() {
+            endpoint.expect_replicas();
+        }
+        endpoint
+    }
+}
+
+fn start_sandbox(config: &Config, drain: &Drain) -> Result<Arc<Sandbox>, RunError> {
+    let sandbox = Arc::new(Sandbox::new(&config.sandbox, drain)?);
+    drain.spawn(sweep_cache_later(sandbox.clone(), drain.clone()));
+    sandbox.memory_budget().set_team_count(config.teams.len());
+    Ok(sandbox)
 }
 
 /// Where the server keeps its files.

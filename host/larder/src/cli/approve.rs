@@ -73,25 +73,18 @@ impl Approve {
             ..Overrides::default()
         };
         let config = state_folder::of_server(config::load(&overrides)?, self.admin.clone()).await?;
-        let audit = config.audit;
-        let teams = config.teams;
-        let state_dir = config.state_dir;
-        let of_teams = teams
-            .into_iter()
-            .filter(|(name, _)| self.is_of_team(name.as_str()));
-        let approvals: Vec<_> = of_teams.map(|(_, team)| team.reconcile.approvals).collect();
+        let mut teams = config.teams;
+        teams.retain(|name, _| self.is_of_team(name.as_str()));
+        let teams = teams.into_values();
+        let approvals: Vec<_> = teams.map(|team| team.reconcile.approvals).collect();
         let mut pending = Vec::new();
         for approvals in &approvals {
-            pending.extend(
-                approvals
-                    .pending()?
-                    .into_iter()
-                    .map(|one| (approvals.clone(), one)),
-            );
+            let own = approvals.pending()?.into_iter();
+            pending.extend(own.map(|one| (approvals.clone(), one)));
         }
         let Some(name) = &self.name else {
             let pending: Vec<_> = pending.into_iter().map(|(_, one)| one).collect();
-            list(&pending, self.json, &state_dir)?;
+            list(&pending, self.json, &config.state_dir)?;
             return Ok(Outcome::Success);
         };
         pending.retain(|(_, one)| one.provider == *name);
@@ -104,11 +97,16 @@ impl Approve {
             return Ok(Outcome::Negative);
         }
         pending.retain(|(_, one)| self.is_meant(&Described::of(one)));
-        self.decide_here(&pending, &audit)
+        self.decide_here(&pending, &config.audit)
     }
 
     /// Says why the command cannot be applied to these requests. `None` if it can.
     fn not_applicable(&self, name: &str, pending: &[Described<'_>]) -> Option<String> {
+        if pending.is_empty() {
+            return Some(format!(
+                "larder: nothing is pending approval for {name}; requests are recorded by a running server"
+            ));
+        }
         let teams: BTreeSet<_> = pending.iter().map(|one| one.team).collect();
         if teams.len() > 1 {
             let teams = teams.into_iter().collect::<Vec<_>>().join(", ");
@@ -116,47 +114,35 @@ impl Approve {
                 "larder: {name} is pending approval in several teams ({teams}): add --team NAME"
             ));
         }
-        if pending.is_empty() {
-            return Some(format!(
-                "larder: nothing is pending approval for {name}; requests are recorded by a running server"
-            ));
-        }
-        let done = self.done();
+        let why = self.wrong_request(pending)?;
+        Some(format!("larder: not {}: {why}", self.done()))
+    }
+
+    /// Says why none of these requests is what the operator saw. `None` if one is.
+    fn wrong_request(&self, pending: &[Described<'_>]) -> Option<String> {
         if !pending.iter().any(|one| self.is_digest(one.digest)) {
-            let found = pending
-                .iter()
-                .map(|one| short(one.digest))
-                .collect::<Vec<_>>()
-                .join(", ");
+            let found: Vec<_> = pending.iter().map(|one| short(one.digest)).collect();
+            let found = found.join(", ");
             return Some(format!(
-                "larder: not {done}: the component that is pending has the digest {found}"
+                "the component that is pending has the digest {found}"
             ));
         }
-        let shown = || {
-            pending
-                .iter()
-                .map(|one| one.shown.as_str())
-                .collect::<String>()
-        };
+        let now = || pending.iter().map(|one| &*one.shown).collect::<String>();
         if self.yes && self.id.is_none() {
             return Some(format!(
-                "larder: not {done}: --yes needs --id, so that it applies to nothing else than what you saw; now\n{}",
-                shown()
+                "--yes needs --id, so that it applies to nothing else than what you saw; now\n{}",
+                now()
             ));
         }
-        if !pending.iter().any(|one| self.is_meant(one)) {
-            let changed = match self.digest {
-                Some(_) => {
-                    "the component is the same, but what it requests or a definition of a tool changed"
-                }
-                None => "the component, what it requests or a definition of a tool changed",
-            };
-            return Some(format!(
-                "larder: not {done}: {changed} since you saw it; now\n{}",
-                shown()
-            ));
+        if pending.iter().any(|one| self.is_meant(one)) {
+            return None;
         }
-        None
+        let changed = if self.digest.is_some() {
+            "the component is the same, but what it requests or a definition of a tool changed"
+        } else {
+            "the component, what it requests or a definition of a tool changed"
+        };
+        Some(format!("{changed} since you saw it; now\n{}", now()))
     }
 
     fn decide_here(
@@ -164,10 +150,10 @@ impl Approve {
         pending: &[(Approvals, PendingApprovalRecord)],
         audit: &audit::Config,
     ) -> Result<Outcome, CommandError> {
-        let scope = self
-            .digest
-            .as_ref()
-            .map_or(ApprovalScope::Name, |_| ApprovalScope::Digest);
+        let scope = match self.digest {
+            Some(_) => ApprovalScope::Digest,
+            None => ApprovalScope::Name,
+        };
         let mut decided = Vec::new();
         for (approvals, one) in pending {
             let verb = self.verb();

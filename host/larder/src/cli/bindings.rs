@@ -101,10 +101,7 @@ fn print_go_mod_command(folder: &Path) {
 
 /// Returns the Go import path of a folder, which need not exist.
 fn import_path(folder: &Path) -> Result<String, CommandError> {
-    let full = canonical(folder).map_err(|error| CommandError::Input {
-        path: folder.to_owned(),
-        error,
-    })?;
+    let full = canonical(folder).map_err(CommandError::input(folder))?;
     for root in full.ancestors() {
         let Ok(text) = std::fs::read_to_string(root.join("go.mod")) else {
             continue;

@@ -5,12 +5,12 @@ mod component;
 pub(super) mod grants;
 mod online;
 
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
-use addresses::AddressReport;
 use grants::GrantReport;
 use online::{OnlineCheck, OnlineOutcome};
 
@@ -19,9 +19,8 @@ use super::error::CommandError;
 use super::table::Table;
 use super::team::TeamArg;
 use super::{Outcome, guest_stderr, log, out, sanitize, state_folder};
-use crate::app::{App, Provider, Served, missing_state};
+use crate::app::{App, Provider, Rejected, Served, missing_state};
 use crate::config::{self, Config, ConfigError, Overrides, Team};
-use larder_core::reconcile;
 use larder_mcp::ListenAddress;
 
 /// Check the configuration and all components without serving them
@@ -60,6 +59,9 @@ pub(super) struct Check {
 #[derive(Debug, Default, Serialize)]
 struct Findings {
     ok: bool,
+    /// Whether a server refuses the configuration.
+    #[serde(skip)]
+    is_invalid: bool,
     /// Problems of the configuration.
     faults: Vec<String>,
     /// What is unusual in the configuration, but no problem.
@@ -88,21 +90,22 @@ impl Check {
             Ok(config) => state_folder::of_server(config, AdminArgs::of_config(self.config)).await,
             Err(error) => Err(error),
         };
-        let (findings, outcome) = match config {
+        let findings = match config {
             Ok(config) => examine(config, self.strict, self.online).await?,
-            Err(error) => (configuration_faults(&error), Outcome::InvalidConfig),
+            Err(error) => configuration_faults(&error),
         };
         if self.json {
             out::json(&findings)?
         } else {
-            print(&findings)?
+            findings.print()?
         }
-        Ok(outcome)
+        Ok(findings.outcome())
     }
 }
 
 fn configuration_faults(error: &ConfigError) -> Findings {
     Findings {
+        is_invalid: true,
         faults: error.to_string().lines().map(str::to_owned).collect(),
         ..Findings::default()
     }
@@ -112,110 +115,91 @@ async fn examine(
     mut config: Config,
     is_strict: bool,
     is_online: bool,
-) -> Result<(Findings, Outcome), CommandError> {
+) -> Result<Findings, CommandError> {
     log::start_quietly(&config.log);
     if let Some(only) = config.overrides.team.clone() {
         config.teams.retain(|team, _| *team == only);
     }
-    let mut grants = Vec::new();
+    let mut findings = Findings::default();
     for team in config.teams.values() {
-        grants.extend(grants::of_team(team)?);
+        findings.grants.extend(grants::of_team(team)?);
     }
-    let no_access = no_access(&config);
-    let is_invalid = no_access.is_some();
-    let mut faults: Vec<_> = no_access
-        .into_iter()
-        .chain(
-            addresses::sockets(&config)
-                .into_iter()
-                .filter_map(|(_, listen, _)| no_socket_folder(listen)),
-        )
-        .chain(config.teams.values().flat_map(unused_sections))
-        .collect();
-    let online = if is_online {
-        online::examine(&config).await
+    findings.add_configuration(&config);
+    if is_online {
+        // Its tests say more about the addresses.
+        findings.online = online::examine(&config).await;
     } else {
-        Vec::new()
-    };
-    // The tests of `--online` say more about the addresses.
-    let addresses = if is_online {
-        AddressReport::default()
-    } else {
-        addresses::examine(&config)
-    };
-    // Named as in errors.
-    let file = config
-        .overrides
-        .config
-        .clone()
-        .unwrap_or_else(|| config::DEFAULT_FILE.into());
-    let mut warnings: Vec<_> = config
-        .warnings
-        .iter()
-        .map(|warning| warning.in_file(Some(&file)))
-        .collect();
-    warnings.extend(addresses.warnings);
-    warnings.extend(
-        config
-            .teams
-            .values()
-            .filter_map(|team| missing_state(team, &config.state_dir)),
-    );
-    faults.extend(addresses.faults);
+        let addresses = addresses::examine(&config);
+        findings.faults.extend(addresses.faults);
+        findings.warnings.extend(addresses.warnings);
+    }
+    let teams = config.teams.values();
+    let missing = teams.filter_map(|team| missing_state(team, &config.state_dir));
+    findings.warnings.extend(missing);
     let app = App::build(config).await?;
-    let served = app.served();
-    faults.extend(app.problems());
+    findings.add_served(app.served());
+    findings.faults.extend(app.problems());
     app.finish().await;
-    warnings.extend(
-        served
-            .providers
-            .iter()
-            .filter(|provider| provider.has_no_content)
-            .map(no_content),
-    );
-    let incomplete = served
-        .providers
-        .iter()
-        .any(|provider| !provider.omitted.is_empty());
-    let has_setting_warnings = served
-        .providers
-        .iter()
-        .any(|provider| !provider.setting_warnings.is_empty());
-    let has_bad_settings = served
-        .providers
-        .iter()
-        .any(|provider| !provider.setting_problems.is_empty());
-    let ok = grants.iter().all(GrantReport::is_fine)
-        && faults.is_empty()
-        && served.rejected.is_empty()
-        && served.collisions.is_empty()
-        && !incomplete
-        && !has_bad_settings
-        && !online
-            .iter()
-            .any(|check| check.outcome == OnlineOutcome::Failed)
-        && (!is_strict
-            || warnings.is_empty()
-                && !has_setting_warnings
-                && online
-                    .iter()
-                    .all(|check| check.outcome == OnlineOutcome::Ok));
-    let outcome = if is_invalid {
-        Outcome::InvalidConfig
-    } else {
-        Outcome::success_if(ok)
-    };
-    Ok((
-        Findings {
-            ok,
-            faults,
-            warnings,
-            online,
-            grants,
-            served,
-        },
-        outcome,
-    ))
+    findings.ok = !findings.has_problem() && !(is_strict && findings.has_warning());
+    Ok(findings)
+}
+
+impl Findings {
+    fn add_configuration(&mut self, config: &Config) {
+        let no_access = no_access(config);
+        self.is_invalid = no_access.is_some();
+        self.faults.extend(no_access);
+        let sockets = addresses::sockets(config).into_iter();
+        self.faults
+            .extend(sockets.filter_map(|(_, listen, _)| no_socket_folder(listen)));
+        self.faults
+            .extend(config.teams.values().flat_map(unused_sections));
+        // Named as in errors.
+        let file = config.overrides.config.clone();
+        let file = file.unwrap_or_else(|| config::DEFAULT_FILE.into());
+        let warnings = config.warnings.iter();
+        self.warnings
+            .extend(warnings.map(|warning| warning.in_file(Some(&file))));
+    }
+
+    fn add_served(&mut self, served: Served) {
+        let providers = served.providers.iter();
+        let empty = providers.filter(|provider| provider.has_no_content);
+        self.warnings.extend(empty.map(no_content));
+        self.served = served;
+    }
+
+    fn has_problem(&self) -> bool {
+        let has_problem = |provider: &Provider| {
+            !provider.omitted.is_empty() || !provider.setting_problems.is_empty()
+        };
+        let has_failed = |check: &OnlineCheck| check.outcome == OnlineOutcome::Failed;
+        !self.faults.is_empty()
+            || !self.served.rejected.is_empty()
+            || !self.served.collisions.is_empty()
+            || !self.grants.iter().all(GrantReport::is_fine)
+            || self.served.providers.iter().any(has_problem)
+            || self.online.iter().any(has_failed)
+    }
+
+    fn has_warning(&self) -> bool {
+        let is_ok = |check: &OnlineCheck| check.outcome == OnlineOutcome::Ok;
+        self.warning_count() > 0 || !self.online.iter().all(is_ok)
+    }
+
+    fn warning_count(&self) -> usize {
+        let providers = self.served.providers.iter();
+        let of_settings = providers.map(|provider| provider.setting_warnings.len());
+        self.warnings.len() + of_settings.sum::<usize>()
+    }
+
+    fn outcome(&self) -> Outcome {
+        if self.is_invalid {
+            Outcome::InvalidConfig
+        } else {
+            Outcome::success_if(self.ok)
+        }
+    }
 }
 
 /// Reports a provider without content, such as one that serves files and was not granted a folder.
@@ -252,20 +236,15 @@ fn no_socket_folder(listen: &ListenAddress) -> Option<String> {
 
 /// Reports `[provider.NAME]` sections without a component. A misspelt name would go unnoticed otherwise.
 fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
-    let (
-        plugins,
-        reconcile::Config {
-            providers,
-            team: name,
-            ..
-        },
-    ) = (&team.plugins, &team.reconcile);
+    let plugins = &team.plugins;
     let section = if team.quota.is_some() {
-        format!("team.{name}.provider")
+        format!("team.{}.provider", team.reconcile.team)
     } else {
         "provider".into()
     };
-    let unused = providers
+    let unused = team
+        .reconcile
+        .providers
         .keys()
         .filter(|name| !plugins.join(format!("{name}.wasm")).exists());
     unused.map(move |name| {
@@ -276,78 +255,93 @@ fn unused_sections(team: &Team) -> impl Iterator<Item = String> {
     })
 }
 
-fn print(findings: &Findings) -> Result<(), CommandError> {
-    let Findings {
-        ok,
-        faults,
-        warnings,
-        online,
-        grants,
-        served,
-    } = findings;
-    if !served.providers.is_empty() {
+impl Findings {
+    fn print(&self) -> io::Result<()> {
+        self.print_providers()?;
+        out::text(
+            &self
+                .grants
+                .iter()
+                .map(GrantReport::show)
+                .collect::<String>(),
+        )?;
+        for check in &self.online {
+            out::note(&sanitize::line(&check.show()));
+        }
+        for fault in &self.faults {
+            out::note(fault);
+        }
+        for warning in &self.warnings {
+            out::note(&format!("warning: {warning}"));
+        }
+        for problem in self.grants.iter().flat_map(GrantReport::problems) {
+            out::note(&problem);
+        }
+        self.note_served();
+        if self.ok {
+            self.note_success();
+        }
+        Ok(())
+    }
+
+    fn print_providers(&self) -> io::Result<()> {
+        if self.served.providers.is_empty() {
+            return Ok(());
+        }
         let mut table = Table::new(["PROVIDER", "VERSION", "OFFERS"]);
-        for provider in &served.providers {
+        for provider in &self.served.providers {
             table.row([
                 &provider.full_name(),
                 provider.version.as_deref().unwrap_or(""),
                 &provider.counts(),
             ]);
         }
-        out::text(&table.show())?;
+        out::text(&table.show())
     }
-    out::text(&grants.iter().map(GrantReport::show).collect::<String>())?;
-    online
-        .iter()
-        .for_each(|check| out::note(&sanitize::line(&check.show())));
-    faults.iter().for_each(|fault| out::note(fault));
-    warnings
-        .iter()
-        .for_each(|warning| out::note(&format!("warning: {warning}")));
-    grants
-        .iter()
-        .flat_map(GrantReport::problems)
-        .for_each(|problem| out::note(&problem));
-    for rejected in &served.rejected {
-        out::note(&format!(
-            "{} is rejected: {}",
-            rejected.full_name(),
-            rejected.reason
-        ));
-        guest_stderr::note(&rejected.full_name(), &rejected.stderr);
+
+    fn note_served(&self) {
+        for rejected in &self.served.rejected {
+            note_rejected(rejected);
+        }
+        for provider in &self.served.providers {
+            note_omitted(provider);
+        }
+        for provider in &self.served.providers {
+            note_settings(provider);
+        }
+        for collision in &self.served.collisions {
+            out::note(collision);
+        }
     }
-    for provider in &served.providers {
-        provider.omitted.iter().for_each(|why| {
-            out::note(&format!(
-                "{}: omitted or changed: {why}",
-                provider.full_name()
-            ))
-        });
+
+    fn note_success(&self) {
+        match self.warning_count() {
+            0 => out::note("no problems found"),
+            1 => out::note("no problems found, but one warning"),
+            count => out::note(&format!("no problems found, but {count} warnings")),
+        }
     }
-    for provider in &served.providers {
-        let name = provider.full_name();
-        provider
-            .setting_problems
-            .iter()
-            .for_each(|problem| out::note(&format!("{name}: {problem}")));
-        provider
-            .setting_warnings
-            .iter()
-            .for_each(|problem| out::note(&format!("{name}: warning: {problem}")));
+}
+
+fn note_rejected(rejected: &Rejected) {
+    let name = rejected.full_name();
+    out::note(&format!("{name} is rejected: {}", rejected.reason));
+    guest_stderr::note(&name, &rejected.stderr);
+}
+
+fn note_omitted(provider: &Provider) {
+    let name = provider.full_name();
+    for why in &provider.omitted {
+        out::note(&format!("{name}: omitted or changed: {why}"));
     }
-    served
-        .collisions
-        .iter()
-        .for_each(|collision| out::note(collision));
-    let of_settings = served
-        .providers
-        .iter()
-        .map(|provider| provider.setting_warnings.len());
-    match (ok, warnings.len() + of_settings.sum::<usize>()) {
-        (false, _) => {}
-        (true, 0) => out::note("no problems found"),
-        (true, 1) => out::note("no problems found, but one warning"),
-        (true, count) => out::note(&format!("no problems found, but {count} warnings")),
+}
+
+fn note_settings(provider: &Provider) {
+    let name = provider.full_name();
+    for problem in &provider.setting_problems {
+        out::note(&format!("{name}: {problem}"));
     }
-    Ok(())
+    for problem in &provider.setting_warnings {
+        out::note(&format!("{name}: warning: {problem}"));
+    }
 }

@@ -46,34 +46,20 @@ pub(super) struct Compile {
 
 impl Compile {
     pub(super) fn run(&self) -> ExitCode {
-        let Self {
-            size,
-            memory,
-            cpu,
-            code,
-            timeout,
-            nice,
-            functions,
-            reuse,
-            ..
-        } = *self;
-        let is_optimised = !self.unoptimised;
-        let is_library = self.library;
-        let recompiles = self.recompile;
         let task = Task {
-            size,
-            functions,
-            reuse,
-            nice,
-            is_optimised,
-            is_library,
-            recompiles,
+            size: self.size,
+            functions: self.functions,
+            reuse: self.reuse,
+            nice: self.nice,
+            is_optimised: !self.unoptimised,
+            is_library: self.library,
+            recompiles: self.recompile,
         };
         let limits = ProcessLimits {
-            memory,
-            cpu,
-            code,
-            timeout,
+            memory: self.memory,
+            cpu: self.cpu,
+            code: self.code,
+            timeout: self.timeout,
         };
         let Err(error) = child::compile_component(&task, &limits) else {
             return ExitCode::SUCCESS;

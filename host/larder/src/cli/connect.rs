@@ -112,12 +112,7 @@ impl Connect {
 
     /// The file to change.
     fn path(&self) -> Result<PathBuf, CommandError> {
-        let absolute = |path: &Path| {
-            std::path::absolute(path).map_err(|error| CommandError::Input {
-                path: path.to_owned(),
-                error,
-            })
-        };
+        let absolute = |path: &Path| std::path::absolute(path).map_err(CommandError::input(path));
         let working_dir = absolute(Path::new("."))?;
         match &self.file {
             Some(file) => absolute(file),

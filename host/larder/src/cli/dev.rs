@@ -64,46 +64,52 @@ pub(super) struct Dev {
 impl Dev {
     pub(super) async fn run(self) -> Result<Outcome, CommandError> {
         let project = config::load_project(&self.folder)?;
-        let config = self.config;
-        let team = self.team.team;
-        let listen = self.listen;
         let overrides = Overrides {
-            config,
-            team,
-            listen,
+            config: self.config,
+            team: self.team.team,
+            listen: self.listen,
             ..Overrides::default()
         };
         match (self.once, self.plugins) {
             (true, _) => Box::pin(once(&project, overrides)).await,
             (false, Some(plugins)) => {
-                let mut loader = Loader::for_folder(&project, plugins, overrides)?;
-                let mut builder = Builder::Packed;
-                let mut signals = ShutdownSignals::for_terminal();
-                tokio::select! {
-                    ended = follow(&project, &mut builder, &mut loader) => ended,
-                    () = signals.next() => Ok(Outcome::Success),
-                }
+                let loader = Loader::for_folder(&project, plugins, overrides)?;
+                Box::pin(follow_for_server(&project, loader)).await
             }
-            (false, None) => {
-                let (mut loader, app, listener) = Loader::with_server(&project, overrides).await?;
-                out::note(&format!(
-                    "larder: serves {}",
-                    listener.address()?.url("/mcp")
-                ));
-                let mut builder = Builder::new(&project, &loader.programs()?, self.packed);
-                if matches!(builder, Builder::Development(_)) {
-                    out::note(
-                        "larder: a development component loads the program; \
-                         `larder dev --once` builds the component that you deploy",
-                    );
-                }
-                // The other future is dropped, which kills a running build.
-                tokio::select! {
-                    ended = follow(&project, &mut builder, &mut loader) => ended,
-                    served = app.serve_http(listener) => Ok(served.map(|()| Outcome::Success)?),
-                }
-            }
+            (false, None) => Box::pin(serve(&project, overrides, self.packed)).await,
         }
+    }
+}
+
+/// Follows the changes for a server that runs already.
+async fn follow_for_server(project: &Project, mut loader: Loader) -> Result<Outcome, CommandError> {
+    let mut builder = Builder::Packed;
+    let mut signals = ShutdownSignals::for_terminal();
+    tokio::select! {
+        ended = follow(project, &mut builder, &mut loader) => ended,
+        () = signals.next() => Ok(Outcome::Success),
+    }
+}
+
+async fn serve(
+    project: &Project,
+    overrides: Overrides,
+    packed: bool,
+) -> Result<Outcome, CommandError> {
+    let (mut loader, app, listener) = Loader::with_server(project, overrides).await?;
+    let url = listener.address()?.url("/mcp");
+    out::note(&format!("larder: serves {url}"));
+    let mut builder = Builder::new(project, &loader.programs()?, packed);
+    if matches!(builder, Builder::Development(_)) {
+        out::note(
+            "larder: a development component loads the program; \
+             `larder dev --once` builds the component that you deploy",
+        );
+    }
+    // The other future is dropped, which kills a running build.
+    tokio::select! {
+        ended = follow(project, &mut builder, &mut loader) => ended,
+        served = app.serve_http(listener) => Ok(served.map(|()| Outcome::Success)?),
     }
 }
 

@@ -80,6 +80,15 @@ pub(super) enum CommandError {
 }
 
 impl CommandError {
+    /// The error for a path that cannot be read.
+    pub(super) fn input(path: impl Into<PathBuf>) -> impl Fn(io::Error) -> Self {
+        let path = path.into();
+        move |error| Self::Input {
+            path: path.clone(),
+            error,
+        }
+    }
+
     pub(super) fn is_usage(&self) -> bool {
         match self {
             Self::Config(_)

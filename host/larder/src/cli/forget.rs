@@ -1,5 +1,6 @@
 //! `larder forget`: deletes what is stored for a provider.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -11,7 +12,7 @@ use super::error::CommandError;
 use super::server_address::ServerAddress;
 use super::team::TeamArg;
 use super::{Outcome, out, sanitize, state_folder};
-use crate::config::{self, Config, Overrides, Team};
+use crate::config::{self, Overrides, Team};
 use crate::text_indexes::TextIndexes;
 use larder_admin::Forgotten;
 use larder_client as client;
@@ -73,9 +74,8 @@ impl Forget {
             ..Overrides::default()
         };
         let config = state_folder::of_server(config::load(&overrides)?, self.admin.clone()).await?;
-        let audit = config.audit.clone();
-        let state_dir = config.state_dir.clone();
-        let (team, key) = match self.team(config) {
+        let state_dir = config.state_dir;
+        let (team, key) = match self.team(config.teams) {
             Ok((name, team)) => (name, team.reconcile.approvals.key().clone()),
             Err(message) => {
                 out::note(&message);
@@ -95,23 +95,20 @@ impl Forget {
             (Err(error), _) => Ok(not_deleted(&error.to_string())),
             (_, Err(error)) => Ok(not_deleted(&error.to_string())),
             (Ok(()), Ok(indexed)) => {
-                self.forget_here(
-                    &team,
-                    indexed,
-                    LocalValues {
-                        store,
-                        index,
-                        audit,
-                    },
-                )
-                .await
+                let audit = config.audit;
+                let values = LocalValues {
+                    store,
+                    index,
+                    audit,
+                };
+                self.forget_here(&team, indexed, values).await
             }
         }
     }
 
     /// Returns the team of the provider, which must be given if there are several.
-    fn team(&self, config: Config) -> Result<(TeamName, Team), String> {
-        let mut teams: Vec<_> = config.teams.into_iter().collect();
+    fn team(&self, teams: BTreeMap<TeamName, Team>) -> Result<(TeamName, Team), String> {
+        let mut teams: Vec<_> = teams.into_iter().collect();
         teams.retain(|(name, _)| self.team.team.as_ref().is_none_or(|team| team == name));
         let names: Vec<_> = teams.iter().map(|(name, _)| name.to_string()).collect();
         match (teams.pop(), teams.is_empty()) {
@@ -145,13 +142,10 @@ impl Forget {
         }
         // Recorded before it takes effect.
         let operator = config::operator_name();
-        let subject = Some(&*operator);
-        let team = Some(team.as_str());
-        let provider = Some(self.name.as_str());
         let event = AuditEvent {
-            subject,
-            team,
-            provider,
+            subject: Some(&operator),
+            team: Some(team.as_str()),
+            provider: Some(self.name.as_str()),
             ..AuditEvent::new("forget", "ok")
         };
         AuditLog::append(&values.audit, &event).map_err(CommandError::Audit)?;

@@ -83,10 +83,7 @@ impl Inspect {
         let configured = self.config.is_some() || self.team.team.is_some();
         let (grants, trust) = grants(&self.component, self.config, self.team, configured)?;
         let path = self.component;
-        let bytes = std::fs::read(&path).map_err(|error| CommandError::Input {
-            path: path.clone(),
-            error,
-        })?;
+        let bytes = std::fs::read(&path).map_err(CommandError::input(&path))?;
         let published = signatures::of_file(&path, &bytes, &*trust);
         let findings = examine(&path, &bytes, grants).await?;
         Findings {

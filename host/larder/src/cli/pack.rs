@@ -28,10 +28,7 @@ pub(super) struct Pack {
 impl Pack {
     pub(super) fn run(self) -> Result<Outcome, CommandError> {
         let path = self.module;
-        let module = std::fs::read(&path).map_err(|error| CommandError::Input {
-            path: path.clone(),
-            error,
-        })?;
+        let module = std::fs::read(&path).map_err(CommandError::input(&path))?;
         let features = unsupported_features(&module);
         if !features.is_empty() {
             return Err(CommandError::UnsupportedFeatures { path, features });

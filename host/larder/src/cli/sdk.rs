@@ -28,10 +28,7 @@ impl Sdk {
         let project = &self.project;
         if !project.is_dir() {
             let error = std::io::ErrorKind::NotFound.into();
-            return Err(CommandError::Input {
-                path: project.clone(),
-                error,
-            });
+            return Err(CommandError::input(project)(error));
         }
         let files = author::sdk(self.language.into());
         author::write_into(project, &files)?;

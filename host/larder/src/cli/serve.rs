@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::CommandError;
+use super::log::ProcessLog;
 use super::team::TeamArg;
 use super::{Outcome, log, out};
-use crate::app::{self, App, IfInUse, InheritedSockets, Served};
+use crate::app::{self, App, IfInUse, InheritedSockets, Provider, Served};
 use crate::config::{self, AdminAddress, Config, LogFormat, Overrides};
 use larder_mcp::{ListenAddress, Listener};
 use larder_runtime::log_limit::shorten;
@@ -70,17 +71,7 @@ impl Serve {
         let process_log = log::start(&config.log);
         let format = config.log.format;
         if self.stdio {
-            let config = config.over_stdio()?;
-            // The default admin address is for the HTTP server: a client may start several stdio servers.
-            let admin = if config.admin.is_explicit {
-                app::bind_admin(&config.admin, IfInUse::Warn).await?
-            } else {
-                None
-            };
-            let app = App::build_server(config, admin).await?;
-            process_log.attach(&app);
-            announce("stdin and stdout", &app.served(), &app.problems(), format);
-            app.serve_stdio().await?;
+            Box::pin(serve_stdio(config.over_stdio()?, process_log)).await?;
             return Ok(Outcome::Success);
         }
         let config = config.over_http()?;
@@ -94,6 +85,20 @@ impl Serve {
         app.serve_http(listener).await?;
         Ok(Outcome::Success)
     }
+}
+
+async fn serve_stdio(config: Config, process_log: ProcessLog) -> Result<(), CommandError> {
+    let format = config.log.format;
+    // The default admin address is for the HTTP server: a client may start several stdio servers.
+    let admin = if config.admin.is_explicit {
+        app::bind_admin(&config.admin, IfInUse::Warn).await?
+    } else {
+        None
+    };
+    let app = App::build_server(config, admin).await?;
+    process_log.attach(&app);
+    announce("stdin and stdout", &app.served(), &app.problems(), format);
+    Ok(app.serve_stdio().await?)
 }
 
 /// Uses the sockets of the service manager, and opens those that it has not opened.
@@ -125,79 +130,57 @@ const MAX_NOT_SERVED: usize = 100;
 
 fn announce(at: &str, served: &Served, problems: &[String], format: LogFormat) {
     match format {
-        LogFormat::Text => lines(at, served, problems)
-            .iter()
-            .for_each(|line| out::note(line)),
-        LogFormat::Json => {
-            let Served {
-                providers,
-                rejected,
-                pending_approval,
-                collisions,
-            } = served;
-            let providers = providers.len();
-            let rejected = rejected.len();
-            let pending_approval = pending_approval.len();
-            let collisions = collisions.len();
-            tracing::info!(
-                at,
-                providers,
-                rejected,
-                pending_approval,
-                collisions,
-                "serving"
-            );
-            problems.iter().for_each(|problem| tracing::warn!(problem));
+        LogFormat::Text => {
+            for line in lines(at, served, problems) {
+                out::note(&line);
+            }
         }
+        LogFormat::Json => log_summary(at, served, problems),
     }
-    for provider in &served.providers {
-        for note in provider.omitted.iter().take(MAX_NOTES) {
-            tracing::warn!(provider = %provider.full_name(), %note, "list entry changed or omitted");
-        }
-        for problem in provider
-            .setting_problems
-            .iter()
-            .chain(&provider.setting_warnings)
-            .take(MAX_NOTES)
-        {
-            tracing::warn!(provider = %provider.full_name(), %problem, "a setting differs from its declaration");
-        }
+    served.providers.iter().for_each(log_notes);
+}
+
+fn log_summary(at: &str, served: &Served, problems: &[String]) {
+    tracing::info!(
+        at,
+        providers = served.providers.len(),
+        rejected = served.rejected.len(),
+        pending_approval = served.pending_approval.len(),
+        collisions = served.collisions.len(),
+        "serving"
+    );
+    for problem in problems {
+        tracing::warn!(problem);
+    }
+}
+
+fn log_notes(provider: &Provider) {
+    let name = provider.full_name();
+    for note in provider.omitted.iter().take(MAX_NOTES) {
+        tracing::warn!(provider = %name, %note, "list entry changed or omitted");
+    }
+    let problems = provider.setting_problems.iter();
+    let problems = problems.chain(&provider.setting_warnings);
+    for problem in problems.take(MAX_NOTES) {
+        tracing::warn!(provider = %name, %problem, "a setting differs from its declaration");
     }
 }
 
 fn lines(at: &str, served: &Served, problems: &[String]) -> Vec<String> {
     let mut lines = vec![format!("larder {} serves {at}", env!("CARGO_PKG_VERSION"))];
-    let names = served
-        .providers
-        .iter()
-        .map(|provider| provider.full_name().len());
+    let providers = served.providers.iter();
+    let names = providers.clone().map(|provider| provider.full_name().len());
     let width = names.max().unwrap_or(0);
-    lines.extend(
-        served
-            .providers
-            .iter()
-            .map(|p| format!("  {:width$}  {}", p.full_name(), p.counts())),
-    );
-    let rejected = served
-        .rejected
-        .iter()
-        .map(|r| format!("  rejected: {}: {}", r.full_name(), r.reason));
+    lines.extend(providers.map(|p| format!("  {:width$}  {}", p.full_name(), p.counts())));
+    let rejected = served.rejected.iter();
+    let rejected = rejected.map(|r| format!("  rejected: {}: {}", r.full_name(), r.reason));
     lines.extend(shorten(rejected, MAX_NOT_SERVED, "rejected components"));
-    let pending = served
-        .pending_approval
-        .iter()
-        .map(|pending| format!("  {pending}"));
-    lines.extend(shorten(
-        pending,
-        MAX_NOT_SERVED,
-        "revisions that wait for approval",
-    ));
-    lines.extend(
-        served
-            .collisions
-            .iter()
-            .map(|collision| format!("  collision: {collision}")),
-    );
+    let pending = served.pending_approval.iter();
+    let pending = pending.map(|pending| format!("  {pending}"));
+    let what = "revisions that wait for approval";
+    lines.extend(shorten(pending, MAX_NOT_SERVED, what));
+    let collisions = served.collisions.iter();
+    lines.extend(collisions.map(|collision| format!("  collision: {collision}")));
     lines.extend(problems.iter().map(|problem| format!("  {problem}")));
     if served.providers.is_empty() && served.rejected.is_empty() && problems.is_empty() {
         lines.push(

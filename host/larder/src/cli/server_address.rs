@@ -122,21 +122,16 @@ impl ServerArgs {
                 "larder: server {url} (from {url_source}); token: {token}"
             ));
         }
-        let builder = token
-            .into_iter()
-            .fold(Client::builder(), |builder, (token, _)| {
-                builder.token(token)
-            });
-        let builder = if self.insecure {
-            builder.insecure()
-        } else {
-            builder
-        };
-        let builder = match ca {
-            Some(path) => builder
-                .ca(std::fs::read(&path).map_err(|error| CommandError::Input { path, error })?),
-            None => builder,
-        };
+        let mut builder = Client::builder();
+        if let Some((token, _)) = token {
+            builder = builder.token(token);
+        }
+        if self.insecure {
+            builder = builder.insecure();
+        }
+        if let Some(path) = ca {
+            builder = builder.ca(std::fs::read(&path).map_err(CommandError::input(&path))?);
+        }
         Ok(ServerAddress {
             url,
             source: url_source,
@@ -187,11 +182,7 @@ fn find_token(
 /// Reads a token file. Rejects an empty one: the token would not be sent, and the server's error would not
 /// name the cause.
 fn read_token(path: &Path) -> Result<String, CommandError> {
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| CommandError::Input {
-        path: path.to_owned(),
-        error,
-    })?;
+    let text = std::fs::read_to_string(path).map_err(CommandError::input(path))?;
     match text.trim() {
         "" => Err(CommandError::NoToken(path.to_owned())),
         token => Ok(token.to_owned()),

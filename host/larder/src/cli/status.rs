@@ -1,6 +1,6 @@
 //! `larder status`: prints the status of a running server.
 
-use std::collections::BTreeMap;
+mod team;
 
 use clap::Args;
 
@@ -8,12 +8,8 @@ use super::admin_args::AdminArgs;
 use super::error::CommandError;
 use super::server_address::ServerAddress;
 use super::{Outcome, out, sanitize};
-use larder_admin::{
-    Cluster, Folders, Grants, IndexStatus, Issuer, Memory, PendingApproval, Provider, Rejected,
-    Replica, Status as ServerStatus, StoredValues, Team,
-};
+use larder_admin::{Cluster, Folders, Issuer, Memory, Replica, Status as ServerStatus};
 use larder_client as client;
-use larder_model::name::TeamName;
 use larder_model::size;
 
 /// Show what a running server serves, what it rejected, what waits for approval, and recent errors
@@ -52,315 +48,128 @@ impl Status {
 
 fn show(status: &ServerStatus) -> String {
     let ready = if status.ready { "ready" } else { "not ready" };
-    let mut lines = vec![format!(
-        "larder {}, {ready}, since {}",
-        status.version, status.started
-    )];
-    lines.extend(
-        status
-            .reasons
-            .iter()
-            .map(|reason| format!("  not ready: {reason}")),
-    );
-    lines.extend(
-        status
-            .problems
-            .iter()
-            .map(|problem| format!("  problem: {problem}")),
-    );
-    lines.extend(
-        status
-            .notices
-            .iter()
-            .map(|notice| format!("  notice: {notice}")),
-    );
+    let version = &status.version;
+    let started = &status.started;
+    let mut lines = vec![format!("larder {version}, {ready}, since {started}")];
+    let texts = [
+        ("not ready", &status.reasons),
+        ("problem", &status.problems),
+        ("notice", &status.notices),
+    ];
+    for (what, texts) in texts {
+        lines.extend(texts.iter().map(|text| format!("  {what}: {text}")));
+    }
     lines.extend(restart(&status.needs_restart));
     lines.extend(status.issuer.as_ref().map(issuer));
     lines.extend(status.cluster.iter().flat_map(cluster));
     lines.extend(status.memory.as_ref().map(memory));
     lines.extend(status.folders.as_ref().map(folders));
-    status.teams.iter().for_each(|one| team(one, &mut lines));
+    lines.extend(status.teams.iter().flat_map(team::lines));
     lines.join("\n") + "\n"
 }
 
 /// Returns one line with the changes that are not in effect.
 fn restart(keys: &[String]) -> Option<String> {
-    (!keys.is_empty()).then(|| {
-        format!(
-            "  changed, but in effect only after a restart: {}",
-            line(&keys.join(", "))
-        )
-    })
+    let keys = (!keys.is_empty()).then(|| line(&keys.join(", ")))?;
+    Some(format!(
+        "  changed, but in effect only after a restart: {keys}"
+    ))
 }
 
 /// Returns one line with the state of the OAuth issuer.
 fn issuer(issuer: &Issuer) -> String {
-    let Issuer {
-        issuer,
-        keys,
-        fetched,
-        error,
-        ..
-    } = issuer;
-    let fetched = fetched
-        .as_ref()
-        .map_or("never fetched".to_owned(), |at| format!("fetched {at}"));
-    let error = error
-        .as_ref()
-        .map(|error| format!("; last error, {}: {}", error.at, error.message));
+    let fetched = match &issuer.fetched {
+        Some(at) => format!("fetched {at}"),
+        None => "never fetched".to_owned(),
+    };
+    let error = issuer.error.as_ref();
+    let error = error.map(|error| format!("; last error, {}: {}", error.at, error.message));
     line(&format!(
-        "issuer {issuer}: {}, {fetched}{}",
-        count(*keys, false, "key"),
+        "issuer {}: {}, {fetched}{}",
+        issuer.issuer,
+        count(issuer.keys, false, "key"),
         error.unwrap_or_default()
     ))
 }
 
 /// Returns a line with the state of the cluster, and one for each other replica.
 fn cluster(cluster: &Cluster) -> Vec<String> {
-    let Cluster {
-        connected,
-        server,
-        replica,
-        replicas,
-        watched,
-        polled,
-        reconnects,
-        last_error,
-    } = cluster;
-    let server = server.as_deref().unwrap_or("NATS");
-    let connection = if *connected {
-        format!("connected to {server}")
+    let other = |one: &Replica| {
+        line(&format!(
+            "  replica {} (larder {}), seen {} s ago",
+            one.id, one.version, one.last_seen_seconds
+        ))
+    };
+    let own = std::iter::once(own_replica(cluster));
+    own.chain(cluster.replicas.iter().map(other)).collect()
+}
+
+fn own_replica(cluster: &Cluster) -> String {
+    let connection = if cluster.connected {
+        format!(
+            "connected to {}",
+            cluster.server.as_deref().unwrap_or("NATS")
+        )
     } else {
         "not connected to NATS".into()
     };
-    let error = last_error
-        .as_ref()
-        .map(|error| format!("; last error: {error}"))
-        .unwrap_or_default();
-    let watched = format!("watches {watched} URIs, checks {polled} of them");
-    let all = count(replicas.len() + 1, false, "replica");
-    let own = format!(
-        "replica {replica} of {all}, {connection}, reconnects: {reconnects}; {watched}{error}"
-    );
-    let other = |one: &Replica| {
-        format!(
-            "  replica {} (larder {}), seen {} s ago",
-            one.id, one.version, one.last_seen_seconds
-        )
-    };
-    std::iter::once(line(&own))
-        .chain(replicas.iter().map(|one| line(&other(one))))
-        .collect()
+    let error = cluster.last_error.as_ref();
+    let error = error.map(|error| format!("; last error: {error}"));
+    line(&format!(
+        "replica {} of {}, {connection}, reconnects: {}; watches {} URIs, checks {} of them{}",
+        cluster.replica,
+        count(cluster.replicas.len() + 1, false, "replica"),
+        cluster.reconnects,
+        cluster.watched,
+        cluster.polled,
+        error.unwrap_or_default()
+    ))
 }
 
 /// Returns one line with the memory budget and its largest uses.
 fn memory(memory: &Memory) -> String {
-    let Memory {
-        limit,
-        used,
-        refused,
-    } = memory;
-    let mut uses: Vec<_> = used.iter().filter(|(_, bytes)| **bytes > 0).collect();
-    uses.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));
-    let uses: Vec<_> = uses
+    let used = memory.used.values();
+    let total = used.fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+    let refused = if memory.refused > 0 {
+        format!("; refused {} times", memory.refused)
+    } else {
+        String::new()
+    };
+    format!(
+        "memory: {} of {}{}{refused}",
+        size::show(total),
+        size::show(memory.limit),
+        memory_uses(memory)
+    )
+}
+
+fn memory_uses(memory: &Memory) -> String {
+    let mut uses: Vec<_> = memory
+        .used
         .iter()
+        .filter(|(_, bytes)| **bytes > 0)
+        .collect();
+    if uses.is_empty() {
+        return String::new();
+    }
+    uses.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));
+    let uses = uses.iter();
+    let uses: Vec<_> = uses
         .map(|(what, bytes)| format!("{what} {}", size::show(**bytes)))
         .collect();
-    let uses = if uses.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", line(&uses.join(", ")))
-    };
-    let refused = if *refused > 0 {
-        format!("; refused {refused} times")
-    } else {
-        String::new()
-    };
-    let total = used
-        .values()
-        .fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
-    format!(
-        "memory: {} of {}{uses}{refused}",
-        size::show(total),
-        size::show(*limit)
-    )
+    format!(" ({})", line(&uses.join(", ")))
 }
 
 /// Returns one line with the folders of the server.
 fn folders(folders: &Folders) -> String {
-    let Folders {
-        configuration,
-        state,
-        cache,
-    } = folders;
-    let configuration = configuration
-        .as_ref()
-        .map(|file| format!("; configuration {file}"))
-        .unwrap_or_default();
+    let file = folders.configuration.as_ref();
+    let configuration = file.map(|file| format!("; configuration {file}"));
     line(&format!(
-        "state in {state}; cache in {}{configuration}",
-        cache.as_deref().unwrap_or("a temporary folder")
+        "state in {}; cache in {}{}",
+        folders.state,
+        folders.cache.as_deref().unwrap_or("a temporary folder"),
+        configuration.unwrap_or_default()
     ))
-}
-
-fn team(team: &Team, lines: &mut Vec<String>) {
-    let named = if team.state_key.starts_with("name:") {
-        format!(", state {}", team.state_key)
-    } else {
-        String::new()
-    };
-    lines.push(line(&format!(
-        "team {} in {}{named}",
-        team.team, team.plugins
-    )));
-    let width = team
-        .providers
-        .iter()
-        .map(|provider| provider.name.len())
-        .max()
-        .unwrap_or(0);
-    team.providers
-        .iter()
-        .for_each(|one| provider(one, width, lines));
-    lines.extend(team.rejected.iter().map(rejected));
-    if team.more_rejected > 0 {
-        lines.push(format!(
-            "  and {} more rejected components",
-            team.more_rejected
-        ));
-    }
-    lines.extend(
-        team.pending_approval
-            .iter()
-            .map(|pending| pending_approval(pending, &team.team)),
-    );
-    lines.extend(
-        team.collisions
-            .iter()
-            .map(|collision| format!("  collision: {}", line(collision))),
-    );
-    lines.extend(team.stored.iter().map(stored));
-    if lines.last().is_some_and(|last| last.starts_with("team ")) {
-        lines.push("  no components yet".into());
-    }
-}
-
-fn provider(provider: &Provider, width: usize, lines: &mut Vec<String>) {
-    let Provider {
-        name,
-        digest,
-        since,
-        ..
-    } = provider;
-    let lists = [
-        count(provider.resources, provider.has_more, "resource"),
-        count(provider.templates, false, "template"),
-    ];
-    let definitions = [(provider.tools, "tool"), (provider.prompts, "prompt")].into_iter();
-    let definitions = definitions
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, what)| count(number, false, what));
-    let contents: Vec<_> = lists.into_iter().chain(definitions).collect();
-    let digest = digest.get(..12).unwrap_or(digest);
-    lines.push(line(&format!(
-        "  {name:width$}  {digest}  since {since}  {}; calls: {}",
-        contents.join(", "),
-        calls(&provider.calls)
-    )));
-    lines.extend(grants(provider));
-    if let Some(time) = provider.circuit_open_ms {
-        lines.push(format!(
-            "    circuit open: calls only faulted; retry in {time} ms"
-        ));
-    }
-    if let Some(time) = provider.list_circuit_open_ms {
-        lines.push(format!(
-            "    missing in lists: calls for its list only faulted; retry in {time} ms"
-        ));
-    }
-    if let Some(time) = provider.search_circuit_open_ms {
-        lines.push(format!(
-            "    missing in searches: calls for its search only faulted; retry in {time} ms"
-        ));
-    }
-    lines.extend(provider.index.as_ref().map(index));
-    if let Some(error) = &provider.last_error {
-        let at = format!(
-            "    last error, {}: {} of a {}: ",
-            error.at, error.outcome, error.operation
-        );
-        lines.push(at + &line(&error.message));
-    }
-    lines.extend(
-        provider
-            .omitted
-            .iter()
-            .map(|what| format!("    omitted: {}", line(what))),
-    );
-    lines.extend(
-        provider
-            .setting_problems
-            .iter()
-            .map(|problem| format!("    problem: {}", line(problem))),
-    );
-}
-
-/// Returns one line with the part of a provider in the full-text index.
-fn index(index: &IndexStatus) -> String {
-    let IndexStatus {
-        documents,
-        bytes,
-        pending,
-        error,
-    } = index;
-    let pending = if *pending > 0 {
-        format!("; {pending} to read")
-    } else {
-        String::new()
-    };
-    let error = error
-        .as_ref()
-        .map(|error| format!("; not complete: {error}"))
-        .unwrap_or_default();
-    let documents = format!(
-        "{documents} {}",
-        if *documents == 1 {
-            "resource"
-        } else {
-            "resources"
-        }
-    );
-    line(&format!(
-        "    full-text index: {documents}, {}{pending}{error}",
-        size::show(*bytes)
-    ))
-}
-
-/// Returns one line with the grants of a provider. None if it has none.
-fn grants(provider: &Provider) -> Option<String> {
-    let Grants {
-        secrets,
-        env,
-        dirs,
-        hosts,
-        tcp,
-        key_value,
-        ..
-    } = &provider.grants;
-    let named = |kind, names: &[String]| {
-        (!names.is_empty()).then(|| format!("{kind} {}", line(&names.join(", "))))
-    };
-    let network = [
-        named("http", hosts),
-        named("tcp", tcp),
-        named("key-value", key_value),
-    ];
-    let others = [named("variables", env), named("secrets", secrets)];
-    let parts: Vec<_> = named("folders", dirs)
-        .into_iter()
-        .chain(network.into_iter().chain(others).flatten())
-        .collect();
-    (!parts.is_empty()).then(|| format!("    grants: {}", parts.join("; ")))
 }
 
 fn count(count: usize, more: bool, what: &str) -> String {
@@ -369,69 +178,6 @@ fn count(count: usize, more: bool, what: &str) -> String {
         (_, false) => format!("{count} {what}s"),
         (_, true) => format!("{count}+ {what}s"),
     }
-}
-
-fn calls(calls: &BTreeMap<String, u64>) -> String {
-    let all: Vec<_> = calls
-        .iter()
-        .map(|(word, count)| format!("{count} {word}"))
-        .collect();
-    if all.is_empty() {
-        "none".into()
-    } else {
-        all.join(", ")
-    }
-}
-
-fn rejected(rejected: &Rejected) -> String {
-    let Rejected {
-        file,
-        reason,
-        since,
-        ..
-    } = rejected;
-    format!(
-        "  rejected: {}: {} (since {since})",
-        line(file),
-        line(reason)
-    )
-}
-
-fn pending_approval(pending: &PendingApproval, team: &str) -> String {
-    let PendingApproval {
-        provider,
-        digest,
-        requested,
-        since,
-    } = pending;
-    let digest = digest.get(..12).unwrap_or(digest);
-    let requested = line(&requested.join("`, `"));
-    // Several teams may have a provider of this name.
-    let option = if team == TeamName::default_team().as_str() {
-        String::new()
-    } else {
-        format!(" --team {team}")
-    };
-    format!(
-        "  pending approval: {provider} {digest} requests `{requested}` (since {since}); \
-         run `larder approve {provider}{option}`"
-    )
-}
-
-fn stored(values: &StoredValues) -> String {
-    let StoredValues {
-        provider,
-        keys,
-        bytes,
-        callers,
-    } = values;
-    let keys = count(*keys as usize, false, "value");
-    let callers = count(*callers as usize, false, "caller");
-    format!(
-        "  stored by {}: {keys}, {}, {callers}",
-        line(provider),
-        size::show(*bytes)
-    )
 }
 
 fn line(text: &str) -> String {

@@ -173,11 +173,7 @@ impl ClientConfig {
         let message = format!(
             "{url} is not on this machine: to use an address from a file in the working directory, confirm it with `--config {DEFAULT_FILE}`, or use `--url` or LARDER_URL"
         );
-        Err(Diagnostic {
-            line: None,
-            key: (*key).into(),
-            message,
-        })
+        Err(Diagnostic::without_line(*key, message))
     }
 }
 

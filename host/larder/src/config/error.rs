@@ -37,6 +37,14 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    pub(crate) fn without_line(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            line: None,
+            key: key.into(),
+            message: message.into(),
+        }
+    }
+
     /// Returns the text with the name of the configuration file and the line.
     pub fn in_file(&self, file: Option<&Path>) -> String {
         let file = file.map_or_else(|| "configuration".into(), |path| path.display().to_string());

@@ -25,7 +25,7 @@ use super::value::{
 #[cfg(feature = "cluster")]
 pub(super) use self::cluster::{Cluster, NatsServers};
 #[cfg(feature = "registry")]
-pub(super) use self::registries::{Registries, RegistryCredentials, Update};
+pub(super) use self::registries::{PermittedRegistry, Registries, RegistryCredentials, Update};
 #[cfg(feature = "registry")]
 pub(super) use self::trust::{Identity, Trust};
 #[cfg(feature = "registry")]

@@ -49,13 +49,7 @@ pub(super) fn parse<'a, T: DeserializeOwned + Default>(
     text: &'a str,
     env: Option<&Env>,
 ) -> Result<(T, Source<'a>, Vec<Diagnostic>), Vec<Diagnostic>> {
-    check_depth(text).map_err(|error| {
-        vec![Diagnostic {
-            line: None,
-            key: String::new(),
-            message: error.to_string(),
-        }]
-    })?;
+    check_depth(text).map_err(|error| vec![Diagnostic::without_line("", error.to_string())])?;
     let (mut root, errors) = DeTable::parse_recoverable(text);
     let source = Source {
         text,

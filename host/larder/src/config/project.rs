@@ -80,11 +80,7 @@ fn refuse_reserved_name(project: Project) -> Result<Project, ConfigError> {
     );
     Err(ConfigError::Invalid {
         file: None,
-        diagnostics: vec![Diagnostic {
-            line: None,
-            key: "name".into(),
-            message,
-        }],
+        diagnostics: vec![Diagnostic::without_line("name", message)],
     })
 }
 
@@ -100,29 +96,19 @@ fn parse(text: &str, folder: &Path) -> Result<Project, Vec<Diagnostic>> {
     let (raw, source, mut diagnostics): (ProjectFile, Source<'_>, _) = parser::parse(text, None)?;
     let name = match &raw.name {
         Some(name) => ProviderName::parse(name.get_ref())
-            .map_err(|error| diagnostics.push(source.diagnostic(&name.span(), error.to_string())))
-            .ok(),
-        None => name_from_folder(folder)
-            .map_err(|diagnostic| diagnostics.push(diagnostic))
-            .ok(),
+            .map_err(|error| source.diagnostic(&name.span(), error.to_string())),
+        None => name_from_folder(folder),
     };
+    let name = name.map_err(|diagnostic| diagnostics.push(diagnostic)).ok();
     let build = raw.build.unwrap_or_default();
     if build.is_empty() || build.iter().any(Vec::is_empty) {
         let message = "specify the build commands, such as [[\"make\"]]";
-        diagnostics.push(Diagnostic {
-            line: None,
-            key: "build".into(),
-            message: message.into(),
-        });
+        diagnostics.push(Diagnostic::without_line("build", message));
     }
     let watch = watched(folder, &raw.watch, &mut diagnostics);
     let Some(component) = &raw.component else {
         let message = "specify the file that the build creates";
-        diagnostics.push(Diagnostic {
-            line: None,
-            key: "component".into(),
-            message: message.into(),
-        });
+        diagnostics.push(Diagnostic::without_line("component", message));
         return Err(diagnostics);
     };
     let section = raw
@@ -150,11 +136,7 @@ fn watched(folder: &Path, paths: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) 
             Ok(path) => watched.push(path),
             Err(error) => {
                 let message = format!("cannot find {}: {error}", path.display());
-                diagnostics.push(Diagnostic {
-                    line: None,
-                    key: "watch".into(),
-                    message,
-                });
+                diagnostics.push(Diagnostic::without_line("watch", message));
             }
         }
     }
@@ -163,11 +145,7 @@ fn watched(folder: &Path, paths: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) 
 
 fn name_from_folder(folder: &Path) -> Result<ProviderName, Diagnostic> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    ProviderName::parse(&name).map_err(|error| Diagnostic {
-        line: None,
-        key: "name".into(),
-        message: error.to_string(),
-    })
+    ProviderName::parse(&name).map_err(|error| Diagnostic::without_line("name", error.to_string()))
 }
 
 fn no_project(folder: &Path) -> ConfigError {
@@ -178,11 +156,7 @@ fn no_project(folder: &Path) -> ConfigError {
     );
     ConfigError::Invalid {
         file: None,
-        diagnostics: vec![Diagnostic {
-            line: None,
-            key: String::new(),
-            message,
-        }],
+        diagnostics: vec![Diagnostic::without_line("", message)],
     }
 }
 

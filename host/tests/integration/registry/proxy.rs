@@ -172,12 +172,12 @@ async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Respons
         return empty(502);
     };
     let (status, headers) = (answer.status(), answer.headers().clone());
-    match parts.method == "HEAD" {
-        true => respond(status, headers, Body::empty()),
-        false => match answer.bytes().await {
-            Ok(bytes) => apply(&fault, status, headers, bytes),
-            Err(_) => empty(502),
-        },
+    if parts.method == "HEAD" {
+        return respond(status, headers, Body::empty());
+    }
+    match answer.bytes().await {
+        Ok(bytes) => apply(&fault, status, headers, bytes),
+        Err(_) => empty(502),
     }
 }
 

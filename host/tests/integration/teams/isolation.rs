@@ -109,17 +109,16 @@ async fn resources_of_another_team_look_like_missing_ones() {
 async fn rejects_a_cursor_of_another_team() {
     let two = TwoTeams::start("wiki@echo many", 3, |_, builder| builder).await;
     for list in [false, true] {
-        let next = async |teams: &str, cursor: Option<&str>| match list {
-            true => two
-                .gateway
-                .list(&call_by(teams), cursor, &Filter::default())
-                .await
-                .map(|page| page.next),
-            false => two
-                .gateway
-                .templates(&call_by(teams), cursor, &Filter::default())
-                .await
-                .map(|page| page.next),
+        let next = async |teams: &str, cursor: Option<&str>| {
+            let call = call_by(teams);
+            let filter = Filter::default();
+            if list {
+                let page = two.gateway.list(&call, cursor, &filter).await;
+                page.map(|page| page.next)
+            } else {
+                let page = two.gateway.templates(&call, cursor, &filter).await;
+                page.map(|page| page.next)
+            }
         };
         let alpha_cursor = next("alpha", None).await.unwrap().unwrap();
         assert!(next("alpha", Some(&alpha_cursor)).await.is_ok());

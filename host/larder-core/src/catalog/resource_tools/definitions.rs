@@ -113,47 +113,11 @@ impl ResourceTool {
     fn output_schema(self) -> Value {
         match self {
             Self::ListResources => list("resources", &resource(&json!({}))),
-            Self::ListResourceTemplates => {
-                let template = json!({
-                    "uriTemplate": { "type": "string" }, "name": { "type": "string" },
-                    "title": { "type": "string" }, "description": { "type": "string" },
-                    "mimeType": { "type": "string" }, "kind": { "type": "string" },
-                });
-                list(
-                    "resourceTemplates",
-                    &result(&template, &["uriTemplate", "name"]),
-                )
-            }
-            Self::ReadResource => {
-                let content = json!({
-                    "uri": { "type": "string" }, "mimeType": { "type": "string" },
-                    "text": { "type": "string" },
-                    "size": { "type": "integer", "description": "The bytes of content that is not text." },
-                });
-                let contents = json!({ "type": "array", "items": result(&content, &["uri"]) });
-                result(&json!({ "contents": contents }), &["contents"])
-            }
-            Self::SearchResources => {
-                let excerpt =
-                    json!({ "excerpt": text("A passage that shows why the resource was found.") });
-                list("results", &resource(&excerpt))
-            }
-            Self::Search => {
-                let found = json!({
-                    "id": { "type": "string" }, "title": { "type": "string" }, "url": { "type": "string" },
-                });
-                let results =
-                    json!({ "type": "array", "items": result(&found, &["id", "title", "url"]) });
-                result(&json!({ "results": results }), &["results"])
-            }
-            Self::Fetch => {
-                let document = json!({
-                    "id": { "type": "string" }, "title": { "type": "string" }, "text": { "type": "string" },
-                    "url": { "type": "string" },
-                    "metadata": { "type": "object", "additionalProperties": { "type": "string" } },
-                });
-                result(&document, &["id", "title", "text", "url", "metadata"])
-            }
+            Self::ListResourceTemplates => list("resourceTemplates", &template()),
+            Self::ReadResource => result(&json!({ "contents": contents() }), &["contents"]),
+            Self::SearchResources => list("results", &found_resource()),
+            Self::Search => result(&json!({ "results": found_documents() }), &["results"]),
+            Self::Fetch => document(),
         }
     }
 }
@@ -195,6 +159,45 @@ fn resource(more: &Value) -> Value {
         properties.extend(more.clone());
     }
     result(&properties, &["uri", "name"])
+}
+
+fn template() -> Value {
+    let properties = json!({
+        "uriTemplate": { "type": "string" }, "name": { "type": "string" },
+        "title": { "type": "string" }, "description": { "type": "string" },
+        "mimeType": { "type": "string" }, "kind": { "type": "string" },
+    });
+    result(&properties, &["uriTemplate", "name"])
+}
+
+fn contents() -> Value {
+    let content = json!({
+        "uri": { "type": "string" }, "mimeType": { "type": "string" },
+        "text": { "type": "string" },
+        "size": { "type": "integer", "description": "The bytes of content that is not text." },
+    });
+    json!({ "type": "array", "items": result(&content, &["uri"]) })
+}
+
+fn found_resource() -> Value {
+    let excerpt = text("A passage that shows why the resource was found.");
+    resource(&json!({ "excerpt": excerpt }))
+}
+
+fn found_documents() -> Value {
+    let found = json!({
+        "id": { "type": "string" }, "title": { "type": "string" }, "url": { "type": "string" },
+    });
+    json!({ "type": "array", "items": result(&found, &["id", "title", "url"]) })
+}
+
+fn document() -> Value {
+    let properties = json!({
+        "id": { "type": "string" }, "title": { "type": "string" }, "text": { "type": "string" },
+        "url": { "type": "string" },
+        "metadata": { "type": "object", "additionalProperties": { "type": "string" } },
+    });
+    result(&properties, &["id", "title", "text", "url", "metadata"])
 }
 
 fn text(description: &str) -> Value {

@@ -19,8 +19,8 @@ pub(super) struct ProviderQueue {
     pub(super) due: HashSet<Uri>,
     pub(super) busy: bool,
     busy_time: Duration,
-    pub(super) answered: bool,
-    pub(super) failed: bool,
+    answered: bool,
+    failed: bool,
     /// How often the batch size was reduced, each time to a quarter, because batches were too large for one
     /// call.
     size_reductions: u32,
@@ -39,6 +39,14 @@ pub(super) struct ProviderQueue {
 impl ProviderQueue {
     pub(super) fn batch_size(&self) -> usize {
         (BATCH_SIZE >> (2 * self.size_reductions)).max(1)
+    }
+
+    pub(super) fn count_answer(&mut self, is_failure: bool) {
+        if is_failure {
+            self.failed = true;
+        } else {
+            self.answered = true;
+        }
     }
 
     /// Ends a batch.

@@ -31,9 +31,8 @@ pub(super) struct ShareabilityTable {
 
 impl Default for ShareabilityTable {
     fn default() -> Self {
-        let slots = (0..SLOTS).map(|_| AtomicU64::new(0)).collect();
         Self {
-            slots,
+            slots: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(),
             hasher: RandomState::new(),
         }
     }

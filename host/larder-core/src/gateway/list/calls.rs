@@ -135,12 +135,10 @@ impl<'a> PageCalls<'a> {
             .list_for_caller(permit.within(limit), query)
             .await?;
         offer.provider.log_omitted(&listed.omitted);
-        let entries = listed.items.into_iter().map(Arc::new).collect();
-        let freshness = listed.freshness.unwrap_or(Freshness::UNKNOWN);
         Ok(FetchedPage {
-            entries,
+            entries: listed.items.into_iter().map(Arc::new).collect(),
             next: listed.next,
-            freshness,
+            freshness: listed.freshness.unwrap_or(Freshness::UNKNOWN),
         })
     }
 }

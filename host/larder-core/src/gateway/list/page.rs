@@ -89,17 +89,15 @@ pub(super) fn new_page<T>(
         0 => usize::MAX,
         size => size as usize,
     };
-    let items = Vec::new();
-    let incomplete = Vec::new();
     PageBuilder {
-        items,
+        items: Vec::new(),
         size,
         bytes: 0,
         filter,
         freshness,
         skipped_bytes: 0,
         calls: 0,
-        incomplete,
+        incomplete: Vec::new(),
         next: None,
     }
 }
@@ -267,16 +265,13 @@ fn entry_size(entry: &Entry) -> usize {
 }
 
 pub(super) fn template_size(template: &Template) -> usize {
-    let Template {
-        uri_template,
-        name,
-        title,
-        description,
-        ..
-    } = template;
     checked_size(
-        uri_template.as_str(),
-        [Some(name), title.as_ref(), description.as_ref()],
+        template.uri_template.as_str(),
+        [
+            Some(&template.name),
+            template.title.as_ref(),
+            template.description.as_ref(),
+        ],
     )
 }
 

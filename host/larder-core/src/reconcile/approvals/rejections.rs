@@ -7,10 +7,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    APPROVALS_FILE, Approvals, ApprovalsByFolder, ApprovalsError, PENDING_FILE,
-    PendingApprovalRecord, PendingByFolder,
-};
+use super::{APPROVALS_FILE, Approvals, ApprovalsByFolder, ApprovalsError, PendingApprovalRecord};
 use larder_model::name::{Digest, TeamName};
 
 /// A request that an operator rejected.
@@ -82,12 +79,7 @@ impl Approvals {
                 }
                 rejections.push(rejected);
             })?;
-        self.store
-            .change(PENDING_FILE, |all: &mut PendingByFolder| {
-                all.entry(self.key.to_string())
-                    .or_default()
-                    .retain(|one| !one.is_same(record));
-            })?;
+        self.remove_pending(record)?;
         // Servers compare this file with the one that they read last.
         self.store
             .change(APPROVALS_FILE, |_: &mut ApprovalsByFolder| {})

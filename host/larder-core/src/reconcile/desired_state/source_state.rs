@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::{ApprovalsError, Config};
+use super::super::{ApprovalsError, Config, RejectedRequest};
 use super::{DesiredComponents, provider_config};
 use crate::catalog::PendingApproval;
 use crate::source::{Artifact, PendingArtifact, Scan, ScanTriggers, Source};
@@ -174,36 +174,18 @@ impl SourceState {
     ) -> Result<(), ApprovalsError> {
         let before = std::mem::take(&mut self.pending_approvals);
         let mut result = Ok(());
-        for pending in pending {
-            let (artifact, digest, lines, is_update) = match pending {
-                PendingArtifact::NeedsApproval {
-                    artifact,
-                    digest,
-                    lines,
-                } => (artifact, digest, lines, false),
-                PendingArtifact::Update {
-                    artifact,
-                    digest,
-                    lines,
-                } => (artifact, digest, lines, true),
-                PendingArtifact::Incomplete { origin } => {
-                    tracing::debug!(origin, "not loaded yet: it is not complete");
-                    continue;
-                }
-            };
-            let unapproved = unapproved(config, &artifact, digest, &lines, is_update)
-                .unwrap_or_else(|error| {
-                    result = Err(error);
-                    lines
-                });
-            let rejection =
-                config
-                    .approvals
-                    .rejection(&config.team, &artifact.name, digest, &unapproved);
+        for request in pending.into_iter().filter_map(ApprovalRequest::of) {
+            let unapproved = request.unapproved(config);
+            let unapproved = unapproved.unwrap_or_else(|error| {
+                result = Err(error);
+                request.lines.clone()
+            });
+            let rejection = request.rejection(config, &unapproved);
             let rejection = rejection.unwrap_or_else(|error| {
                 result = Err(error);
                 None
             });
+            let artifact = request.artifact;
             if let Some(rejection) = rejection {
                 tracing::debug!(origin = artifact.origin, "not loaded: {rejection}");
             } else if unapproved.is_empty() {
@@ -211,33 +193,79 @@ impl SourceState {
                 artifacts.retain(|other| other.name != artifact.name);
                 artifacts.push(*artifact);
             } else if let Ok(provider) = ProviderName::parse(&artifact.name) {
-                self.pending_approvals.push(pending_approval(
-                    config, provider, digest, unapproved, &before,
-                ));
+                let digest = request.digest;
+                let pending = pending_approval(config, provider, digest, unapproved, &before);
+                self.pending_approvals.push(pending);
             }
         }
         result
     }
 }
 
-/// Returns the lines that are not approved. An invalid name cannot be approved, but its load will be rejected. The
-/// approval mode is about grants, so an update needs an approval in any mode.
-fn unapproved(
-    config: &Config,
-    artifact: &Artifact,
+/// An artifact that is used once its lines are approved.
+struct ApprovalRequest {
+    artifact: Box<Artifact>,
     digest: Digest,
-    lines: &BTreeSet<String>,
+    lines: BTreeSet<String>,
+    /// Whether the operator accepts an update, rather than grants.
     is_update: bool,
-) -> Result<BTreeSet<String>, ApprovalsError> {
-    let asks =
-        || is_update || provider_config(config, &artifact.name).approval_mode == ApprovalMode::Ask;
-    match ProviderName::parse(&artifact.name) {
-        Ok(provider) if asks() => {
-            config
-                .approvals
-                .unapproved_for(&config.team, &provider, Some(digest), lines)
+}
+
+impl ApprovalRequest {
+    /// Returns the request of an artifact that is complete.
+    fn of(pending: PendingArtifact) -> Option<Self> {
+        let is_update = matches!(pending, PendingArtifact::Update { .. });
+        match pending {
+            PendingArtifact::NeedsApproval {
+                artifact,
+                digest,
+                lines,
+            }
+            | PendingArtifact::Update {
+                artifact,
+                digest,
+                lines,
+            } => Some(Self {
+                artifact,
+                digest,
+                lines,
+                is_update,
+            }),
+            PendingArtifact::Incomplete { origin } => {
+                tracing::debug!(origin, "not loaded yet: it is not complete");
+                None
+            }
         }
-        _ => Ok(BTreeSet::new()),
+    }
+
+    /// Returns the lines that are not approved. An invalid name cannot be approved, but its load will be rejected. The
+    /// approval mode is about grants, so an update needs an approval in any mode.
+    fn unapproved(&self, config: &Config) -> Result<BTreeSet<String>, ApprovalsError> {
+        let asks = || {
+            let config = provider_config(config, &self.artifact.name);
+            self.is_update || config.approval_mode == ApprovalMode::Ask
+        };
+        match ProviderName::parse(&self.artifact.name) {
+            Ok(provider) if asks() => {
+                let digest = Some(self.digest);
+                config
+                    .approvals
+                    .unapproved_for(&config.team, &provider, digest, &self.lines)
+            }
+            _ => Ok(BTreeSet::new()),
+        }
+    }
+
+    /// Returns the rejection of these lines, if an operator rejected them.
+    fn rejection(
+        &self,
+        config: &Config,
+        lines: &BTreeSet<String>,
+    ) -> Result<Option<RejectedRequest>, ApprovalsError> {
+        let name = &self.artifact.name;
+        config
+            .approvals
+            .rejection(&config.team, name, self.digest, lines)
     }
 }
 

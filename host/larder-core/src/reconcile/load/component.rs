@@ -1,10 +1,10 @@
 //! Identifies the content of a component: by the fingerprint of its file if that is in the cache, otherwise by reading
 //! it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::super::desired_state::DesiredComponent;
-use super::{LoadEvent, LoadJob, LoadResult, Loader, Outcome, Revision};
+use super::{LoadJob, LoadResult, Loader, Outcome, Revision};
 use crate::source::{Artifact, Blob, BlobRevision, Fetched, SignedSubject};
 use larder_model::name::Digest;
 use larder_model::policy::Grant;
@@ -116,22 +116,14 @@ impl Loader {
             "the component changed although its file fingerprint did not; loading it again"
         );
         self.sandbox.forget_digest(fingerprint).await;
-        let name = artifact.name.clone();
-        let job = LoadJob::Recheck;
         let outcome = Outcome::Unchanged(revision);
-        let still_permitted = true;
-        let signers = Vec::new();
-        let duration = Duration::ZERO;
-        let result = LoadResult {
-            name,
-            job,
+        let began = Instant::now();
+        self.send_result(LoadResult::new(
+            &artifact.name,
+            LoadJob::Recheck,
             outcome,
-            still_permitted,
-            signers,
-            duration,
-            timer: None,
-        };
-        self.send(LoadEvent::Ended(Box::new(result)));
+            began,
+        ));
         self.wake.notify_one();
     }
 

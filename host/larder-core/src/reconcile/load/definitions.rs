@@ -10,8 +10,9 @@ use crate::catalog::{
     Definitions, OfferedPrompt, OfferedTool, PendingApproval, WithheldTool, tool_digest,
 };
 use crate::reconcile::approvals::ToolPins;
+use crate::reconcile::{Approvals, ApprovalsError};
 use larder_json_schema::pattern;
-use larder_model::name::ProviderName;
+use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::policy::{ApprovalMode, Grant};
 use larder_model::prompt::Prompt;
 use larder_model::tool::{Tool, ToolName};
@@ -31,6 +32,40 @@ struct SelectedTools {
     reserved: BTreeSet<String>,
 }
 
+impl SelectedTools {
+    /// Whether a tool of the revision cannot be used.
+    fn is_incomplete(&self) -> bool {
+        !(self.lines.is_empty() && self.rejected.is_empty())
+    }
+}
+
+/// The definitions that clients can use, and those that they cannot use.
+struct CompiledDefinitions {
+    offered: Definitions,
+    withheld: Vec<WithheldTool>,
+    /// What was omitted, and why.
+    notes: Vec<String>,
+}
+
+impl CompiledDefinitions {
+    fn new(selected: SelectedTools, prompts: Vec<Prompt>, grant: &Grant) -> Self {
+        let withheld = selected.withheld.into_iter();
+        let mut notes = selected.rejected;
+        let mut offered = definitions(grant, selected.offered, prompts, &mut notes);
+        let reserved = selected.reserved.iter();
+        offered.reserved = reserved
+            .filter_map(|name| ToolName::parse(&format!("{}{name}", grant.name_prefix)).ok())
+            .collect();
+        Self {
+            offered,
+            withheld: withheld
+                .filter_map(|tool| withheld_tool(tool, grant))
+                .collect(),
+            notes,
+        }
+    }
+}
+
 impl Loader {
     /// Returns what a probed revision offers.
     pub(super) async fn offer(
@@ -42,49 +77,28 @@ impl Loader {
     ) -> Result<Outcome, LoadError> {
         let tools = std::mem::take(&mut probed.tools);
         let prompts = std::mem::take(&mut probed.prompts);
-        let SelectedTools {
-            offered,
-            withheld,
-            lines,
-            rejected: mut notes,
-            reserved,
-        } = self.select_tools(provider.name(), tools, revision).await?;
+        let mut selected = self.select_tools(provider.name(), tools, revision).await?;
+        let is_incomplete = selected.is_incomplete();
+        let lines = std::mem::take(&mut selected.lines);
         let grant = revision.config.grant.clone();
-        let is_incomplete = !(lines.is_empty() && notes.is_empty());
-        let compile = self.threads.run(move || {
-            let withheld = withheld
-                .into_iter()
-                .filter_map(|tool| withheld_tool(tool, &grant))
-                .collect();
-            let mut definitions = definitions(&grant, offered, prompts, &mut notes);
-            let names = reserved
-                .iter()
-                .map(|name| format!("{}{name}", grant.name_prefix));
-            definitions.reserved = names
-                .filter_map(|name| ToolName::parse(&name).ok())
-                .collect();
-            (definitions, withheld, notes)
-        });
-        let (definitions, tools, notes) = compile
-            .await
-            .map_err(|error| LoadError::Unreadable(error.to_string()))?;
-        probed.omitted.extend(notes);
+        let compile = move || CompiledDefinitions::new(selected, prompts, &grant);
+        let compiled = self.threads.run(compile).await;
+        let compiled = compiled.map_err(|error| LoadError::Unreadable(error.to_string()))?;
+        probed.omitted.extend(compiled.notes);
+        let pending = |lines| {
+            let name = provider.name().clone();
+            PendingApproval::new(self.team.clone(), name, revision.digest, lines)
+        };
         let withheld = is_incomplete.then(|| PendingApproval {
-            tools,
-            ..PendingApproval::new(
-                self.team.clone(),
-                provider.name().clone(),
-                revision.digest,
-                lines,
-            )
+            tools: compiled.withheld,
+            ..pending(lines)
         });
-        let revision = revision.clone();
         Ok(Outcome::Offer(Box::new(LoadedProvider {
             provider,
             probed,
-            definitions,
+            definitions: compiled.offered,
             withheld,
-            revision,
+            revision: revision.clone(),
             requests,
         })))
     }
@@ -108,49 +122,101 @@ impl Loader {
         let grant = revision.config.grant.clone();
         let digest = revision.digest;
         self.with_approvals(move |approvals, team| {
-            let pins = approvals.tool_pins(team, &provider)?;
-            let new = new_definitions(&tools, &grant, pins.as_ref());
-            let mut changed = changed_lines(&tools, &pins);
-            changed.retain(|tool, _| !new.contains_key(tool));
-            let lines: BTreeSet<String> = changed.values().cloned().collect();
-            let mut lines = approvals.unapproved_for(team, &provider, Some(digest), &lines)?;
-            let has_line = |tool: &Tool, lines: &BTreeSet<String>| {
-                changed
-                    .get(tool.name.as_str())
-                    .is_some_and(|line| lines.contains(line))
+            let tool_approvals = ToolApprovals {
+                approvals,
+                team,
+                provider: &provider,
+                digest,
+                grant: &grant,
+                pins: approvals.tool_pins(team, &provider)?,
             };
-            let (mut withheld, offered): (Vec<_>, Vec<_>) =
-                tools.into_iter().partition(|tool| has_line(tool, &lines));
-            let now = offered
-                .iter()
-                .map(|tool| (tool.name.to_string(), tool_digest(tool).to_string()));
-            approvals.pin_tools(team, &provider, &now.collect())?;
-            let is_pinned = |name: &str| pins.as_ref().is_some_and(|pins| pins.contains_key(name));
-            let reserved = withheld
-                .iter()
-                .map(|tool| tool.name.to_string())
-                .filter(|name| is_pinned(name));
-            let reserved = reserved.collect();
-            let rejections = approvals.rejections(team, provider.as_str(), digest)?;
-            lines.retain(|line| {
-                !rejections
-                    .iter()
-                    .any(|rejection| rejection.record.lines.contains(line))
-            });
-            let rejected = withheld.extract_if(.., |tool| !has_line(tool, &lines));
-            let rejected =
-                rejected.map(|tool| format!("the tool `{}`: an operator rejected it", tool.name));
-            let rejected = rejected.collect();
-            Ok(SelectedTools {
-                offered,
-                withheld,
-                lines,
-                rejected,
-                reserved,
-            })
+            tool_approvals.select(tools)
         })
         .await
     }
+}
+
+/// What is approved of the tools of one revision.
+struct ToolApprovals<'a> {
+    approvals: &'a Approvals,
+    team: &'a TeamName,
+    provider: &'a ProviderName,
+    digest: Digest,
+    grant: &'a Grant,
+    pins: Option<ToolPins>,
+}
+
+impl ToolApprovals<'_> {
+    /// Selects the tools whose definitions are approved, and pins these definitions.
+    fn select(&self, tools: Vec<Tool>) -> Result<SelectedTools, ApprovalsError> {
+        let changed = self.changed_lines(&tools);
+        let has_line = |tool: &Tool, lines: &BTreeSet<String>| {
+            let line = changed.get(tool.name.as_str());
+            line.is_some_and(|line| lines.contains(line))
+        };
+        let mut lines = self.unapproved(&changed)?;
+        let (mut withheld, offered): (Vec<_>, Vec<_>) =
+            tools.into_iter().partition(|tool| has_line(tool, &lines));
+        self.approvals
+            .pin_tools(self.team, self.provider, &pins_of(&offered))?;
+        let reserved = self.pinned_names(&withheld);
+        self.remove_rejected(&mut lines)?;
+        let rejected = withheld.extract_if(.., |tool| !has_line(tool, &lines));
+        let rejected =
+            rejected.map(|tool| format!("the tool `{}`: an operator rejected it", tool.name));
+        Ok(SelectedTools {
+            rejected: rejected.collect(),
+            offered,
+            withheld,
+            lines,
+            reserved,
+        })
+    }
+
+    /// The lines to approve, by the name of the tool.
+    fn changed_lines(&self, tools: &[Tool]) -> BTreeMap<String, String> {
+        let new = new_definitions(tools, self.grant, self.pins.as_ref());
+        let mut changed = changed_lines(tools, &self.pins);
+        changed.retain(|tool, _| !new.contains_key(tool));
+        changed
+    }
+
+    fn unapproved(
+        &self,
+        changed: &BTreeMap<String, String>,
+    ) -> Result<BTreeSet<String>, ApprovalsError> {
+        let lines = changed.values().cloned().collect();
+        self.approvals
+            .unapproved_for(self.team, self.provider, Some(self.digest), &lines)
+    }
+
+    /// The names of those of these tools that were offered before.
+    fn pinned_names(&self, tools: &[Tool]) -> BTreeSet<String> {
+        let names = tools.iter().map(|tool| tool.name.to_string());
+        let is_pinned = |name: &String| {
+            self.pins
+                .as_ref()
+                .is_some_and(|pins| pins.contains_key(name))
+        };
+        names.filter(is_pinned).collect()
+    }
+
+    fn remove_rejected(&self, lines: &mut BTreeSet<String>) -> Result<(), ApprovalsError> {
+        let rejections =
+            self.approvals
+                .rejections(self.team, self.provider.as_str(), self.digest)?;
+        lines.retain(|line| {
+            !rejections
+                .iter()
+                .any(|rejection| rejection.record.lines.contains(line))
+        });
+        Ok(())
+    }
+}
+
+fn pins_of<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> ToolPins {
+    let pin = |tool: &Tool| (tool.name.to_string(), tool_digest(tool).to_string());
+    tools.into_iter().map(pin).collect()
 }
 
 /// The tools that need no approval although they are not pinned: all, when the provider is first served, and those
@@ -162,11 +228,7 @@ fn new_definitions(tools: &[Tool], grant: &Grant, pins: Option<&ToolPins>) -> To
             !pins.contains_key(tool.name.as_str()) && grant.tools.names(tool.name.as_str())
         }
     };
-    tools
-        .iter()
-        .filter(is_new)
-        .map(|tool| (tool.name.to_string(), tool_digest(tool).to_string()))
-        .collect()
+    pins_of(tools.iter().filter(is_new))
 }
 
 /// The lines to approve of the tools whose definition is not the pinned one, by name.

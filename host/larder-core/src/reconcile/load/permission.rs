@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{Approvals, ApprovalsError};
-use super::{DesiredComponent, Loader, Outcome, PreviousRevisions};
+use super::{DesiredComponent, Loader, Outcome, PreviousRevisions, Revision};
 use crate::catalog::PendingApproval;
 use larder_model::name::{Digest, ProviderName, TeamName};
 use larder_model::policy::{ApprovalMode, GrantRequest};
@@ -40,9 +40,59 @@ impl Loader {
         unapproved.map_or(true, |unapproved| unapproved.is_empty())
     }
 
+    /// Returns the outcome for a revision whose grant requests are not all approved. Its imports are not known yet.
+    pub(super) async fn hold_for_requests(
+        &self,
+        name: &ProviderName,
+        revision: &Revision,
+        requests: &BTreeSet<String>,
+        previous: &PreviousRevisions,
+    ) -> Result<Option<Outcome>, LoadError> {
+        let is_request = |line: &&String| !line.starts_with("import ");
+        let before = previous.requests.iter().flatten().filter(is_request);
+        let before = before.cloned().collect();
+        self.hold_unapproved(name, revision, requests.clone(), requests, &before)
+            .await
+    }
+
+    /// Returns the outcome for a revision whose new imports are not all approved. Toolchains import more than is ever
+    /// called, so only new imports need an approval. The first revision of a provider has no new imports.
+    pub(super) async fn hold_for_imports(
+        &self,
+        name: &ProviderName,
+        revision: &Revision,
+        imports: BTreeSet<String>,
+        requests: &BTreeSet<String>,
+        before: Option<BTreeSet<String>>,
+    ) -> Result<Option<Outcome>, LoadError> {
+        let Some(before) = before else {
+            return Ok(None);
+        };
+        self.hold_unapproved(name, revision, &imports - &before, requests, &before)
+            .await
+    }
+
+    async fn hold_unapproved(
+        &self,
+        name: &ProviderName,
+        revision: &Revision,
+        lines: BTreeSet<String>,
+        requests: &BTreeSet<String>,
+        before: &BTreeSet<String>,
+    ) -> Result<Option<Outcome>, LoadError> {
+        let digest = revision.digest;
+        let mode = revision.config.approval_mode;
+        let lines = self.unapproved(name, digest, lines, mode).await?;
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        let held = self.hold(name, digest, lines, requests, before).await?;
+        Ok(Some(held))
+    }
+
     /// Returns the outcome for a revision that requests these lines, which are not approved: it waits, unless an operator
     /// rejected them.
-    pub(super) async fn hold(
+    async fn hold(
         &self,
         provider: &ProviderName,
         digest: Digest,
@@ -68,7 +118,7 @@ impl Loader {
     }
 
     /// Returns the requested lines that are not approved for the component with this digest.
-    pub(super) async fn unapproved(
+    async fn unapproved(
         &self,
         name: &ProviderName,
         digest: Digest,

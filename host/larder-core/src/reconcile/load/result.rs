@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::super::ProviderConfig;
 use super::super::phases::PhaseTimer;
@@ -119,6 +119,12 @@ pub(in crate::reconcile) struct PreviousRevisions {
 }
 
 impl PreviousRevisions {
+    /// Whether this revision is served already, or failed before.
+    pub(super) fn has(&self, revision: &Revision) -> bool {
+        let is_serving = self.serving.as_ref() == Some(revision) && !self.has_withheld_tools;
+        is_serving || self.failed.as_ref() == Some(revision)
+    }
+
     /// The priority of the next revision. Somebody waits for it if no revision is served, or if the served one is not
     /// optimised yet: then it was added seconds ago, and its author is probably still changing it.
     pub(super) fn priority_of_next(&self) -> Priority {
@@ -131,6 +137,35 @@ impl PreviousRevisions {
 }
 
 impl LoadResult {
+    /// A result that says nothing about what the serving revision has. Its job began at this time.
+    pub(super) fn new(name: &str, job: LoadJob, outcome: Outcome, began: Instant) -> Self {
+        Self {
+            name: name.to_owned(),
+            job,
+            outcome,
+            still_permitted: true,
+            signers: Vec::new(),
+            duration: began.elapsed(),
+            timer: None,
+        }
+    }
+
+    /// Returns the revision of a load, if its signatures were verified and it can be served.
+    pub(in crate::reconcile) fn verified_revision(&self) -> Option<&Revision> {
+        let is_load = matches!(self.job, LoadJob::Load(_));
+        let is_served = matches!(self.outcome, Outcome::Unchanged(_) | Outcome::Offer(_));
+        self.revision().filter(|_| is_load && is_served)
+    }
+
+    /// Whether the serving revision has something that was revoked, and this result does not replace it.
+    pub(in crate::reconcile) fn withdraws_serving(&self) -> bool {
+        let has_no_offer = matches!(
+            self.outcome,
+            Outcome::PendingApproval(_) | Outcome::Rejected(..)
+        );
+        !self.still_permitted && has_no_offer
+    }
+
     pub(in crate::reconcile) fn revision(&self) -> Option<&Revision> {
         match &self.outcome {
             Outcome::Unchanged(revision) => Some(revision),

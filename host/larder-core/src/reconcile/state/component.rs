@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::super::components::{ComponentReport, RevisionRecord, RevisionState, remember};
 use super::super::desired_state::DesiredComponent;
-use super::super::load::{LoadedProvider, PreviousRevisions, Revision};
+use super::super::load::{LoadJob, LoadResult, LoadedProvider, PreviousRevisions, Revision};
 use super::super::pass::{ReconcilePass, RevisionSummary};
 use super::super::phases::LoadPhases;
 use super::retry::Retry;
@@ -92,28 +92,40 @@ impl ComponentState {
     /// Returns the revisions that need not be loaded again. A failed one counts unless it is retried.
     pub(super) fn previous_revisions(&self, is_retry: bool) -> PreviousRevisions {
         let failed = self.failed.as_ref().filter(|_| !is_retry);
-        let provider = self.serving.as_ref().map(|serving| &serving.offer.provider);
+        let serving = self.serving.as_ref();
         PreviousRevisions {
-            serving: self
-                .serving
-                .as_ref()
-                .map(|serving| serving.revision.clone()),
-            signers: self
-                .serving
-                .as_ref()
+            serving: serving.map(|serving| serving.revision.clone()),
+            signers: serving
                 .map(|serving| serving.signers.clone())
                 .unwrap_or_default(),
-            has_withheld_tools: self
-                .serving
-                .as_ref()
-                .is_some_and(|serving| serving.withheld.is_some()),
-            needs_optimised_code: provider.is_some_and(|provider| provider.needs_optimised_code()),
-            requests: self
-                .serving
-                .as_ref()
-                .map(|serving| serving.requests.clone()),
+            has_withheld_tools: serving.is_some_and(|serving| serving.withheld.is_some()),
+            needs_optimised_code: serving
+                .is_some_and(|serving| serving.offer.provider.needs_optimised_code()),
+            requests: serving.map(|serving| serving.requests.clone()),
             failed: failed.and_then(|failed| failed.revision.clone()),
             is_retry,
+        }
+    }
+
+    /// Notes that a load or a list refresh ended. Returns whether its result is still of interest.
+    pub(super) fn end_job(&mut self, result: &LoadResult) -> bool {
+        match result.job {
+            LoadJob::Load(id) if self.loading.as_ref().is_some_and(|load| load.id == id) => {
+                self.loading = None;
+                self.cancelled_loads = 0;
+                true
+            }
+            LoadJob::RefreshList(id) if self.list_refresh.running == Some(id) => {
+                self.list_refresh.running = None;
+                // Otherwise, another revision is served by now.
+                self.serving.as_ref().map(|serving| &serving.revision) == result.revision()
+            }
+            LoadJob::Recheck => {
+                // The next scan starts a load, which reads the component.
+                self.desired = None;
+                false
+            }
+            LoadJob::Load(_) | LoadJob::RefreshList(_) => false,
         }
     }
 
@@ -204,97 +216,105 @@ impl ComponentState {
         generation: u64,
         pass: &mut ReconcilePass,
     ) {
-        let LoadedProvider {
-            provider,
-            probed,
-            definitions,
-            withheld,
-            revision,
-            requests,
-        } = loaded;
-        let generation = self
-            .serving
-            .as_ref()
-            .map_or(generation, |serving| serving.offer.generation);
+        let before = self.served_offer();
+        let generation = before.map_or(generation, |offer| offer.generation);
         let offer = Arc::new(Offer::new(
-            provider,
-            probed,
-            definitions,
+            loaded.provider,
+            loaded.probed,
+            loaded.definitions,
             generation,
-            revision.config.priority,
+            loaded.revision.config.priority,
         ));
-        let before = self
-            .serving
-            .as_ref()
-            .and_then(|serving| serving.withheld.as_ref());
-        let tools = self
-            .serving
-            .as_ref()
-            .map(|serving| serving.offer.definitions.tools.as_slice());
-        let tools_withheld = before
-            .map(|before| before.tools.as_slice())
-            .unwrap_or_default();
-        let withheld = withheld.map(|withheld| {
-            withheld
-                .with_tools_before(tools.unwrap_or_default(), tools_withheld)
-                .keep_since(before)
-        });
-        if withheld.as_ref() != before {
-            pass.pending_approvals
-                .extend(withheld.clone().filter(PendingApproval::is_pending));
-        }
-        let before = self.serving.as_ref().map(|serving| &serving.offer.omitted);
-        if before.is_none_or(|before| *before != offer.omitted) {
-            pass.omitted.extend(describe_omissions(&offer));
-        }
-        let before = self
-            .serving
-            .as_ref()
-            .map(|serving| &serving.offer.setting_problems);
-        if before.is_none_or(|before| *before != offer.setting_problems) {
-            pass.problems.extend(
-                offer
-                    .setting_problems
-                    .iter()
-                    .map(|it| format!("{}: {it}", offer.name())),
-            );
-        }
+        let withheld = loaded.withheld.map(|withheld| self.compared(withheld));
+        self.report_withheld(withheld.as_ref(), pass);
+        self.report_omissions(&offer, pass);
+        self.report_setting_problems(&offer, pass);
         self.list_refresh.retry = None;
-        // The host cannot compare entries that it does not see. It trusts a provider's report of a change,
-        // and assumes that a new revision differs.
-        let has_unlisted_entries = offer.next_cursor.is_some() || offer.is_personal();
         if is_list_refresh {
-            pass.lists_refreshed = true;
-            pass.unlisted_changes |=
-                std::mem::take(&mut self.list_refresh.changed) && has_unlisted_entries;
+            self.report_list_refresh(&offer, pass);
         } else {
-            pass.unlisted_changes |= self.serving.is_some() && has_unlisted_entries;
-            let changed = if self.serving.is_some() {
-                &mut pass.replaced
-            } else {
-                &mut pass.loaded
-            };
-            changed.push(RevisionSummary::of(&offer));
-            let record = RevisionRecord::new(RevisionState::Served, Some(revision.digest));
-            self.remember(RevisionRecord {
-                number: Some(offer.provider.revision()),
-                ..record
-            });
-            self.failed = None;
-            self.pending_approval = None;
+            self.report_revision(&offer, pass);
         }
-        let signers = self
-            .serving
-            .take()
-            .map(|serving| serving.signers)
-            .unwrap_or_default();
+        let signers = self.serving.take().map(|serving| serving.signers);
         self.serving = Some(Serving {
             offer,
-            revision,
-            signers,
-            requests,
+            revision: loaded.revision,
+            signers: signers.unwrap_or_default(),
+            requests: loaded.requests,
             withheld,
         });
+    }
+
+    fn served_offer(&self) -> Option<&Offer> {
+        self.serving.as_ref().map(|serving| &*serving.offer)
+    }
+
+    /// The withheld tools of the revision that is served.
+    fn withheld(&self) -> Option<&PendingApproval> {
+        self.serving.as_ref()?.withheld.as_ref()
+    }
+
+    /// Compares the withheld tools with the tools of the revision that is served.
+    fn compared(&self, withheld: PendingApproval) -> PendingApproval {
+        let before = self.withheld();
+        let offered = self
+            .served_offer()
+            .map(|offer| &offer.definitions.tools[..]);
+        let withheld_before = before.map(|before| &before.tools[..]);
+        withheld
+            .with_tools_before(
+                offered.unwrap_or_default(),
+                withheld_before.unwrap_or_default(),
+            )
+            .keep_since(before)
+    }
+
+    /// Reports the tools that wait for approval, unless they were reported before.
+    fn report_withheld(&self, withheld: Option<&PendingApproval>, pass: &mut ReconcilePass) {
+        if withheld != self.withheld() {
+            let pending = withheld.filter(|withheld| withheld.is_pending());
+            pass.pending_approvals.extend(pending.cloned());
+        }
+    }
+
+    fn report_omissions(&self, offer: &Offer, pass: &mut ReconcilePass) {
+        let before = self.served_offer().map(|before| &before.omitted);
+        if before != Some(&offer.omitted) {
+            pass.omitted.extend(describe_omissions(offer));
+        }
+    }
+
+    fn report_setting_problems(&self, offer: &Offer, pass: &mut ReconcilePass) {
+        let before = self.served_offer().map(|before| &before.setting_problems);
+        if before != Some(&offer.setting_problems) {
+            let problems = offer.setting_problems.iter();
+            pass.problems
+                .extend(problems.map(|problem| format!("{}: {problem}", offer.name())));
+        }
+    }
+
+    fn report_list_refresh(&mut self, offer: &Offer, pass: &mut ReconcilePass) {
+        let has_changed = std::mem::take(&mut self.list_refresh.changed);
+        pass.lists_refreshed = true;
+        pass.unlisted_changes |= has_changed && has_unlisted_entries(offer);
+    }
+
+    /// Reports a new revision, which resolves all problems.
+    fn report_revision(&mut self, offer: &Offer, pass: &mut ReconcilePass) {
+        let summary = RevisionSummary::of(offer);
+        if self.serving.is_some() {
+            pass.unlisted_changes |= has_unlisted_entries(offer);
+            pass.replaced.push(summary);
+        } else {
+            pass.loaded.push(summary);
+        }
+        let digest = Some(offer.provider.digest());
+        self.remember(RevisionRecord {
+            number: Some(offer.provider.revision()),
+            ..RevisionRecord::new(RevisionState::Served, digest)
+        });
+        self.failed = None;
+        self.pending_approval = None;
     }
 
     /// Records that a load failed. What is served stays.
@@ -305,41 +325,45 @@ impl ComponentState {
         pass: &mut ReconcilePass,
     ) {
         let digest = revision.as_ref().map(|revision| revision.digest);
-        let origin = self.origin.clone();
-        let reason = error.to_string();
-        let since = SystemTime::now();
-        let before = self.failed.as_ref().map(|failed| &failed.rejection);
-        let stderr = error.guest_stderr().to_owned();
-        let name = self
-            .desired
-            .as_ref()
-            .map(|desired| desired.artifact.name.clone())
-            .unwrap_or_default();
-        let rejection = RejectedComponent {
-            name,
-            origin,
-            digest,
-            reason,
-            stderr,
-            since,
-        }
-        .keep_since(before);
-        if before != Some(&rejection) {
-            pass.rejected.push(rejection.clone());
-            let record = RevisionRecord::new(RevisionState::Rejected, digest);
-            self.remember(record.because(&rejection.reason));
-        }
+        let rejection = self.rejection(error, digest);
+        self.report_rejection(&rejection, pass);
         self.pending_approval = None;
         // Once the approvals can be read again, or have changed, the component is loaded again although it did not change.
         let is_about_approvals =
             matches!(error, LoadError::Approvals(_) | LoadError::NotApproved(_));
-        let revision = revision.filter(|_| !is_about_approvals);
-        let retry = Retry::of_load(self.failed.as_ref().and_then(|failed| failed.retry), error);
+        let retry = self.failed.as_ref().and_then(|failed| failed.retry);
         self.failed = Some(Failure {
-            retry,
+            retry: Retry::of_load(retry, error),
             rejection,
-            revision,
+            revision: revision.filter(|_| !is_about_approvals),
         });
+    }
+
+    fn rejection(&self, error: &LoadError, digest: Option<Digest>) -> RejectedComponent {
+        let desired = self.desired.as_ref();
+        let name = desired.map(|desired| desired.artifact.name.clone());
+        RejectedComponent {
+            name: name.unwrap_or_default(),
+            origin: self.origin.clone(),
+            digest,
+            reason: error.to_string(),
+            stderr: error.guest_stderr().to_owned(),
+            since: SystemTime::now(),
+        }
+        .keep_since(self.last_rejection())
+    }
+
+    fn last_rejection(&self) -> Option<&RejectedComponent> {
+        self.failed.as_ref().map(|failed| &failed.rejection)
+    }
+
+    /// Reports why a component is rejected, unless that was reported before.
+    fn report_rejection(&mut self, rejection: &RejectedComponent, pass: &mut ReconcilePass) {
+        if self.last_rejection() != Some(rejection) {
+            pass.rejected.push(rejection.clone());
+            let record = RevisionRecord::new(RevisionState::Rejected, rejection.digest);
+            self.remember(record.because(&rejection.reason));
+        }
     }
 
     /// Keeps what happened to a revision, for operators.
@@ -396,6 +420,12 @@ impl ComponentState {
         self.failed = None;
         self.pending_approval = Some(approval);
     }
+}
+
+/// Whether the provider has entries that the host does not see, and so cannot compare. The host trusts a provider's
+/// report of a change, and assumes that a new revision differs.
+fn has_unlisted_entries(offer: &Offer) -> bool {
+    offer.next_cursor.is_some() || offer.is_personal()
 }
 
 /// Describes in one sentence what was omitted from a provider's lists or changed in them.

@@ -43,13 +43,10 @@ impl Directory {
     /// Returns which folder is at the path now.
     pub(super) fn id(&self) -> io::Result<DirectoryId> {
         let metadata = std::fs::metadata(&self.path)?;
-        let device = metadata.dev();
-        let inode = metadata.ino();
-        let created = metadata.created().ok();
         Ok(DirectoryId {
-            device,
-            inode,
-            created,
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            created: metadata.created().ok(),
         })
     }
 

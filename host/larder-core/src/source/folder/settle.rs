@@ -157,9 +157,8 @@ impl SettleTracker {
 impl FileState {
     fn new(file: File, is_settled: bool, now: Instant) -> Self {
         let delay = file.fingerprint.age().unwrap_or_default();
-        let settled = is_settled.then(|| file.clone());
         Self {
-            settled,
+            settled: is_settled.then(|| file.clone()),
             latest: Some(file),
             since: now,
             delay,

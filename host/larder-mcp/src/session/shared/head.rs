@@ -64,29 +64,18 @@ impl Head {
             .iter()
             .map(|team| TeamName::parse(team).ok())
             .collect();
-        let subject = written.subject;
-        let issuer = written.issuer;
-        let teams = Teams::of(teams?)?;
-        let last_used = UNIX_EPOCH.checked_add(Duration::from_millis(written.last_used))?;
-        let Written {
-            has_stream,
-            run,
-            shared_part,
-            bytes,
-            ..
-        } = written;
         let owner = SessionOwner {
-            subject,
-            issuer,
-            teams,
+            subject: written.subject,
+            issuer: written.issuer,
+            teams: Teams::of(teams?)?,
         };
         Some(Self {
             owner,
-            last_used,
-            has_stream,
-            run,
-            shared_part,
-            bytes,
+            last_used: UNIX_EPOCH.checked_add(Duration::from_millis(written.last_used))?,
+            has_stream: written.has_stream,
+            run: written.run,
+            shared_part: written.shared_part,
+            bytes: written.bytes,
         })
     }
 

@@ -96,13 +96,11 @@ impl SharedRecorder {
         session: &Arc<Session>,
         opened: Option<&Opened>,
     ) -> Self {
-        let key = SessionKey::of(&session.id);
-        let synced = Mutex::new(Synced::new(opened));
         Self {
             shared,
-            key,
+            key: SessionKey::of(&session.id),
             session: Arc::downgrade(session),
-            synced,
+            synced: Mutex::new(Synced::new(opened)),
         }
     }
 
@@ -173,25 +171,16 @@ impl SharedRecorder {
         let shared = &self.shared;
         let max_bytes = shared.store.max_value_bytes().saturating_sub(SEAL_BYTES);
         let Some(body) = record.to_bytes_within(max_bytes) else {
-            shared.report(
-                "store",
-                "it has too many subscriptions: only this replica has it",
-            );
-            return Attempt::Done(false);
+            return self.fail("it has too many subscriptions: only this replica has it");
         };
         let digest = Some(Digest::of(&body));
         if synced.written == digest && !is_due {
             return Attempt::Done(false);
         }
-        let Ok(surplus) = shared.bytes.reserve(self.key, &record.owner, body.len()) else {
-            shared.report(
-                "store",
+        if !self.reserve(&record.owner, body.len()) {
+            return self.fail(
                 "the sessions have too many subscriptions: only this replica has one of them",
             );
-            return Attempt::Done(false);
-        };
-        for key in surplus {
-            shared.remove_later(key);
         }
         let used = session.last_use();
         let part = SharedPart::of(&record);
@@ -224,10 +213,24 @@ impl SharedRecorder {
             Err(PutError::Unavailable(error)) => {
                 // Whether it was stored is not known.
                 synced.is_outdated = true;
-                shared.report("store", &error.to_string());
-                Attempt::Done(false)
+                self.fail(&error.to_string())
             }
         }
+    }
+
+    /// Reports that the session cannot be stored.
+    fn fail(&self, error: &str) -> Attempt {
+        self.shared.report("store", error);
+        Attempt::Done(false)
+    }
+
+    /// Reserves room in the store, where smaller sessions displace larger ones. Returns whether there is room.
+    fn reserve(&self, owner: &SessionOwner, bytes: usize) -> bool {
+        let surplus = self.shared.bytes.reserve(self.key, owner, bytes);
+        for key in surplus.iter().flatten() {
+            self.shared.remove_later(*key);
+        }
+        surplus.is_ok()
     }
 
     /// Whether the session must be stored although nothing in it has changed.

@@ -68,10 +68,7 @@ impl RemoteStream {
             Ok(Piece::Unknown) => return Err(NoStream::Unknown.into()),
             Ok(Piece::NotKept) | Err(RequestError::Gone) => return Err(NoStream::NotKept.into()),
             Err(RequestError::Unavailable(error)) => {
-                stream.shared.report(
-                    "read the stream of a request of another replica",
-                    &error.to_string(),
-                );
+                stream.report(&error.to_string());
                 return Err(RpcError::overloaded(
                     "the replica with the stream of `Last-Event-ID` cannot be reached",
                 ));
@@ -80,6 +77,11 @@ impl RemoteStream {
         };
         stream.request.waits = true;
         Ok((stream, first))
+    }
+
+    fn report(&self, error: &str) {
+        self.shared
+            .report("read the stream of a request of another replica", error);
     }
 
     /// The number of the last message that is complete.
@@ -100,10 +102,7 @@ impl RemoteStream {
         match self.read().await {
             Ok(piece) => self.accept(piece),
             Err(error) => {
-                self.shared.report(
-                    "read the stream of a request of another replica",
-                    &error.to_string(),
-                );
+                self.report(&error.to_string());
                 RemoteItem::End
             }
         }

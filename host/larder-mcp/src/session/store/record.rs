@@ -106,22 +106,14 @@ impl SessionRecord {
             issuer: written.issuer,
             teams: Teams::of(teams?)?,
         };
-        let Written {
-            client,
-            events,
-            subscriptions,
-            moves,
-            log_level,
-            ..
-        } = written;
         Some(Self {
             version,
             owner,
-            client,
-            events,
-            subscriptions,
-            moves,
-            log_level,
+            client: written.client,
+            events: written.events,
+            subscriptions: written.subscriptions,
+            moves: written.moves,
+            log_level: written.log_level,
         })
     }
 }

@@ -31,6 +31,17 @@ const NUMBER: &[&str] = &["minimum", "maximum", "format"];
 const CHOICES: &[&str] = &["minItems", "maxItems", "items"];
 const STRING_FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
 
+/// What the schema of a form may have.
+const SCHEMA_MEMBERS: [&str; 7] = [
+    "$schema",
+    "type",
+    "title",
+    "description",
+    "properties",
+    "required",
+    "additionalProperties",
+];
+
 type Object = Map<String, Value>;
 
 /// Returns why a client must not get this request.
@@ -100,29 +111,15 @@ fn check_form(params: &Object) -> Result<(), &'static str> {
     check_members(params, &["mode", "message", "requestedSchema"])?;
     let schema =
         object(params.get("requestedSchema")).ok_or("its `requestedSchema` is not an object")?;
-    let known = [
-        "$schema",
-        "type",
-        "title",
-        "description",
-        "properties",
-        "required",
-        "additionalProperties",
-    ];
-    check_members(schema, &known)?;
+    check_members(schema, &SCHEMA_MEMBERS)?;
     let fields = object(schema.get("properties")).filter(|_| is(schema, "type", "object"));
     let fields =
         fields.ok_or("its `requestedSchema` is not that of an object with `properties`")?;
     if fields.len() > MAX_FIELDS {
         return Err("its form has more than 100 fields");
     }
-    let is_field = |name: &Value| name.as_str().is_some_and(|name| fields.contains_key(name));
-    let has_required = |required: &Value| {
-        required
-            .as_array()
-            .is_some_and(|all| all.iter().all(is_field))
-    };
-    if !schema.get("required").is_none_or(has_required) {
+    let required = schema.get("required");
+    if !required.is_none_or(|required| are_names_of(fields, required)) {
         return Err("its form requires a field that it does not have");
     }
     let is_valid = |(name, field): (&String, &Value)| is_word(name, MAX_ID) && is_form_field(field);
@@ -131,6 +128,13 @@ fn check_form(params: &Object) -> Result<(), &'static str> {
     } else {
         Err("a field of its form is neither a text, a number, a boolean nor a choice of texts")
     }
+}
+
+fn are_names_of(fields: &Object, names: &Value) -> bool {
+    let is_field = |name: &Value| name.as_str().is_some_and(|name| fields.contains_key(name));
+    names
+        .as_array()
+        .is_some_and(|names| names.iter().all(is_field))
 }
 
 fn is_form_field(field: &Value) -> bool {

@@ -9,10 +9,13 @@ use std::task::{Context, Poll, Waker};
 use self::values::{Input, SECRET};
 use super::*;
 use larder_model::format::{is_date_time, is_icon_source, is_media_type, is_metadata_key};
+use larder_model::input::Answer;
 use larder_model::message::Block;
 use larder_model::policy::Secret;
+use larder_model::prompt::{Prompt, PromptResult};
 use larder_model::resource::{Details, Entry, Icon, Metadata, ReadResult, Template};
 use larder_model::search::SearchQuery;
+use larder_model::tool::{Tool, ToolResult};
 use larder_model::uri::Uri;
 
 /// Maximum number of items on a page.
@@ -30,67 +33,81 @@ pub fn wit_conversion(data: &[u8]) {
     let mut input = Input::new(rest);
     let mut omissions = Omissions::new(&secrets);
     match kind % 10 {
-        0 => check_page(
-            wait(entry_page(input.value(), MAX_PAGE, &secrets)),
-            check_entry,
-        ),
-        1 => check_page(
-            wait(template_page(input.value(), MAX_PAGE, &secrets)),
-            check_template,
-        ),
-        2 => check_page(wait(tool_page(input.value(), MAX_PAGE, &secrets)), |tool| {
-            check_json_object(tool.input_schema.get());
-            tool.output_schema
-                .iter()
-                .for_each(|schema| check_json_object(schema.get()));
-            check_extras(&tool.icons, &tool.metadata);
-        }),
-        3 => check_page(
-            wait(prompt_page(input.value(), MAX_PAGE, &secrets)),
-            |prompt| {
-                assert!(!prompt.name.is_empty() && !prompt.name.contains(char::is_control));
-                check_extras(&prompt.icons, &prompt.metadata);
-            },
-        ),
+        0 => {
+            let page = wait(entry_page(input.value(), MAX_PAGE, &secrets));
+            check_page(page, check_entry);
+        }
+        1 => {
+            let page = wait(template_page(input.value(), MAX_PAGE, &secrets));
+            check_page(page, check_template);
+        }
+        2 => {
+            let page = wait(tool_page(input.value(), MAX_PAGE, &secrets));
+            check_page(page, check_tool);
+        }
+        3 => {
+            let page = wait(prompt_page(input.value(), MAX_PAGE, &secrets));
+            check_page(page, check_prompt);
+        }
         4 => check_reading(&mut input, &mut omissions),
-        5 => check_result(wait(tool_result(input.value(), &mut omissions)), |answer| {
-            let larder_model::input::Answer::Complete(result) = answer else {
-                return;
-            };
-            result.content.iter().for_each(check_block);
-            result
-                .structured
-                .iter()
-                .for_each(|json| check_json(json.get()));
-            check_metadata(&result.metadata);
-        }),
-        6 => check_result(
-            wait(prompt_result(input.value(), &mut omissions)),
-            |answer| {
-                let larder_model::input::Answer::Complete(result) = answer else {
-                    return;
-                };
-                result
-                    .messages
-                    .iter()
-                    .for_each(|message| check_block(&message.content));
-            },
-        ),
+        5 => {
+            let answer = wait(tool_result(input.value(), &mut omissions));
+            check_result(answer, check_tool_answer);
+        }
+        6 => {
+            let answer = wait(prompt_result(input.value(), &mut omissions));
+            check_result(answer, check_prompt_answer);
+        }
         7 => check_hits(&mut input, &mut omissions),
-        8 => {
-            let item = description(input.value(), &mut omissions);
-            assert!(item.claims.iter().all(|claim| claim.contains(':')));
-            check_result(declarations(input.value(), &mut omissions), |_| ());
-        }
-        _ => {
-            let completion =
-                completion(input.value(), input.value(), input.value(), &mut omissions);
-            assert!(completion.values.len() <= MAX_COMPLETIONS);
-            check_result(wait(versions(input.value(), 2, &mut omissions)), |_| ());
-            check_result(template_match(input.value()), |_| ());
-        }
+        8 => check_description(&mut input, &mut omissions),
+        _ => check_small_results(&mut input, &mut omissions),
     }
     check_notes(&omissions.summary());
+}
+
+fn check_tool(tool: &Tool) {
+    check_json_object(tool.input_schema.get());
+    if let Some(schema) = &tool.output_schema {
+        check_json_object(schema.get());
+    }
+    check_extras(&tool.icons, &tool.metadata);
+}
+
+fn check_prompt(prompt: &Prompt) {
+    assert!(!prompt.name.is_empty() && !prompt.name.contains(char::is_control));
+    check_extras(&prompt.icons, &prompt.metadata);
+}
+
+fn check_tool_answer(answer: &Answer<ToolResult>) {
+    let Answer::Complete(result) = answer else {
+        return;
+    };
+    result.content.iter().for_each(check_block);
+    if let Some(json) = &result.structured {
+        check_json(json.get());
+    }
+    check_metadata(&result.metadata);
+}
+
+fn check_prompt_answer(answer: &Answer<PromptResult>) {
+    if let Answer::Complete(result) = answer {
+        for message in &result.messages {
+            check_block(&message.content);
+        }
+    }
+}
+
+fn check_description(input: &mut Input<'_>, omissions: &mut Omissions<'_>) {
+    let item = description(input.value(), omissions);
+    assert!(item.claims.iter().all(|claim| claim.contains(':')));
+    check_result(declarations(input.value(), omissions), |_| ());
+}
+
+fn check_small_results(input: &mut Input<'_>, omissions: &mut Omissions<'_>) {
+    let completion = completion(input.value(), input.value(), input.value(), omissions);
+    assert!(completion.values.len() <= MAX_COMPLETIONS);
+    check_result(wait(versions(input.value(), 2, omissions)), |_| ());
+    check_result(template_match(input.value()), |_| ());
 }
 
 /// Runs a conversion to its end. It waits for nothing, and only yields.

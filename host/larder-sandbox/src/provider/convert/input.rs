@@ -1,5 +1,7 @@
 //! Converts requests to the client and its answers.
 
+use serde_json::value::RawValue;
+
 use super::check_result_count;
 use super::client_request;
 use super::json;
@@ -91,20 +93,7 @@ fn input_request(
         let why = format!("the request `{key}` to the client has the unknown method {method}");
         return Err(failed(&why, omissions));
     };
-    if params.len() > MAX_PARAMS {
-        let limit = size::show(MAX_PARAMS as u64);
-        return Err(failed(
-            &format!("the parameters of the request `{key}` have more than {limit}"),
-            omissions,
-        ));
-    }
-    let params = json::object(&params).ok_or_else(|| {
-        let what = "are not a JSON object, or one of its objects has two members of the same name";
-        failed(
-            &format!("the parameters of the request `{key}` {what}"),
-            omissions,
-        )
-    })?;
+    let params = input_params(&key, &params, omissions)?;
     // A JSON object is always read.
     let members = serde_json::from_str(params.get()).unwrap_or_default();
     client_request::check(method, &members).map_err(|why| {
@@ -117,6 +106,25 @@ fn input_request(
         key,
         method,
         params,
+    })
+}
+
+fn input_params(
+    key: &str,
+    params: &str,
+    omissions: &Omissions<'_>,
+) -> Result<Box<RawValue>, CallError> {
+    let invalid = |why: &str| {
+        let why = format!("the parameters of the request `{key}` {why}");
+        failed(&why, omissions)
+    };
+    if params.len() > MAX_PARAMS {
+        let limit = size::show(MAX_PARAMS as u64);
+        return Err(invalid(&format!("have more than {limit}")));
+    }
+    let params = json::object(params);
+    params.ok_or_else(|| {
+        invalid("are not a JSON object, or one of its objects has two members of the same name")
     })
 }
 

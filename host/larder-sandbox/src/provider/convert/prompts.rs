@@ -28,11 +28,6 @@ pub(in crate::provider) async fn prompt_page(
     max: u32,
     secrets: &Secrets,
 ) -> Result<ListPage<Prompt>, CallError> {
-    let wit::PromptPage {
-        prompts: items,
-        next_cursor,
-        freshness,
-    } = page;
     let limits = ListLimits {
         count: max,
         item_bytes: MAX_ITEM_BYTES,
@@ -43,9 +38,9 @@ pub(in crate::provider) async fn prompt_page(
     let mut names = HashSet::new();
     list_page(
         WitPage {
-            items,
-            next_cursor,
-            freshness,
+            items: page.prompts,
+            next_cursor: page.next_cursor,
+            freshness: page.freshness,
         },
         &limits,
         prompt_size,
@@ -157,17 +152,11 @@ pub(in crate::provider) fn wit_prompt_request(request: PromptRequest) -> wit::Pr
 }
 
 pub(in crate::provider) fn wit_argument_query(query: ArgumentQuery) -> wit::ArgumentQuery {
-    let ArgumentQuery {
-        prompt,
-        argument,
-        prefix,
-        filled,
-    } = query;
     wit::ArgumentQuery {
-        prompt,
-        argument,
-        prefix,
-        filled,
+        prompt: query.prompt,
+        argument: query.argument,
+        prefix: query.prefix,
+        filled: query.filled,
     }
 }
 

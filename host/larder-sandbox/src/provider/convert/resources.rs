@@ -34,11 +34,6 @@ pub(in crate::provider) async fn entry_page(
     max: u32,
     secrets: &Secrets,
 ) -> Result<ListPage<Entry>, CallError> {
-    let wit::EntryPage {
-        entries: items,
-        next_cursor,
-        freshness,
-    } = page;
     let limits = ListLimits {
         count: max,
         item_bytes: MAX_ITEM_BYTES,
@@ -48,9 +43,9 @@ pub(in crate::provider) async fn entry_page(
     };
     list_page(
         WitPage {
-            items,
-            next_cursor,
-            freshness,
+            items: page.entries,
+            next_cursor: page.next_cursor,
+            freshness: page.freshness,
         },
         &limits,
         entry_size,
@@ -68,11 +63,6 @@ pub(in crate::provider) async fn template_page(
     max: u32,
     secrets: &Secrets,
 ) -> Result<ListPage<Template>, CallError> {
-    let wit::TemplatePage {
-        templates: items,
-        next_cursor,
-        freshness,
-    } = page;
     let limits = ListLimits {
         count: max,
         item_bytes: MAX_ITEM_BYTES,
@@ -82,9 +72,9 @@ pub(in crate::provider) async fn template_page(
     };
     list_page(
         WitPage {
-            items,
-            next_cursor,
-            freshness,
+            items: page.templates,
+            next_cursor: page.next_cursor,
+            freshness: page.freshness,
         },
         &limits,
         template_size,

@@ -16,17 +16,11 @@ use larder_model::size;
 const MAX_EXCERPT: usize = 4_000;
 
 pub(in crate::provider) fn wit_search_query(query: &SearchQuery) -> wit::SearchQuery {
-    let SearchQuery {
-        text,
-        limit,
-        uri_prefix,
-        kind,
-    } = query.clone();
     wit::SearchQuery {
-        text,
-        limit,
-        uri_prefix,
-        kind,
+        text: query.text.clone(),
+        limit: query.limit,
+        uri_prefix: query.uri_prefix.clone(),
+        kind: query.kind.clone(),
     }
 }
 

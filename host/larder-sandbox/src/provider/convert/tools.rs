@@ -32,11 +32,6 @@ pub(in crate::provider) async fn tool_page(
     max: u32,
     secrets: &Secrets,
 ) -> Result<ListPage<Tool>, CallError> {
-    let wit::ToolPage {
-        tools: items,
-        next_cursor,
-        freshness,
-    } = page;
     let limits = ListLimits {
         count: max,
         item_bytes: MAX_TOOL,
@@ -47,9 +42,9 @@ pub(in crate::provider) async fn tool_page(
     let mut names = HashSet::new();
     list_page(
         WitPage {
-            items,
-            next_cursor,
-            freshness,
+            items: page.tools,
+            next_cursor: page.next_cursor,
+            freshness: page.freshness,
         },
         &limits,
         tool_size,

@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use wasmtime::Store;
-
 use super::CallChecks;
 use crate::guest::{CallableGuest, GuestCall};
 use crate::guest_config::{GuestConfig, Lease};
@@ -41,12 +39,13 @@ where
         self.checks.before(lease).await.err().map(Err)
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
-        let mut output = self.guest_call.call(&mut *store, guest).await?;
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
+        let inner = CallableGuest {
+            store: &mut *guest.store,
+            ..guest
+        };
+        let mut output = self.guest_call.call(inner).await?;
+        let store = guest.store;
         if store.data().used_caller_bucket {
             W::restrict_to_caller(&mut output);
         }

@@ -1,7 +1,5 @@
 //! The calls of the functions for tools, prompts, search and settings.
 
-use wasmtime::Store;
-
 use super::{Answer, AnswerMemory, implemented};
 use crate::bindings::exports::larder::provider::{
     prompt_provider, search_provider, settings_provider, tool_provider,
@@ -10,7 +8,6 @@ use crate::guest::{CallableGuest, GuestCall};
 use crate::provider::convert::{
     hits_size, prompt_answer_size, prompt_size, tool_answer_size, tool_size,
 };
-use crate::state::GuestState;
 use larder_runtime::memory_budget::MemoryCharge;
 
 pub(in crate::provider) struct ListTools(pub(in crate::provider) Option<String>);
@@ -29,14 +26,10 @@ impl GuestCall for ListTools {
         self.0.as_deref().unwrap_or_default()
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         implemented(&guest.compiled.tools)?
-            .load(&mut *store, guest.instance)?
-            .call_list_tools(store, self.0.as_deref())
+            .load(&mut *guest.store, guest.instance)?
+            .call_list_tools(guest.store, self.0.as_deref())
             .await
     }
 }
@@ -64,20 +57,16 @@ impl GuestCall for CallTool {
         &self.0.name
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         // To load the other functions of the interface, their types would be checked too.
         let call_tool = implemented(&guest.compiled.call_tool)?;
         let function = guest
             .instance
             .get_typed_func::<(&tool_provider::ToolCall,), (Self::Output,)>(
-                &mut *store,
+                &mut *guest.store,
                 call_tool,
             )?;
-        Ok(function.call_async(store, (&self.0,)).await?.0)
+        Ok(function.call_async(guest.store, (&self.0,)).await?.0)
     }
 }
 
@@ -97,14 +86,10 @@ impl GuestCall for ListPrompts {
         self.0.as_deref().unwrap_or_default()
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         implemented(&guest.compiled.prompts)?
-            .load(&mut *store, guest.instance)?
-            .call_list_prompts(store, self.0.as_deref())
+            .load(&mut *guest.store, guest.instance)?
+            .call_list_prompts(guest.store, self.0.as_deref())
             .await
     }
 }
@@ -130,14 +115,10 @@ impl GuestCall for GetPrompt {
         &self.0.name
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         implemented(&guest.compiled.prompts)?
-            .load(&mut *store, guest.instance)?
-            .call_get_prompt(store, &self.0)
+            .load(&mut *guest.store, guest.instance)?
+            .call_get_prompt(guest.store, &self.0)
             .await
     }
 }
@@ -160,14 +141,10 @@ impl GuestCall for CompleteArgument {
         &self.0.prompt
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         implemented(&guest.compiled.prompts)?
-            .load(&mut *store, guest.instance)?
-            .call_complete_argument(store, &self.0)
+            .load(&mut *guest.store, guest.instance)?
+            .call_complete_argument(guest.store, &self.0)
             .await
     }
 }
@@ -186,14 +163,10 @@ impl GuestCall for Search {
         &self.0.text
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         implemented(&guest.compiled.search)?
-            .load(&mut *store, guest.instance)?
-            .call_search(store, &self.0)
+            .load(&mut *guest.store, guest.instance)?
+            .call_search(guest.store, &self.0)
             .await
     }
 }
@@ -208,14 +181,10 @@ impl GuestCall for Settings {
         ""
     }
 
-    async fn call(
-        &self,
-        store: &mut Store<GuestState>,
-        guest: CallableGuest<'_>,
-    ) -> wasmtime::Result<Self::Output> {
+    async fn call(&self, guest: CallableGuest<'_>) -> wasmtime::Result<Self::Output> {
         implemented(&guest.compiled.settings)?
-            .load(&mut *store, guest.instance)?
-            .call_settings(store)
+            .load(&mut *guest.store, guest.instance)?
+            .call_settings(guest.store)
             .await
     }
 }

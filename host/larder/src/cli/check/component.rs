@@ -9,7 +9,7 @@ use crate::app::{App, Interfaces, Provider, Served};
 use crate::cli::error::CommandError;
 use crate::cli::team::TeamArg;
 use crate::cli::{Outcome, guest_stderr, log, out, sanitize, temp_plugins};
-use crate::config::{self, Overrides};
+use crate::config::{self, Config, ConfigError, Overrides};
 use larder_client::{Client, ClientError, Content, ReadResult};
 use larder_model::size;
 
@@ -64,10 +64,7 @@ pub(super) async fn check(
     team: TeamArg,
     json: bool,
 ) -> Result<Outcome, CommandError> {
-    let component = std::fs::read(file).map_err(|error| CommandError::Input {
-        path: file.to_owned(),
-        error,
-    })?;
+    let component = std::fs::read(file).map_err(CommandError::input(file))?;
     let folder = temp_plugins::create(file, &component)?;
     let plugins = Some(folder.path().to_owned());
     let overrides = Overrides {
@@ -77,16 +74,10 @@ pub(super) async fn check(
         ..Overrides::default()
     };
     let is_configured = overrides.config.is_some();
-    let config = match overrides.config {
-        Some(_) => {
-            let mut config = config::load(&overrides)?;
-            // The component is checked for this team only.
-            config
-                .teams
-                .retain(|name, _| overrides.team.as_ref().is_none_or(|team| team == name));
-            config.over_stdio()?
-        }
-        None => config::without_file(folder.path(), &overrides)?,
+    let config = if is_configured {
+        load_for_team(&overrides)?
+    } else {
+        config::without_file(folder.path(), &overrides)?
     };
     log::start_quietly(&config.log);
     let app = App::build(config).await?;
@@ -106,62 +97,68 @@ pub(super) async fn check(
     Ok(Outcome::success_if(findings.ok))
 }
 
+/// Loads the configuration with the team that the component is checked for.
+fn load_for_team(overrides: &Overrides) -> Result<Config, ConfigError> {
+    let mut config = config::load(overrides)?;
+    config
+        .teams
+        .retain(|name, _| overrides.team.as_ref().is_none_or(|team| team == name));
+    config.over_stdio()
+}
+
 async fn run_checks(app: &App, is_configured: bool) -> Vec<Check> {
-    let Served {
-        providers,
-        rejected,
-        pending_approval,
-        collisions,
-    } = app.served();
-    let rejected = rejected.into_iter();
-    let rejected =
-        rejected.map(|each| Check::failed("load", each.reason).with_stderr(&each.stderr));
-    let pending = pending_approval
-        .into_iter()
-        .map(|reason| Check::failed("load", reason));
-    let mut checks: Vec<_> = rejected.chain(pending).collect();
-    let Some(provider) = providers.into_iter().next() else {
+    let served = app.served();
+    let mut checks = check_loading(&served);
+    let Some(provider) = served.providers.first() else {
         return checks;
     };
-    checks.push(Check::passed(
-        "load",
-        "it exports larder:provider/resource-provider",
-    ));
-    checks.push(Check::passed("describe", description(&provider)));
-    checks.push(Check::passed("list", provider.counts()));
-    checks.extend(
-        provider
-            .omitted
-            .iter()
-            .map(|why| Check::failed("list", format!("omitted or changed: {why}"))),
-    );
-    // Only one provider is loaded, so each of these collisions is within its own lists.
-    checks.extend(
-        collisions
-            .into_iter()
-            .map(|collision| Check::failed("list", collision)),
-    );
+    checks.extend(check_lists(provider, &served.collisions));
     match provider.resources.first() {
         Some(uri) => checks.extend(check_read(app, uri).await),
-        None => checks.push(Check::passed("read", nothing_to_read(&provider))),
+        None => checks.push(Check::passed("read", nothing_to_read(provider))),
     }
     let interfaces = app.interfaces().await;
     let declares_settings = interfaces.settings.is_some();
     checks.extend(check_interfaces(app, interfaces));
     if !declares_settings {
-        checks.extend(unchecked_settings(&provider));
+        checks.extend(unchecked_settings(provider));
     }
     // Without a configuration, required settings would always be missing.
     if is_configured {
-        let problems = provider
-            .setting_problems
-            .iter()
-            .map(|problem| Check::failed("settings", problem));
-        let warnings = provider.setting_warnings.iter();
-        checks.extend(problems);
-        checks.extend(warnings.map(|why| Check::passed("settings", format!("warning: {why}"))));
+        checks.extend(check_settings(provider));
     }
     checks
+}
+
+fn check_loading(served: &Served) -> Vec<Check> {
+    let rejected = served.rejected.iter();
+    let rejected =
+        rejected.map(|each| Check::failed("load", &each.reason).with_stderr(&each.stderr));
+    let pending = served.pending_approval.iter();
+    let pending = pending.map(|reason| Check::failed("load", reason));
+    rejected.chain(pending).collect()
+}
+
+/// Only one provider is loaded, so each of the collisions is within its own lists.
+fn check_lists(provider: &Provider, collisions: &[String]) -> Vec<Check> {
+    let mut checks = vec![
+        Check::passed("load", "it exports larder:provider/resource-provider"),
+        Check::passed("describe", description(provider)),
+        Check::passed("list", provider.counts()),
+    ];
+    let omitted = provider.omitted.iter();
+    let omitted = omitted.map(|why| Check::failed("list", format!("omitted or changed: {why}")));
+    let collisions = collisions.iter();
+    checks.extend(omitted);
+    checks.extend(collisions.map(|collision| Check::failed("list", collision)));
+    checks
+}
+
+fn check_settings(provider: &Provider) -> impl Iterator<Item = Check> {
+    let problems = provider.setting_problems.iter();
+    let problems = problems.map(|problem| Check::failed("settings", problem));
+    let warnings = provider.setting_warnings.iter();
+    problems.chain(warnings.map(|why| Check::passed("settings", format!("warning: {why}"))))
 }
 
 /// Lists tools, prompts and settings.
@@ -173,33 +170,11 @@ fn check_interfaces(app: &App, interfaces: Interfaces) -> Vec<Check> {
         settings,
         interface_problems,
     } = interfaces;
-    let names = |names: Vec<String>| {
-        if names.is_empty() {
-            "none".into()
-        } else {
-            names.join(", ")
-        }
-    };
     let passed = [
-        tools.map(|tools| {
-            Check::passed(
-                "tools",
-                names(tools.into_iter().map(|it| it.name).collect()),
-            )
-        }),
-        prompts.map(|all| {
-            Check::passed(
-                "prompts",
-                names(all.into_iter().map(|it| it.name).collect()),
-            )
-        }),
+        tools.map(|all| Check::passed("tools", names(all.into_iter().map(|it| it.name)))),
+        prompts.map(|all| Check::passed("prompts", names(all.into_iter().map(|it| it.name)))),
         search.then(|| Check::passed("search", "it exports larder:provider/search-provider")),
-        settings.map(|all| {
-            Check::passed(
-                "settings",
-                names(all.into_iter().map(|it| it.name).collect()),
-            )
-        }),
+        settings.map(|all| Check::passed("settings", names(all.into_iter().map(|it| it.name)))),
     ];
     let failed = interface_problems
         .into_iter()
@@ -209,6 +184,15 @@ fn check_interfaces(app: &App, interfaces: Interfaces) -> Vec<Check> {
         last.stderr = guest_stderr::lines(&app.take_last_stderr());
     }
     checks
+}
+
+fn names(names: impl Iterator<Item = String>) -> String {
+    let names = names.collect::<Vec<_>>().join(", ");
+    if names.is_empty() {
+        "none".into()
+    } else {
+        names
+    }
 }
 
 /// Names the configured settings, of which nobody knows whether the provider has them.
@@ -298,9 +282,9 @@ fn show(checks: &[Check]) -> String {
         if !stderr.is_empty() {
             text += &format!("        {}\n", guest_stderr::HEADING);
         }
-        stderr
-            .iter()
-            .for_each(|line| text += &format!("          {line}\n"));
+        for line in stderr {
+            text += &format!("          {line}\n");
+        }
         text
     };
     checks.iter().map(show).collect()

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::app::full_name;
 use crate::cli::sanitize;
 use crate::config::Team;
 use larder_core::reconcile::{ApprovalsError, Config, MAX_GRANT_REQUEST_SIZE};
-use larder_core::source::{Artifact, Fetched, Folder, Source as _};
+use larder_core::source::{Artifact, Blob, Fetched, Folder, Source as _};
 use larder_model::name::ProviderName;
 use larder_model::policy::{ApprovalMode, grant_lines};
 use larder_model::size;
@@ -117,18 +118,9 @@ fn of_provider(
     let Some(grant_request) = &artifact.grant_request else {
         return Ok(report);
     };
-    let text = match grant_request.fetch(MAX_GRANT_REQUEST_SIZE) {
-        Ok(Fetched::Bytes(bytes)) => {
-            String::from_utf8(bytes.into()).map_err(|error| error.to_string())
-        }
-        Ok(Fetched::TooLarge(size)) => Err(format!(
-            "it has {}; the limit is {}",
-            size::show(size),
-            size::show(MAX_GRANT_REQUEST_SIZE)
-        )),
-        Err(error) => Err(format!("cannot read it: {error}")),
-    };
-    match text.and_then(|text| (config.parse_grant_request)(&text, &config.relative_to)) {
+    match text(grant_request)
+        .and_then(|text| (config.parse_grant_request)(&text, &config.relative_to))
+    {
         Err(fault) => report.fault = Some(fault),
         Ok(request) => {
             report.requested = request.lines_beyond(&capped.allowed);
@@ -147,6 +139,20 @@ fn of_provider(
         }
     }
     Ok(report)
+}
+
+fn text(grant_request: &Blob) -> Result<String, String> {
+    match grant_request.fetch(MAX_GRANT_REQUEST_SIZE) {
+        Ok(Fetched::Bytes(bytes)) => {
+            String::from_utf8(bytes.into()).map_err(|error| error.to_string())
+        }
+        Ok(Fetched::TooLarge(size)) => Err(format!(
+            "it has {}; the limit is {}",
+            size::show(size),
+            size::show(MAX_GRANT_REQUEST_SIZE)
+        )),
+        Err(error) => Err(format!("cannot read it: {error}")),
+    }
 }
 
 /// Returns the lines that are not approved for this component. It is read only if an approval may depend on its digest.
@@ -175,17 +181,7 @@ impl GrantReport {
     }
 
     fn is_empty(&self) -> bool {
-        let Self {
-            requested,
-            granted,
-            pending_approval,
-            denied,
-            ..
-        } = self;
-        self.fault.is_none()
-            && [requested, granted, pending_approval, denied]
-                .iter()
-                .all(|set| set.is_empty())
+        self.is_fine() && self.requested.is_empty() && self.granted.is_empty()
     }
 
     /// Returns whether there are no problems.
@@ -194,10 +190,7 @@ impl GrantReport {
     }
 
     fn name(&self) -> String {
-        self.team.as_ref().map_or_else(
-            || self.provider.clone(),
-            |team| format!("{team}/{}", self.provider),
-        )
+        full_name(self.team.as_deref(), &self.provider)
     }
 
     /// Formats the report for a terminal.
@@ -210,41 +203,44 @@ impl GrantReport {
             ("denied", &self.denied),
         ];
         for (what, lines) in sets {
-            lines
-                .iter()
-                .for_each(|line| shown += &format!("  {what:9}  {}\n", sanitize::line(line)));
+            for line in lines {
+                shown += &format!("  {what:9}  {}\n", sanitize::line(line));
+            }
         }
         shown
     }
 
     /// Returns the problems, and how to solve them.
     pub(super) fn problems(&self) -> Vec<String> {
-        let Self {
-            provider,
-            team,
-            fault,
-            pending_approval,
-            denied,
-            ..
-        } = self;
+        let mut problems = Vec::new();
         let name = self.name();
-        let fault = fault.as_ref().map(|fault| format!("{name}.toml: {fault}"));
-        let of = team
-            .as_ref()
-            .map(|team| format!(" --team {team}"))
-            .unwrap_or_default();
-        let pending = (!pending_approval.is_empty()).then(|| {
-            format!(
-                "{name} requests more than it was granted: start a server, then run \
-                 `larder approve {provider}{of}`"
-            )
-        });
-        let denied = (!denied.is_empty()).then(|| match team {
-            Some(team) => format!(
-                "{name} exceeds [team.{team}.ceiling]: raise the ceiling, or remove the grant or the request"
-            ),
-            None => format!("{name} requests a secret that is not configured: add [secret.NAME]"),
-        });
-        fault.into_iter().chain(pending).chain(denied).collect()
+        if let Some(fault) = &self.fault {
+            problems.push(format!("{name}.toml: {fault}"));
+        }
+        if !self.pending_approval.is_empty() {
+            problems.push(self.pending_problem());
+        }
+        if !self.denied.is_empty() {
+            problems.push(match &self.team {
+                Some(team) => format!(
+                    "{name} exceeds [team.{team}.ceiling]: raise the ceiling, or remove the grant or the request"
+                ),
+                None => {
+                    format!("{name} requests a secret that is not configured: add [secret.NAME]")
+                }
+            });
+        }
+        problems
+    }
+
+    fn pending_problem(&self) -> String {
+        let option = self.team.as_ref().map(|team| format!(" --team {team}"));
+        format!(
+            "{} requests more than it was granted: start a server, then run \
+             `larder approve {}{}`",
+            self.name(),
+            self.provider,
+            option.unwrap_or_default()
+        )
     }
 }

@@ -55,11 +55,7 @@ impl StartedCommand<'_> {
 /// The path of this program. If the same program is in `PATH`, for example as a symlink that a package manager updates,
 /// that is the path that stays valid.
 fn this_program() -> Result<PathBuf, CommandError> {
-    let failed = |error| CommandError::Input {
-        path: "larder".into(),
-        error,
-    };
-    let program = std::env::current_exe().map_err(failed)?;
+    let program = std::env::current_exe().map_err(CommandError::input("larder"))?;
     let folders = config::variable("PATH").unwrap_or_default();
     let name = program.file_name().unwrap_or_default().to_owned();
     let is_this = |path: &PathBuf| {
@@ -72,11 +68,7 @@ fn this_program() -> Result<PathBuf, CommandError> {
 }
 
 fn absolute(path: &Path) -> Result<String, CommandError> {
-    let absolute = std::path::absolute(path);
-    text(&absolute.map_err(|error| CommandError::Input {
-        path: path.to_owned(),
-        error,
-    })?)
+    text(&std::path::absolute(path).map_err(CommandError::input(path))?)
 }
 
 /// JSON and TOML contain text only.
@@ -84,9 +76,6 @@ fn text(path: &Path) -> Result<String, CommandError> {
     path.to_str().map(ToOwned::to_owned).ok_or_else(|| {
         let error =
             std::io::Error::other("its path is not UTF-8, so that no configuration can name it");
-        CommandError::Input {
-            path: path.to_owned(),
-            error,
-        }
+        CommandError::input(path)(error)
     })
 }

@@ -15,8 +15,8 @@ use crate::app::{self, App, IfInUse, Provider, Rejected, Served, View};
 use crate::cli::error::CommandError;
 use crate::cli::log::{self, ProcessLog};
 use crate::cli::out;
-use crate::config::{self, Config, Log, Overrides, Project};
-use larder_core::reconcile::Approvals;
+use crate::config::{self, Config, Overrides, Project};
+use larder_core::reconcile::{self, Approvals};
 use larder_mcp::Listener;
 use larder_model::name::Digest;
 use larder_model::policy::{Access, ApprovalMode, Ceiling, Dir};
@@ -231,6 +231,9 @@ fn grant_request_check(config: &Config) -> impl Fn(&str) -> bool + use<> {
     }
 }
 
+/// Shows the log of the component, and only warnings of the host. `report` prints the result of a load.
+const LOG_FILTER: &str = "warn,larder::provider=debug,larder_core::reconcile::pass=error";
+
 /// Returns the configuration for a component on its author's machine.
 fn configuration(
     project: &Project,
@@ -256,26 +259,25 @@ fn configuration(
         .retain(|name, _| overrides.team.as_ref().is_none_or(|team| team == name));
     config.endpoint.caller.teams = config.local_caller.teams.clone();
     for team in config.teams.values_mut() {
-        // Running the build gives the project more access than any grant does.
-        team.reconcile.default.approval_mode = ApprovalMode::Always;
-        let providers = team.reconcile.providers.values_mut();
-        providers.for_each(|provider| provider.approval_mode = ApprovalMode::Always);
+        approve_all(&mut team.reconcile);
         // The folders are temporary, so their approvals are not stored permanently.
         team.reconcile.approvals = Approvals::new(&temp.join("state"), plugins);
     }
     // Without a file, since a reload would undo these changes.
     config.file = None;
-    // Shows the log of the component, and only warnings of the host. `report` prints the result of a load.
-    let filter = "warn,larder::provider=debug,larder_core::reconcile::pass=error".to_owned();
-    let process_log = log::start(&if config.log.filter == "info" {
-        Log {
-            filter,
-            ..config.log.clone()
-        }
-    } else {
-        config.log.clone()
-    });
-    Ok((config, process_log))
+    let mut log = config.log.clone();
+    if log.filter == "info" {
+        log.filter = LOG_FILTER.to_owned();
+    }
+    Ok((config, log::start(&log)))
+}
+
+/// Running the build gives the project more access than any grant does.
+fn approve_all(config: &mut reconcile::Config) {
+    config.default.approval_mode = ApprovalMode::Always;
+    for provider in config.providers.values_mut() {
+        provider.approval_mode = ApprovalMode::Always;
+    }
 }
 
 /// Waits until the server has loaded or rejected this component. Ignores components that it rejected

@@ -94,6 +94,15 @@ impl ImportGroup {
 }
 
 impl ComponentInfo {
+    /// Returns what the file is: `a component`, `a core module` or `not WebAssembly`.
+    pub(in crate::cli) fn kind_with_article(&self) -> String {
+        if self.kind.starts_with("not") {
+            self.kind.into()
+        } else {
+            format!("a {}", self.kind)
+        }
+    }
+
     /// Ignores what cannot be parsed: loading the component reports the error.
     pub(in crate::cli) fn of(bytes: &[u8]) -> Self {
         let mut info = Self {
@@ -117,16 +126,14 @@ impl ComponentInfo {
                 // Nested components are parts that a toolchain has linked. Only the outermost one uses the
                 // host.
                 Ok(Payload::ComponentImportSection(imports)) if depth == 1 => {
-                    imports
-                        .into_iter()
-                        .flatten()
-                        .for_each(|import| info.import(import.name.name));
+                    for import in imports.into_iter().flatten() {
+                        info.import(import.name.name);
+                    }
                 }
                 Ok(Payload::ComponentExportSection(exports)) if depth == 1 => {
-                    exports
-                        .into_iter()
-                        .flatten()
-                        .for_each(|export| info.export(export.name.name));
+                    for export in exports.into_iter().flatten() {
+                        info.export(export.name.name);
+                    }
                 }
                 Ok(Payload::CustomSection(section)) if depth == 1 => {
                     info.metadata.set(section.name(), section.data());

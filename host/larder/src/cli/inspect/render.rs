@@ -1,8 +1,9 @@
 //! Formats the findings for a terminal.
 
 use super::Findings;
-use super::component_info::ImportGroup;
+use super::component_info::{ComponentInfo, ImportGroup};
 use crate::app::Provider;
+use crate::cli::check::grants::GrantReport;
 use crate::cli::table::bytes;
 use crate::cli::{guest_stderr, sanitize};
 
@@ -13,30 +14,21 @@ pub(super) fn render(findings: &Findings, colour: bool) -> String {
     let mut page = Page::new(colour);
     let info = &findings.info;
     page.line("file", &findings.file);
-    page.line(
-        "is",
-        &format!("a {}, {}", info.kind, bytes(findings.size)).replace("a not", "not"),
-    );
+    let kind = info.kind_with_article();
+    page.line("is", &format!("{kind}, {}", bytes(findings.size)));
     page.line("digest", &findings.digest);
     if let Some(published) = &findings.published {
         page.published(published);
     }
-    match &info.contract {
-        Some(version) => page.line(
-            "contract",
-            &format!("larder:provider {version}: {}", info.exports.join(", ")),
-        ),
-        None => page.line(
-            "contract",
-            "none: it does not export larder:provider/resource-provider",
-        ),
-    }
+    page.line("contract", &contract(info));
     if let Some(reason) = &findings.rejected {
         page.line("rejected", reason);
     }
     if !findings.stderr.is_empty() {
         page.head(guest_stderr::HEADING);
-        findings.stderr.iter().for_each(|line| page.item(line));
+        for line in &findings.stderr {
+            page.item(line);
+        }
     }
     if !info.imports.is_empty() {
         page.head("imports");
@@ -45,22 +37,20 @@ pub(super) fn render(findings: &Findings, colour: bool) -> String {
         page.item(&format!("{}: {}", meaning(*group), imports.join(", ")));
     }
     if let Some(grants) = &findings.grants {
-        page.head("requests");
-        grants.request_lines().for_each(|line| page.item(&line));
-        if findings.configured {
-            page.head("grants");
-            grants
-                .show()
-                .lines()
-                .skip(1)
-                .for_each(|line| page.item(line.trim_start()));
-        }
+        page.grants(grants, findings.configured);
     }
     if let Some(offers) = &findings.offers {
         page.offers(offers);
     }
     page.interfaces(&findings.interfaces);
     page.text
+}
+
+fn contract(info: &ComponentInfo) -> String {
+    match &info.contract {
+        Some(version) => format!("larder:provider {version}: {}", info.exports.join(", ")),
+        None => "none: it does not export larder:provider/resource-provider".into(),
+    }
 }
 
 fn meaning(group: ImportGroup) -> &'static str {
@@ -112,10 +102,9 @@ impl Page {
     }
 
     pub(super) fn items(&mut self, items: &[String], more: bool) {
-        items
-            .iter()
-            .take(MAX_ITEMS)
-            .for_each(|item| self.item(item));
+        for item in items.iter().take(MAX_ITEMS) {
+            self.item(item);
+        }
         match items.len().saturating_sub(MAX_ITEMS) {
             0 if more => self.item("… and more"),
             0 => {}
@@ -123,6 +112,19 @@ impl Page {
                 "… and {rest} more{}",
                 if more { ", at least" } else { "" }
             )),
+        }
+    }
+
+    fn grants(&mut self, grants: &GrantReport, shows_granted: bool) {
+        self.head("requests");
+        for line in grants.request_lines() {
+            self.item(&line);
+        }
+        if shows_granted {
+            self.head("grants");
+            for line in grants.show().lines().skip(1) {
+                self.item(line.trim_start());
+            }
         }
     }
 
@@ -158,7 +160,7 @@ impl Page {
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::super::component_info::{ComponentInfo, Metadata};
+    use super::super::component_info::Metadata;
     use super::*;
     use crate::app::Interfaces;
 

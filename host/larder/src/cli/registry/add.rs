@@ -1,5 +1,7 @@
 //! `larder add`: adds a component from a registry to the configuration.
 
+use std::io;
+
 use clap::Args;
 use serde_json::json;
 
@@ -8,9 +10,10 @@ use super::edit::EditedFile;
 use super::section::Section;
 use super::{default_name, examine};
 use crate::cli::error::{CommandError, RegistryCommandError};
+use crate::cli::inspect::Findings;
 use crate::cli::{Outcome, out};
 use larder_model::name::ProviderName;
-use larder_registry::Reference;
+use larder_registry::{LockedComponent, Reference};
 
 /// Add a component from a registry
 ///
@@ -42,9 +45,10 @@ impl Add {
     pub(in crate::cli) async fn run(self) -> Result<Outcome, CommandError> {
         let context = self.context.load()?;
         let team = context.one_team()?;
-        let name = self
-            .name
-            .map_or_else(|| default_name(&self.reference), |name| name.to_string());
+        let name = match &self.name {
+            Some(name) => name.to_string(),
+            None => default_name(&self.reference),
+        };
         if let Some(existing) = team.reference(&name) {
             let reference = existing.to_string();
             return Err(RegistryCommandError::AlreadyAdded { name, reference }.into());
@@ -57,19 +61,14 @@ impl Add {
         let text = section.with_component(file.text()?, &self.reference.to_string());
         let text = text.map_err(|reason| file.cannot_edit(reason))?;
         file.check(&text)?;
-
         let pulled = team.pull(&self.reference, &team.store).await?;
         let findings = examine(&team, &team.store, &name, &self.reference, &pulled).await?;
         let signer = team.signer(&pulled.component, &team.store)?;
-        let refusal = signer.as_ref().err().or(findings.refusal());
         if !self.json {
             out::text(&findings.show())?;
         }
-        if let Some(reason) = refusal {
-            if self.json {
-                out::json(&json!({ "added": false, "reason": reason, "component": findings }))?;
-            }
-            out::note(&format!("larder: {name} was not added: {reason}"));
+        if let Some(reason) = signer.as_ref().err().or(findings.refusal()) {
+            self.report_refusal(&name, reason, &findings)?;
             return Ok(Outcome::Negative);
         }
         let description = describe(&team.store, &pulled.component, &team)?;
@@ -86,20 +85,32 @@ impl Add {
         lock.insert(entry.clone());
         file.replace(&text)?;
         context.write_lock(&lock)?;
+        self.report(&name, &entry, &findings)?;
+        Ok(Outcome::Success)
+    }
+
+    fn report_refusal(&self, name: &str, reason: &str, findings: &Findings) -> io::Result<()> {
+        if self.json {
+            out::json(&json!({ "added": false, "reason": reason, "component": findings }))?;
+        }
+        out::note(&format!("larder: {name} was not added: {reason}"));
+        Ok(())
+    }
+
+    fn report(&self, name: &str, entry: &LockedComponent, findings: &Findings) -> io::Result<()> {
         if self.json {
             out::json(
                 &json!({ "added": true, "name": name, "locked": entry, "component": findings }),
             )?;
         }
-        out::note(&format!(
-            "larder: added {name} to {} and larder.lock",
-            self.context.file().display()
-        ));
+        let file = self.context.file();
+        let file = file.display();
+        out::note(&format!("larder: added {name} to {file} and larder.lock"));
         if let Some(reason) = &findings.rejected {
             out::note(&format!(
                 "larder: {name} needs settings or grants in its section: {reason}"
             ));
         }
-        Ok(Outcome::Success)
+        Ok(())
     }
 }

@@ -143,8 +143,8 @@ impl<'a> TeamAccess<'a> {
     }
 
     /// The name of the team, if the configuration has teams.
-    pub(super) fn section(&self) -> Option<&'a TeamName> {
-        self.team.quota.is_some().then_some(self.name)
+    pub(super) fn section(&self) -> Option<&'a str> {
+        self.team.quota.is_some().then_some(self.name.as_str())
     }
 
     /// The references of its providers.
@@ -212,6 +212,18 @@ impl<'a> TeamAccess<'a> {
     }
 }
 
+/// Requires that each of these names is a provider with a reference.
+pub(super) fn require_known(
+    names: &[ProviderName],
+    teams: &[TeamAccess<'_>],
+) -> Result<(), CommandError> {
+    let has_reference = |name: &str| teams.iter().any(|team| team.reference(name).is_some());
+    match names.iter().find(|name| !has_reference(name.as_str())) {
+        Some(name) => Err(RegistryCommandError::NoReference(name.to_string()).into()),
+        None => Ok(()),
+    }
+}
+
 fn store_of(team: &Team, folder: &Path) -> Result<Store, CommandError> {
     Ok(Store::open(&team.registry.store_in(folder))?)
 }
@@ -249,7 +261,7 @@ pub(super) fn describe(
 
 /// Returns the entry of a component for the lock file.
 pub(super) fn locked(
-    team: Option<&TeamName>,
+    team: Option<&str>,
     name: &str,
     reference: &Reference,
     component: &Component,
@@ -257,7 +269,7 @@ pub(super) fn locked(
     signer: Option<String>,
 ) -> LockedComponent {
     LockedComponent {
-        team: team.map(|team| team.as_str().to_owned()),
+        team: team.map(ToOwned::to_owned),
         name: name.to_owned(),
         reference: reference.to_string(),
         digest: component.manifest,

@@ -20,11 +20,8 @@ pub(super) fn locked_files(team: &TeamAccess<'_>) -> Result<Vec<LockedFile>, Com
     if !plugins.exists() {
         return Ok(Vec::new());
     }
-    let failed = |error| CommandError::Input {
-        path: plugins.clone(),
-        error,
-    };
-    let scan = Folder::new(plugins.clone()).scan().map_err(failed)?;
+    let scan = Folder::new(plugins.clone()).scan();
+    let scan = scan.map_err(CommandError::input(plugins))?;
     scan.artifacts
         .into_iter()
         .map(|artifact| locked_file(team, artifact))
@@ -33,11 +30,8 @@ pub(super) fn locked_files(team: &TeamAccess<'_>) -> Result<Vec<LockedFile>, Com
 
 fn locked_file(team: &TeamAccess<'_>, artifact: Artifact) -> Result<LockedFile, CommandError> {
     let path = team.team.plugins.join(&artifact.origin);
-    let failed = |error| CommandError::Input {
-        path: path.clone(),
-        error,
-    };
-    let bytes = match artifact.component.fetch(u64::MAX).map_err(failed)? {
+    let failed = CommandError::input(path);
+    let bytes = match artifact.component.fetch(u64::MAX).map_err(&failed)? {
         Fetched::Bytes(bytes) => bytes,
         Fetched::TooLarge(_) => return Err(failed(std::io::ErrorKind::FileTooLarge.into())),
     };
@@ -47,7 +41,7 @@ fn locked_file(team: &TeamAccess<'_>, artifact: Artifact) -> Result<LockedFile, 
         Err(reason) => (None, Some(reason)),
     };
     let entry = LockedComponent {
-        team: team.section().map(|team| team.as_str().to_owned()),
+        team: team.section().map(ToOwned::to_owned),
         name: artifact.name,
         reference: format!("file:{}", artifact.origin),
         digest,

@@ -1,10 +1,13 @@
 //! `larder lock`: records which components the configuration names.
 
+use std::io;
+
 use clap::Args;
 use serde_json::json;
 
 use super::context::{Context, ContextArgs, TeamAccess, describe, locked};
-use super::files::locked_files;
+use super::files::{LockedFile, locked_files};
+use crate::app::full_name;
 use crate::cli::error::CommandError;
 use crate::cli::table::{Table, bytes};
 use crate::cli::{Outcome, out};
@@ -47,21 +50,17 @@ impl Lock {
         let mut changes = Changes::default();
         // Those of teams that `--team` leaves out stay.
         let teams = context.teams()?;
-        let is_selected = |entry: &LockedComponent| {
-            teams
-                .iter()
-                .any(|team| team.section().map(|team| team.as_str()) == entry.team.as_deref())
-        };
-        old.components()
-            .filter(|entry| !is_selected(entry))
-            .for_each(|entry| _ = new.insert(entry.clone()));
+        let is_selected = |name: Option<&str>| teams.iter().any(|team| team.section() == name);
+        for entry in old.components() {
+            if !is_selected(entry.team.as_deref()) {
+                new.insert(entry.clone());
+            }
+        }
         for team in &teams {
-            for file in locked_files(team)? {
-                let reason = file
-                    .untrusted
-                    .map(|reason| format!("{}: {reason}", file.entry.name));
+            for LockedFile { entry, untrusted } in locked_files(team)? {
+                let reason = untrusted.map(|reason| format!("{}: {reason}", entry.name));
                 changes.failed.extend(reason);
-                add(file.entry, &old, &mut new, &mut changes);
+                add(entry, &old, &mut new, &mut changes);
             }
             for (name, reference) in team.references() {
                 let name = name.as_str();
@@ -88,10 +87,9 @@ impl Lock {
         reference: &Reference,
         old: &LockFile,
     ) -> Result<Result<Option<LockedComponent>, String>, CommandError> {
-        let recorded = old.get(team.section().map(|team| team.as_str()), name);
-        if let Some(recorded) =
-            recorded.filter(|recorded| recorded.reference == reference.to_string())
-        {
+        let recorded = old.get(team.section(), name);
+        let is_same = |recorded: &&LockedComponent| recorded.reference == reference.to_string();
+        if let Some(recorded) = recorded.filter(is_same) {
             return Ok(Ok(Some(recorded.clone())));
         }
         if self.check {
@@ -122,49 +120,64 @@ impl Lock {
         new: &LockFile,
         changes: &Changes,
     ) -> Result<Outcome, CommandError> {
-        let Changes {
-            added,
-            changed,
-            removed,
-            failed,
-        } = changes;
-        let is_unchanged = added.is_empty() && changed.is_empty() && removed.is_empty();
-        if !self.check && failed.is_empty() {
+        let has_failed = !changes.failed.is_empty();
+        let writes = !self.check && !has_failed;
+        if writes {
             context.write_lock(new)?;
         }
         if self.json {
-            let components: Vec<_> = new.components().collect();
-            out::json(&json!({
-                "components": components, "added": added, "changed": changed, "removed": removed, "failed": failed,
-            }))?;
-        } else if !self.check && failed.is_empty() {
+            print_json(new, changes)?;
+        } else if writes {
             out::text(&table(new).show())?;
         }
-        let lists = [
-            ("not recorded", added),
-            ("changed", changed),
-            ("no longer there", removed),
-        ];
-        for (what, names) in lists
-            .into_iter()
-            .filter(|(_, names)| self.check && !names.is_empty())
-        {
-            out::note(&format!("larder: {what}: {}", names.join(", ")));
+        let is_outdated = self.check && !changes.is_empty();
+        if is_outdated {
+            changes.note();
         }
-        failed
-            .iter()
-            .for_each(|reason| out::note(&format!("larder: {reason}")));
-        if !failed.is_empty() {
+        for reason in &changes.failed {
+            out::note(&format!("larder: {reason}"));
+        }
+        if has_failed {
             out::note("larder: larder.lock was not written");
-        } else if self.check && !is_unchanged {
+        } else if is_outdated {
             out::note(
                 "larder: larder.lock is out of date: run `larder lock`, or `larder update` for newer images",
             );
         }
-        Ok(Outcome::success_if(
-            failed.is_empty() && (!self.check || is_unchanged),
-        ))
+        Ok(Outcome::success_if(!has_failed && !is_outdated))
     }
+}
+
+impl Changes {
+    fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+    }
+
+    fn note(&self) {
+        let lists = [
+            ("not recorded", &self.added),
+            ("changed", &self.changed),
+            ("no longer there", &self.removed),
+        ];
+        for (what, names) in lists {
+            if !names.is_empty() {
+                out::note(&format!("larder: {what}: {}", names.join(", ")));
+            }
+        }
+    }
+}
+
+fn print_json(lock: &LockFile, changes: &Changes) -> io::Result<()> {
+    let components: Vec<_> = lock.components().collect();
+    let Changes {
+        added,
+        changed,
+        removed,
+        failed,
+    } = changes;
+    out::json(&json!({
+        "components": components, "added": added, "changed": changed, "removed": removed, "failed": failed,
+    }))
 }
 
 fn add(entry: LockedComponent, old: &LockFile, new: &mut LockFile, changes: &mut Changes) {
@@ -179,10 +192,7 @@ fn add(entry: LockedComponent, old: &LockFile, new: &mut LockFile, changes: &mut
 fn table(lock: &LockFile) -> Table<5> {
     let mut table = Table::new(["PROVIDER", "REFERENCE", "DIGEST", "SIZE", "SIGNED BY"]);
     for entry in lock.components() {
-        let name = entry.team.as_ref().map_or_else(
-            || entry.name.clone(),
-            |team| format!("{team}/{}", entry.name),
-        );
+        let name = full_name(entry.team.as_deref(), &entry.name);
         let digest = format!("sha256:{}", entry.digest);
         let signer = entry.signer.as_deref().unwrap_or_default();
         table.row([&name, &entry.reference, &digest, &bytes(entry.size), signer]);

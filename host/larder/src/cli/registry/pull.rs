@@ -6,8 +6,9 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use serde_json::json;
 
-use super::context::{Context, ContextArgs, TeamAccess};
-use crate::cli::error::{CommandError, RegistryCommandError};
+use super::context::{Context, ContextArgs, TeamAccess, require_known};
+use crate::app::full_name;
+use crate::cli::error::CommandError;
 use crate::cli::{Outcome, out, table};
 use larder_model::name::ProviderName;
 use larder_registry::{LockFile, Reference, Store};
@@ -58,14 +59,7 @@ impl Pull {
         let context = self.context.load()?;
         let folder = self.into.as_deref().unwrap_or(context.store.folder());
         let teams = context.teams()?;
-        let is_known = |name: &&ProviderName| {
-            teams
-                .iter()
-                .any(|team| team.reference(name.as_str()).is_some())
-        };
-        if let Some(unknown) = self.names.iter().find(|name| !is_known(name)) {
-            return Err(RegistryCommandError::NoReference(unknown.to_string()).into());
-        }
+        require_known(&self.names, &teams)?;
         let lock = context.lock()?;
         let mut reports = Vec::new();
         for team in &teams {
@@ -103,7 +97,7 @@ async fn pull(
     lock: &LockFile,
     store: &Store,
 ) -> Report {
-    let section = team.section().map(|team| team.as_str());
+    let section = team.section();
     let recorded = lock
         .get(section, name)
         .filter(|it| it.reference == reference.to_string());
@@ -147,27 +141,16 @@ async fn pull(
 
 impl Report {
     fn print(&self) {
-        let Self {
-            team,
-            name,
-            image,
-            size,
-            error,
-            locked,
-            ..
-        } = self;
-        let name = team
-            .as_ref()
-            .map_or_else(|| name.clone(), |team| format!("{team}/{name}"));
-        let text = match (image, error) {
-            (Some(image), _) => format!("{name}: {image} ({})", table::bytes(*size)),
-            (None, error) => format!(
-                "{name} was not pulled: {}",
-                error.as_deref().unwrap_or_default()
-            ),
+        let name = full_name(self.team.as_deref(), &self.name);
+        let text = match &self.image {
+            Some(image) => format!("{name}: {image} ({})", table::bytes(self.size)),
+            None => {
+                let error = self.error.as_deref().unwrap_or_default();
+                format!("{name} was not pulled: {error}")
+            }
         };
         out::note(&format!("larder: {text}"));
-        if !locked {
+        if !self.locked {
             out::note(&format!(
                 "larder: {name} is not in larder.lock, which `larder serve --locked` needs: run `larder lock`"
             ));

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
@@ -42,19 +41,10 @@ pub(in crate::cli) struct Push {
 impl Push {
     pub(in crate::cli) async fn run(self) -> Result<Outcome, CommandError> {
         let path = self.file;
-        let bytes: Bytes = std::fs::read(&path)
-            .map_err(|error| CommandError::Input {
-                path: path.clone(),
-                error,
-            })?
-            .into();
+        let bytes = std::fs::read(&path).map_err(CommandError::input(&path))?;
         let info = ComponentInfo::of(&bytes);
         if info.contract.is_none() {
-            let kind = if info.kind.starts_with("not") {
-                info.kind.into()
-            } else {
-                format!("a {}", info.kind)
-            };
+            let kind = info.kind_with_article();
             return Err(RegistryCommandError::NotAProvider { path, kind }.into());
         }
         let request = grant_request(&path)?;
@@ -68,25 +58,15 @@ impl Push {
         let annotations = self
             .annotations
             .annotations(&info.metadata, Some(&tag), request);
-        let before = match team.client.resolve(&Reference::Image(image.clone())).await {
-            Ok(image) => Some(image),
-            Err(Error::NotFound(_)) => None,
-            Err(error) => return Err(error.into()),
-        };
-        let file = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let before = published(&team, &image).await?;
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
         let transfers = Arc::new(Transfers::new(&format!("pushing {image}")));
         let upload = Upload::new(&team.client, &image, transfers);
         let digest = upload
-            .component(&file, bytes, &interfaces, &annotations)
+            .component(&file, bytes.into(), &interfaces, &annotations)
             .await?;
         let pushed = image.with_digest(digest).to_string();
-        let moved = before
-            .map(|before| before.to_string())
-            .filter(|before| *before != pushed);
+        let moved = before.filter(|before| *before != pushed);
         if self.json {
             out::json(&json!({
                 "reference": image.to_string(),
@@ -102,6 +82,15 @@ impl Push {
             out::note(&format!("larder: the tag {tag} was {before} before"));
         }
         Ok(Outcome::Success)
+    }
+}
+
+/// Returns the image that the tag means now.
+async fn published(team: &TeamAccess<'_>, image: &Image) -> Result<Option<String>, CommandError> {
+    match team.client.resolve(&Reference::Image(image.clone())).await {
+        Ok(image) => Ok(Some(image.to_string())),
+        Err(Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `larder remove`: removes a component from the configuration.
 
+use std::io;
+
 use clap::Args;
 use serde_json::json;
 
@@ -55,21 +57,16 @@ impl Remove {
         file.check(&text)?;
         if !others.is_empty() && !self.yes {
             if !self.json {
-                let diff = similar::TextDiff::from_lines(old, &text)
-                    .unified_diff()
-                    .to_string();
-                out::text(&sanitize::lines(&diff))?;
+                print_difference(old, &text)?;
             }
-            if !confirm(
-                &format!("remove {name} with {}?", others.join(", ")),
-                "remove it",
-            )? {
+            let question = format!("remove {name} with {}?", others.join(", "));
+            if !confirm(&question, "remove it")? {
                 out::note(&format!("larder: {name} was not removed"));
                 return Ok(Outcome::Negative);
             }
         }
         let mut lock = context.lock()?;
-        let removed = lock.remove(team.section().map(|team| team.as_str()), name);
+        let removed = lock.remove(team.section(), name);
         file.replace(&text)?;
         if removed.is_some() {
             context.write_lock(&lock)?;
@@ -82,4 +79,9 @@ impl Remove {
         out::note(&format!("larder: removed {name} ({reference})"));
         Ok(Outcome::Success)
     }
+}
+
+fn print_difference(old: &str, new: &str) -> io::Result<()> {
+    let difference = similar::TextDiff::from_lines(old, new);
+    out::text(&sanitize::lines(&difference.unified_diff().to_string()))
 }

@@ -3,7 +3,6 @@
 use toml_edit::{InlineTable, Item, Table, TableLike, value};
 
 use crate::toml_text::{self, TomlTextError};
-use larder_model::name::TeamName;
 
 /// The key with the reference.
 const COMPONENT: &str = "component";
@@ -12,7 +11,7 @@ const COMPONENT: &str = "component";
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Section<'a> {
     /// None if the configuration has no teams.
-    pub(super) team: Option<&'a TeamName>,
+    pub(super) team: Option<&'a str>,
     pub(super) name: &'a str,
 }
 
@@ -70,10 +69,7 @@ impl Section<'_> {
     }
 
     fn path(&self) -> Vec<&str> {
-        let team = self
-            .team
-            .into_iter()
-            .flat_map(|team| ["team", team.as_str()]);
+        let team = self.team.into_iter().flat_map(|team| ["team", team]);
         team.chain(["provider", self.name]).collect()
     }
 }
@@ -103,7 +99,7 @@ mod tests {
 
     const REFERENCE: &str = "r.example/wiki:1";
 
-    fn section<'a>(team: Option<&'a TeamName>) -> Section<'a> {
+    fn section(team: Option<&str>) -> Section<'_> {
         Section { team, name: "wiki" }
     }
 
@@ -163,8 +159,7 @@ mod tests {
 
     #[test]
     fn teams_have_sections_of_their_own() {
-        let team = TeamName::parse("docs").unwrap();
-        let section = section(Some(&team));
+        let section = section(Some("docs"));
         let before = "[team.docs]\nplugins = 'docs'\n";
         let added = section.with_component(before, REFERENCE).unwrap();
         assert_eq!(

@@ -56,10 +56,7 @@ impl Sign {
 }
 
 fn private_key(path: &Path) -> Result<PrivateKey, CommandError> {
-    let text = std::fs::read_to_string(path).map_err(|error| CommandError::Input {
-        path: path.to_owned(),
-        error,
-    })?;
+    let text = std::fs::read_to_string(path).map_err(CommandError::input(path))?;
     let failed = |error| RegistryCommandError::Key {
         path: path.to_owned(),
         error,
@@ -69,10 +66,7 @@ fn private_key(path: &Path) -> Result<PrivateKey, CommandError> {
 
 /// Returns what was signed, and where the signature is.
 fn sign_file(path: &Path, key: &PrivateKey) -> Result<(String, String), CommandError> {
-    let content = std::fs::read(path).map_err(|error| CommandError::Input {
-        path: path.to_owned(),
-        error,
-    })?;
+    let content = std::fs::read(path).map_err(CommandError::input(path))?;
     let mut name = OsString::from(path);
     name.push(DETACHED_EXTENSION);
     let signature = PathBuf::from(name);

@@ -4,10 +4,11 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use super::context::{Context, ContextArgs, TeamAccess, describe, locked};
+use super::context::{Context, ContextArgs, TeamAccess, describe, locked, require_known};
 use super::differences::{Description, Difference};
+use crate::app::full_name;
 use crate::cli::confirm::confirm;
-use crate::cli::error::{CommandError, RegistryCommandError};
+use crate::cli::error::CommandError;
 use crate::cli::{Outcome, out};
 use larder_model::name::ProviderName;
 use larder_registry::{Component, LockFile, LockedComponent, Reference};
@@ -69,7 +70,7 @@ impl Update {
         let mut lock = context.lock()?;
         let mut reports = Vec::new();
         let teams = context.teams()?;
-        self.require_known(&teams)?;
+        require_known(&self.names, &teams)?;
         for team in &teams {
             for (name, reference) in team.references() {
                 if !self.names.is_empty() && !self.names.contains(name) {
@@ -95,18 +96,6 @@ impl Update {
         Ok(Outcome::success_if(!reports.iter().any(is_refused)))
     }
 
-    fn require_known(&self, teams: &[TeamAccess<'_>]) -> Result<(), CommandError> {
-        let is_known = |name: &&ProviderName| {
-            teams
-                .iter()
-                .any(|team| team.reference(name.as_str()).is_some())
-        };
-        match self.names.iter().find(|name| !is_known(name)) {
-            Some(name) => Err(RegistryCommandError::NoReference(name.to_string()).into()),
-            None => Ok(()),
-        }
-    }
-
     /// Updates one component. The lock file is written after each, so that an error loses nothing.
     async fn update(
         &self,
@@ -116,31 +105,30 @@ impl Update {
         reference: &Reference,
         lock: &mut LockFile,
     ) -> Result<Report, CommandError> {
-        let section = team.section().map(|team| team.as_str());
-        let report = |state, changes, reason| Report {
-            team: section.map(ToOwned::to_owned),
+        let mut report = Report {
+            team: team.section().map(ToOwned::to_owned),
             name: name.to_owned(),
             reference: reference.to_string(),
-            state,
-            changes,
-            reason,
+            state: State::UpToDate,
+            changes: vec![],
+            reason: None,
         };
         let old = lock
-            .get(section, name)
-            .filter(|old| old.reference == reference.to_string())
+            .get(team.section(), name)
+            .filter(|old| old.reference == report.reference)
             .cloned();
-        if let (Some(old), Some(pinned)) = (&old, reference.pinned())
-            && old.digest == pinned
-        {
-            return Ok(report(State::Pinned, vec![], None));
+        let digest = old.as_ref().map(|old| old.digest);
+        if digest.is_some() && digest == reference.pinned() {
+            report.state = State::Pinned;
+            return Ok(report);
         }
         let component = match team.pull(reference, &team.store).await {
             Ok(pulled) => pulled.component,
-            Err(error) => return Ok(report(State::Failed, vec![], Some(error.to_string()))),
+            Err(error) => return Ok(report.failed(error.to_string())),
         };
         let signer = match team.signer(&component, &team.store)? {
             Ok(signer) => signer,
-            Err(untrusted) => return Ok(report(State::Failed, vec![], Some(untrusted))),
+            Err(untrusted) => return Ok(report.failed(untrusted)),
         };
         let description = describe(&team.store, &component, team)?;
         let entry = locked(
@@ -152,20 +140,18 @@ impl Update {
             signer,
         );
         if old.as_ref() == Some(&entry) {
-            return Ok(report(State::UpToDate, vec![], None));
+            return Ok(report);
         }
-        let before = old
-            .map(|old| description_of_locked(&old, team))
-            .unwrap_or_default();
-        let changes = description.differences_from(&before);
-        if !self.accepts(name, reference, &changes)? {
-            let changes = if self.json { changes } else { vec![] };
-            return Ok(report(State::Available, changes, None));
-        }
-        lock.insert(entry);
-        context.write_lock(lock)?;
-        let changes = if self.json { changes } else { vec![] };
-        Ok(report(State::Updated, changes, None))
+        let before = old.map(|old| description_of_locked(&old, team));
+        report.changes = description.differences_from(&before.unwrap_or_default());
+        report.state = if self.accepts(name, reference, &report.changes)? {
+            lock.insert(entry);
+            context.write_lock(lock)?;
+            State::Updated
+        } else {
+            State::Available
+        };
+        Ok(report)
     }
 
     /// Shows the changes, and asks.
@@ -199,27 +185,25 @@ fn description_of_locked(old: &LockedComponent, team: &TeamAccess<'_>) -> Descri
 }
 
 impl Report {
+    fn failed(self, reason: String) -> Self {
+        Self {
+            state: State::Failed,
+            reason: Some(reason),
+            ..self
+        }
+    }
+
     fn print(&self) {
-        let Self {
-            team,
-            name,
-            reference,
-            state,
-            reason,
-            ..
-        } = self;
-        let name = team
-            .as_ref()
-            .map_or_else(|| name.clone(), |team| format!("{team}/{name}"));
-        let text = match state {
-            State::Pinned => format!("{name} is pinned to {reference}"),
+        let name = full_name(self.team.as_deref(), &self.name);
+        let text = match self.state {
+            State::Pinned => format!("{name} is pinned to {}", self.reference),
             State::UpToDate => format!("{name} is up to date"),
             State::Updated => format!("updated {name}"),
             State::Available => format!("{name} was not updated"),
-            State::Failed => format!(
-                "{name} was not updated: {}",
-                reason.as_deref().unwrap_or_default()
-            ),
+            State::Failed => {
+                let reason = self.reason.as_deref().unwrap_or_default();
+                format!("{name} was not updated: {reason}")
+            }
         };
         out::note(&format!("larder: {text}"));
     }

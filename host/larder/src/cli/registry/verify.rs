@@ -1,11 +1,14 @@
 //! `larder verify`: checks what larder.lock records, without a registry.
 
+use std::fmt::Display;
+
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
 use super::context::{ContextArgs, TeamAccess, component_bytes};
 use super::files::{LockedFile, locked_files};
+use crate::app::full_name;
 use crate::cli::error::CommandError;
 use crate::cli::table::Table;
 use crate::cli::{Outcome, out};
@@ -52,26 +55,24 @@ impl Verify {
         let lock = LockFile::read(&context.lock_path())?;
         let mut reports = Vec::new();
         for team in &context.teams()? {
-            let section = team.section().map(|team| team.as_str());
+            let section = team.section();
             let files = locked_files(team)?;
-            for entry in lock
-                .components()
-                .filter(|entry| entry.team.as_deref() == section)
-            {
-                if self.names.is_empty()
-                    || self.names.iter().any(|name| name.as_str() == entry.name)
-                {
+            let entries = lock.components();
+            for entry in entries.filter(|entry| entry.team.as_deref() == section) {
+                if self.is_named(&entry.name) {
                     reports.push(Report::new(entry, check(team, entry, &files)?));
                 }
             }
-            let names = self.missing(&lock, team, &files);
+            let missing = self.missing(&lock, team, &files).into_iter();
             reports.extend(
-                names
-                    .into_iter()
-                    .map(|(name, reference)| Report::not_recorded(section, name, reference)),
+                missing.map(|(name, reference)| Report::not_recorded(section, name, reference)),
             );
         }
         self.print(&reports)
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|it| it.as_str() == name)
     }
 
     /// Returns what is configured, and not recorded.
@@ -81,17 +82,15 @@ impl Verify {
         team: &TeamAccess<'_>,
         files: &[LockedFile],
     ) -> Vec<(String, String)> {
-        let section = team.section().map(|team| team.as_str());
         let references = team
             .references()
             .map(|(name, it)| (name.to_string(), it.to_string()));
         let files = files
             .iter()
             .map(|LockedFile { entry, .. }| (entry.name.clone(), entry.reference.clone()));
-        let is_named =
-            |name: &str| self.names.is_empty() || self.names.iter().any(|it| it.as_str() == name);
+        let is_recorded = |name: &str| lock.get(team.section(), name).is_some();
         let all = references.chain(files);
-        all.filter(|(name, _)| is_named(name) && lock.get(section, name).is_none())
+        all.filter(|(name, _)| self.is_named(name) && !is_recorded(name))
             .collect()
     }
 
@@ -124,51 +123,62 @@ fn check(
     files: &[LockedFile],
 ) -> Result<Result<Option<String>, String>, CommandError> {
     if entry.reference.starts_with("file:") {
-        let found = files
-            .iter()
-            .find(|file| file.entry.reference == entry.reference);
-        return Ok(match found {
-            None => Err(format!("it is not in {}", team.team.plugins.display())),
-            Some(file) if file.entry.component != entry.component => {
-                Err("the file was changed: run `larder lock` if the new one is to be served".into())
-            }
-            Some(file) if file.entry.size != entry.size => Err(WRONG_SIZE.into()),
-            Some(LockedFile {
-                untrusted: Some(reason),
-                ..
-            }) => Err(reason.clone()),
-            Some(file) => Ok(file.entry.signer.clone()),
-        });
+        return Ok(check_file(team, entry, files));
     }
-    match team.reference(&entry.name) {
+    match check_stored(team, entry) {
+        Ok(component) => team.signer(&component, &team.store),
+        Err(problem) => Ok(Err(problem)),
+    }
+}
+
+fn check_file(
+    team: &TeamAccess<'_>,
+    entry: &LockedComponent,
+    files: &[LockedFile],
+) -> Result<Option<String>, String> {
+    let mut files = files.iter();
+    let Some(file) = files.find(|file| file.entry.reference == entry.reference) else {
+        return Err(format!("it is not in {}", team.team.plugins.display()));
+    };
+    if file.entry.component != entry.component {
+        return Err(
+            "the file was changed: run `larder lock` if the new one is to be served".into(),
+        );
+    }
+    if file.entry.size != entry.size {
+        return Err(WRONG_SIZE.into());
+    }
+    match &file.untrusted {
+        Some(reason) => Err(reason.clone()),
+        None => Ok(file.entry.signer.clone()),
+    }
+}
+
+/// Returns the component of the image, if the store has what is recorded and configured.
+fn check_stored(team: &TeamAccess<'_>, entry: &LockedComponent) -> Result<Component, String> {
+    match team.reference(&entry.name).map(ToString::to_string) {
         None => {
-            return Ok(Err(
-                "the configuration does not name it any more: run `larder lock`".into(),
-            ));
+            return Err("the configuration does not name it any more: run `larder lock`".into());
         }
-        Some(reference) if reference.to_string() != entry.reference => {
-            return Ok(Err(format!(
+        Some(reference) if reference != entry.reference => {
+            return Err(format!(
                 "the configuration names {reference} instead: run `larder update`"
-            )));
+            ));
         }
         Some(_) => {}
     }
-    let component = match Component::of(&team.store, &entry.digest) {
-        Ok(component) => component,
-        Err(error) => return Ok(Err(format!("{error}: run `larder pull --all`"))),
-    };
-    if let Err(error) = component_bytes(&team.store, &component) {
-        return Ok(Err(format!("{error}: run `larder pull --all`")));
-    }
+    let damaged = |error: &dyn Display| format!("{error}: run `larder pull --all`");
+    let component = Component::of(&team.store, &entry.digest).map_err(|error| damaged(&error))?;
+    component_bytes(&team.store, &component).map_err(|error| damaged(&error))?;
     if component.component != entry.component {
-        return Ok(Err(
+        return Err(
             "larder.lock records another component for this image: run `larder lock`".into(),
-        ));
+        );
     }
     if component.size != entry.size {
-        return Ok(Err(WRONG_SIZE.into()));
+        return Err(WRONG_SIZE.into());
     }
-    team.signer(&component, &team.store)
+    Ok(component)
 }
 
 impl Report {
@@ -203,8 +213,6 @@ impl Report {
     }
 
     fn full_name(&self) -> String {
-        self.team
-            .as_ref()
-            .map_or_else(|| self.name.clone(), |team| format!("{team}/{}", self.name))
+        full_name(self.team.as_deref(), &self.name)
     }
 }

@@ -64,16 +64,10 @@ impl Watch {
 
 impl EventPrinter {
     async fn connect(&self, server: &ServerAddress) -> Result<AdminEvents, ClientError> {
-        let after = self
-            .last
-            .as_ref()
-            .map(|id| format!("?after={id}"))
-            .unwrap_or_default();
-        server
-            .builder
-            .clone()
-            .admin_events(&server.url, &format!("/api/events/stream{after}"))
-            .await
+        let after = self.last.as_ref().map(|id| format!("?after={id}"));
+        let path = format!("/api/events/stream{}", after.unwrap_or_default());
+        let builder = server.builder.clone();
+        builder.admin_events(&server.url, &path).await
     }
 
     /// Prints events until their number is reached. Connects again when the stream ends.
@@ -165,20 +159,9 @@ fn is_temporary(error: &ClientError) -> bool {
 
 impl Event {
     fn line(&self) -> String {
-        let Self {
-            at,
-            kind,
-            team,
-            provider,
-            text,
-            ..
-        } = self;
-        let of = provider
-            .as_ref()
-            .or(team.as_ref())
-            .map(|name| format!("{name}: "))
-            .unwrap_or_default();
-        format!("{at}  {kind:<12}  {of}{text}")
+        let of = self.provider.as_ref().or(self.team.as_ref());
+        let of = of.map(|name| format!("{name}: ")).unwrap_or_default();
+        format!("{}  {:<12}  {of}{}", self.at, self.kind, self.text)
     }
 }
 

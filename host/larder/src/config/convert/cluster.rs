@@ -201,11 +201,7 @@ impl Conversion<'_> {
                 };
                 let message = "each replica of [cluster] has a key-value store of its own, so a value that a call stores is \
                                missing in calls at other replicas";
-                self.warnings.push(Diagnostic {
-                    line: None,
-                    key,
-                    message: message.into(),
-                });
+                self.warnings.push(Diagnostic::without_line(key, message));
             }
         }
     }

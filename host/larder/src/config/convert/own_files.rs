@@ -18,11 +18,8 @@ use larder_sandbox::CacheLocation;
 /// folder.
 pub(super) fn of_host(file: &File, context: &ParseContext, env: &Env) -> OwnFiles {
     let mut own = OwnFiles::default();
-    if let Some(configuration) = &context.file {
-        own.add(
-            OwnFile::Configuration,
-            &context.working_dir.join(configuration),
-        );
+    if let Some(configuration) = context.file_path() {
+        own.add(OwnFile::Configuration, &configuration);
         own.add(OwnFile::Configuration, &context.folder.join(LOCK_FILE));
     }
     match compiler::cache(file.compiler.cache_dir.as_deref(), context, env) {

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use toml::Spanned;
 
 use super::{Conversion, count, require_folder};
 use crate::config::file::{self, Provider};
-use crate::config::value::{self, ByteSize};
+use crate::config::value::{self, ByteSize, HumanDuration};
 use larder_core::reconcile::ProviderConfig;
 use larder_model::name::ProviderName;
 use larder_model::policy::{
@@ -18,18 +20,10 @@ use larder_model::tool::ToolName;
 
 /// Returns the configured limits, with `default` for those that are not set.
 pub(super) fn limits(default: &Limits, raw: &file::Limits) -> Limits {
-    let size = |raw: Option<ByteSize<u64>>, default| raw.map_or(default, |size| size.0);
-    let time = |raw: Option<value::HumanDuration>, default| raw.map_or(default, |time| time.0);
-    let number =
-        |raw: Option<NonZeroU32>, default| raw.map_or(default, |number| number.get().into());
+    let memory = raw.memory.as_ref().map(|size| *size.get_ref());
     Limits {
-        memory: size(
-            raw.memory.as_ref().map(|size| *size.get_ref()),
-            default.memory,
-        ),
-        table_elements: raw
-            .table_elements
-            .map_or(default.table_elements, |n| NonZeroU32::get(n).into()),
+        memory: size(memory, default.memory),
+        table_elements: number(raw.table_elements, default.table_elements),
         instances: count(raw.instances, default.instances),
         cpu_time: time(raw.cpu_time, default.cpu_time),
         timeout: time(raw.timeout, default.timeout),
@@ -45,14 +39,30 @@ pub(super) fn limits(default: &Limits, raw: &file::Limits) -> Limits {
         http_body: size(raw.http_body, default.http_body),
         connections: count(raw.connections, default.connections),
         tcp_bytes: size(raw.tcp_bytes, default.tcp_bytes),
-        key_value: KeyValueLimits {
-            bytes: size(raw.key_value_size, default.key_value.bytes),
-            bucket_bytes: size(raw.key_value_bucket_size, default.key_value.bucket_bytes),
-            bucket_keys: number(raw.key_value_bucket_keys, default.key_value.bucket_keys),
-            callers: number(raw.key_value_callers, default.key_value.callers),
-            expiry: time(raw.key_value_expiry, default.key_value.expiry),
-        },
+        key_value: key_value_limits(&default.key_value, raw),
     }
+}
+
+fn key_value_limits(default: &KeyValueLimits, raw: &file::Limits) -> KeyValueLimits {
+    KeyValueLimits {
+        bytes: size(raw.key_value_size, default.bytes),
+        bucket_bytes: size(raw.key_value_bucket_size, default.bucket_bytes),
+        bucket_keys: number(raw.key_value_bucket_keys, default.bucket_keys),
+        callers: number(raw.key_value_callers, default.callers),
+        expiry: time(raw.key_value_expiry, default.expiry),
+    }
+}
+
+pub(super) fn size(raw: Option<ByteSize<u64>>, default: u64) -> u64 {
+    raw.map_or(default, |size| size.0)
+}
+
+fn time(raw: Option<HumanDuration>, default: Duration) -> Duration {
+    raw.map_or(default, |time| time.0)
+}
+
+fn number(raw: Option<NonZeroU32>, default: u64) -> u64 {
+    raw.map_or(default, |number| number.get().into())
 }
 
 impl Conversion<'_> {
@@ -66,13 +76,22 @@ impl Conversion<'_> {
     ) -> Option<(ProviderName, ProviderConfig)> {
         self.check_memory(raw.limits.memory.as_ref());
         let approval_mode = raw.approve.map_or(approval_mode, ApprovalMode::from);
+        let priority = raw.priority.unwrap_or(0);
+        let grant = Arc::new(self.grant(raw, defaults, secrets));
+        let name = self.parse_value(name, ProviderName::parse)?;
+        let config = ProviderConfig {
+            grant,
+            priority,
+            approval_mode,
+        };
+        Some((name, config))
+    }
+
+    fn grant(&mut self, raw: Provider, defaults: &Limits, secrets: &Secrets) -> Grant {
+        let settings = raw.settings.into_iter();
         let grant = Grant {
             limits: limits(defaults, &raw.limits),
-            settings: raw
-                .settings
-                .into_iter()
-                .map(|(name, value)| (name, value.0))
-                .collect(),
+            settings: settings.map(|(name, value)| (name, value.0)).collect(),
             secrets: self.select_secrets(secrets, &raw.secrets),
             env: self.variables(raw.env),
             dirs: self.dirs(&raw.dirs),
@@ -89,34 +108,20 @@ impl Conversion<'_> {
             name_prefix: self.name_prefix(raw.prefix),
             index: raw.index,
         };
-        for name in raw
-            .secrets
-            .iter()
-            .filter(|name| grant.settings.contains_key(name.get_ref()))
-        {
-            self.error(
-                &name.span(),
-                format!(
-                    "`{}` is also a setting: remove one of the two",
-                    name.get_ref()
-                ),
-            );
-        }
-        match ProviderName::parse(name.get_ref()) {
-            Ok(name) => {
-                let priority = raw.priority.unwrap_or(0);
-                Some((
-                    name,
-                    ProviderConfig {
-                        grant: Arc::new(grant),
-                        priority,
-                        approval_mode,
-                    },
-                ))
-            }
-            Err(bad) => {
-                self.error(&name.span(), bad.to_string());
-                None
+        self.reject_secrets_with_names_of_settings(&raw.secrets, &grant);
+        grant
+    }
+
+    fn reject_secrets_with_names_of_settings(
+        &mut self,
+        secrets: &[Spanned<String>],
+        grant: &Grant,
+    ) {
+        for secret in secrets {
+            let name = secret.get_ref();
+            if grant.settings.contains_key(name) {
+                let message = format!("`{name}` is also a setting: remove one of the two");
+                self.error(&secret.span(), message);
             }
         }
     }
@@ -160,29 +165,37 @@ impl Conversion<'_> {
     pub(super) fn dirs(&mut self, raw: &[Spanned<value::Dir>]) -> Vec<Dir> {
         let mut dirs: Vec<Dir> = Vec::with_capacity(raw.len());
         for item in raw {
+            let at = item.span();
             let dir = self.dir(item.get_ref());
-            if let Err(message) = require_folder(&dir.host) {
-                self.error(&item.span(), message);
-            }
-            match self.own_files.conflict(&dir) {
-                Some(conflict) if conflict.is_refused => {
-                    self.error(&item.span(), conflict.to_string())
-                }
-                Some(conflict) => self.warn(&item.span(), conflict.to_string()),
-                None => {}
-            }
-            if !is_guest_path(&dir.guest) {
-                let message = "is not a valid guest path: write an absolute path without `..`, such as \"/docs\"";
-                self.error(&item.span(), format!("`{}` {message}", dir.guest));
-            }
-            if dirs.iter().any(|other| other.guest == dir.guest) {
-                let message =
-                    "is the guest path of two folders: set a different `guest` for one of them";
-                self.error(&item.span(), format!("`{}` {message}", dir.guest));
-            }
+            self.check_host_folder(&at, &dir);
+            self.check_guest_path(&at, &dir.guest, &dirs);
             dirs.push(dir);
         }
         dirs
+    }
+
+    fn check_host_folder(&mut self, at: &Range<usize>, dir: &Dir) {
+        if let Err(message) = require_folder(&dir.host) {
+            self.error(at, message);
+        }
+        match self.own_files.conflict(dir) {
+            Some(conflict) if conflict.is_refused => self.error(at, conflict.to_string()),
+            Some(conflict) => self.warn(at, conflict.to_string()),
+            None => {}
+        }
+    }
+
+    fn check_guest_path(&mut self, at: &Range<usize>, path: &str, others: &[Dir]) {
+        if !is_guest_path(path) {
+            let message =
+                "is not a valid guest path: write an absolute path without `..`, such as \"/docs\"";
+            self.error(at, format!("`{path}` {message}"));
+        }
+        if others.iter().any(|other| other.guest == path) {
+            let message =
+                "is the guest path of two folders: set a different `guest` for one of them";
+            self.error(at, format!("`{path}` {message}"));
+        }
     }
 
     /// Converts one folder. Its default guest path is its own name, such as `/docs`.

@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use super::{Conversion, count, time};
 use crate::config::Overrides;
-use crate::config::file::{Provider, Registries, RegistryCredentials, Update};
+use crate::config::file::{PermittedRegistry, Provider, Registries, RegistryCredentials, Update};
 use larder_core::reconcile::ProviderConfig;
 use larder_model::name::{ProviderName, TeamName};
 use larder_model::policy::{Secret, Secrets};
@@ -51,6 +51,15 @@ impl RegistrySettings {
     }
 }
 
+fn limits(raw: &Registries) -> Limits {
+    Limits {
+        stall: time(raw.stall_timeout, 30),
+        pull: time(raw.pull_timeout, 10 * 60),
+        concurrent_pulls: count(raw.concurrent_pulls, 4) as usize,
+        ..Limits::default()
+    }
+}
+
 impl Conversion<'_> {
     pub(super) fn registries(
         &mut self,
@@ -58,70 +67,82 @@ impl Conversion<'_> {
         secrets: &Secrets,
         overrides: &Overrides,
     ) -> RegistrySettings {
+        let context = self.context;
+        let folder = &context.folder;
+        let lock_file = context.file.as_ref().map(|_| folder.join(LOCK_FILE));
+        let lock = if overrides.locked {
+            self.lock(lock_file.as_deref())
+        } else {
+            None
+        };
+        RegistrySettings {
+            store: raw.store.as_ref().map(|store| folder.join(store.get_ref())),
+            check_interval: time(raw.check_interval, 10 * 60),
+            access: self.server_access(raw, secrets),
+            is_locked: overrides.locked,
+            lock,
+            lock_file,
+        }
+    }
+
+    /// Returns the access that all teams have.
+    fn server_access(&mut self, raw: Registries, secrets: &Secrets) -> Access {
+        let limits = limits(&raw);
+        let registries = self.permitted_registries(raw.permitted, secrets);
+        for (namespace, registry) in &raw.namespaces {
+            self.require_permitted(&registry.span(), registry.get_ref(), &registries);
+        }
+        let namespaces = raw.namespaces.into_iter();
+        let docker_credentials = raw.docker_credentials.unwrap_or(true);
+        Access {
+            registries,
+            namespaces: namespaces
+                .map(|(namespace, registry)| (namespace, registry.into_inner()))
+                .collect(),
+            docker_config: docker_credentials.then(|| self.docker_config()).flatten(),
+            limits,
+        }
+    }
+
+    fn permitted_registries(
+        &mut self,
+        raw: BTreeMap<Spanned<String>, PermittedRegistry>,
+        secrets: &Secrets,
+    ) -> BTreeMap<String, Registry> {
         let mut registries = BTreeMap::new();
         let mut mirrors = Vec::new();
-        for (name, raw) in raw.permitted {
-            let fields = (raw.username, raw.password, raw.token);
-            let credentials = self.registry_credentials(&name.span(), fields, secrets);
-            let registry = Registry {
-                plain_http: raw.plain_http,
-                ca: raw.ca.and_then(|path| self.certificates(&path)),
-                proxy: raw.proxy.map(|proxy| Secret::new(proxy.get_ref())),
-                mirrors: raw
-                    .mirrors
-                    .iter()
-                    .map(|mirror| mirror.get_ref().clone())
-                    .collect(),
-                credentials,
-            };
+        for (name, raw) in raw {
+            mirrors.extend(raw.mirrors.iter().cloned());
+            let registry = self.permitted_registry(&name, raw, secrets);
             self.check_registry_name(&name);
             self.check_registry(&name, &registry);
             registries.insert(name.into_inner(), registry);
-            mirrors.extend(raw.mirrors);
         }
         for mirror in mirrors {
             let host = mirror.get_ref().split('/').next().unwrap_or_default();
             self.require_permitted(&mirror.span(), host, &registries);
         }
-        let mut namespaces = BTreeMap::new();
-        for (namespace, registry) in raw.namespaces {
-            self.require_permitted(&registry.span(), registry.get_ref(), &registries);
-            namespaces.insert(namespace, registry.into_inner());
-        }
-        let limits = Limits {
-            stall: time(raw.stall_timeout, 30),
-            pull: time(raw.pull_timeout, 10 * 60),
-            concurrent_pulls: count(raw.concurrent_pulls, 4) as usize,
-            ..Limits::default()
+        registries
+    }
+
+    fn permitted_registry(
+        &mut self,
+        name: &Spanned<String>,
+        raw: PermittedRegistry,
+        secrets: &Secrets,
+    ) -> Registry {
+        let credentials = RegistryCredentials {
+            username: raw.username,
+            password: raw.password,
+            token: raw.token,
         };
-        let docker_config = raw
-            .docker_credentials
-            .unwrap_or(true)
-            .then(|| self.docker_config())
-            .flatten();
-        let lock_file = self
-            .context
-            .file
-            .as_ref()
-            .map(|_| self.context.folder.join(LOCK_FILE));
-        RegistrySettings {
-            access: Access {
-                registries,
-                namespaces,
-                docker_config,
-                limits,
-            },
-            store: raw
-                .store
-                .map(|store| self.context.folder.join(store.get_ref())),
-            check_interval: time(raw.check_interval, 10 * 60),
-            is_locked: overrides.locked,
-            lock: if overrides.locked {
-                self.lock(lock_file.as_deref())
-            } else {
-                None
-            },
-            lock_file,
+        let mirrors = raw.mirrors.into_iter();
+        Registry {
+            credentials: self.registry_credentials(&name.span(), credentials, secrets),
+            plain_http: raw.plain_http,
+            ca: raw.ca.and_then(|path| self.certificates(&path)),
+            proxy: raw.proxy.map(|proxy| Secret::new(proxy.get_ref())),
+            mirrors: mirrors.map(Spanned::into_inner).collect(),
         }
     }
 
@@ -149,8 +170,7 @@ impl Conversion<'_> {
         for (name, raw) in raw {
             let at = name.span();
             self.require_permitted(&at, name.get_ref(), &access.registries);
-            let credentials =
-                self.registry_credentials(&at, (raw.username, raw.password, raw.token), secrets);
+            let credentials = self.registry_credentials(&at, raw, secrets);
             if let Some(registry) = access.registries.get_mut(name.get_ref()) {
                 registry.credentials = credentials;
             }
@@ -179,21 +199,8 @@ impl Conversion<'_> {
         let at = component.span();
         let reference = component.get_ref().0.clone();
         let provider = ProviderName::parse(name.get_ref()).ok()?;
-        let file = plugins.join(format!("{provider}.wasm"));
-        if file.exists() {
-            let message = format!(
-                "{} is a provider of the same name: remove the file or this key, or give the section another name",
-                file.display()
-            );
-            self.error(&at, message);
-        }
-        let registry = match &reference {
-            Reference::Image(image) => settings.access.registry(&image.registry).map(drop),
-            Reference::Package(package) => settings.access.registry_of(package).map(drop),
-        };
-        if let Err(error) = registry {
-            self.error(&at, error.to_string());
-        }
+        self.reject_file_of_same_name(&at, plugins, &provider);
+        self.require_registry(&at, &settings.access, &reference);
         if let Some(lock) = &settings.lock {
             self.require_locked(&at, lock, team, &provider, &reference);
         }
@@ -204,45 +211,59 @@ impl Conversion<'_> {
         Some((provider, RegistryComponent { reference, update }))
     }
 
+    fn reject_file_of_same_name(
+        &mut self,
+        at: &Range<usize>,
+        plugins: &Path,
+        provider: &ProviderName,
+    ) {
+        let file = plugins.join(format!("{provider}.wasm"));
+        if file.exists() {
+            let message = format!(
+                "{} is a provider of the same name: remove the file or this key, or give the section another name",
+                file.display()
+            );
+            self.error(at, message);
+        }
+    }
+
+    fn require_registry(&mut self, at: &Range<usize>, access: &Access, reference: &Reference) {
+        let registry = match reference {
+            Reference::Image(image) => access.registry(&image.registry).map(drop),
+            Reference::Package(package) => access.registry_of(package).map(drop),
+        };
+        if let Err(error) = registry {
+            self.error(at, error.to_string());
+        }
+    }
+
     /// Returns the configuration of the components that a team takes from registries.
     pub(super) fn registry_config(
         &self,
         settings: &RegistrySettings,
-        access: TeamAccess,
+        team_access: TeamAccess,
         components: BTreeMap<ProviderName, RegistryComponent>,
-        team: Option<&TeamName>,
+        team: Option<TeamName>,
         providers: &BTreeMap<ProviderName, ProviderConfig>,
         state_dir: &Path,
     ) -> RegistryConfig {
-        let TeamAccess {
-            mut access,
-            has_own_store,
-        } = access;
-        let sizes = providers
-            .values()
-            .map(|provider| provider.grant.limits.component_size);
-        access.limits.component = sizes
-            .chain([access.limits.component])
-            .max()
-            .unwrap_or_default();
-        let file = self
-            .context
-            .file
-            .as_ref()
-            .map(|file| self.context.working_dir.join(file));
+        let mut access = team_access.access;
+        for provider in providers.values() {
+            let size = provider.grant.limits.component_size;
+            access.limits.component = access.limits.component.max(size);
+        }
+        let file = self.context.file_path();
         RegistryConfig {
             components,
             access,
             store: settings.store_in(state_dir),
-            has_own_store,
+            has_own_store: team_access.has_own_store,
             lock_file: settings.lock_file.clone(),
             is_locked: settings.is_locked,
             check_interval: settings.check_interval,
-            server: file
-                .map(|file| file.display().to_string())
-                .unwrap_or_default(),
-            team: team.map_or_else(|| TeamName::default_team().to_string(), ToString::to_string),
+            server: file.map_or_else(String::new, |file| file.display().to_string()),
             has_teams: team.is_some(),
+            team: team.unwrap_or_else(TeamName::default_team).to_string(),
         }
     }
 
@@ -278,14 +299,10 @@ impl Conversion<'_> {
     fn registry_credentials(
         &mut self,
         at: &Range<usize>,
-        fields: (
-            Option<String>,
-            Option<Spanned<String>>,
-            Option<Spanned<String>>,
-        ),
+        raw: RegistryCredentials,
         secrets: &Secrets,
     ) -> Option<Credentials> {
-        match fields {
+        match (raw.username, raw.password, raw.token) {
             (None, None, None) => None,
             (Some(username), Some(password), None) => {
                 let password = self.named_secret(&password, secrets)?;

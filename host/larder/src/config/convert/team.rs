@@ -2,21 +2,22 @@
 //! one team, `default`.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toml::Spanned;
 
-use super::provider::limits;
-use super::registries::{Access as RegistryAccess, RegistrySettings, TeamAccess};
+use super::provider::{limits, size};
+use super::registries::{RegistrySettings, TeamAccess};
 use super::trust::{Rule, verifier};
 use super::{Conversion, count, require_folder};
-use crate::config::file::{self, Provider};
+use crate::config::file::{self, File, Provider};
 use crate::config::value::{Access, Approval};
 use crate::config::{Overrides, Team};
 use larder_core::reconcile::{self, Approvals, ProviderConfig};
-use larder_model::name::{StateName, TeamName, Teams};
+use larder_model::name::{ProviderName, StateName, TeamName, Teams};
 use larder_model::policy::{
     self, ApprovalMode, Bounds, Ceiling, Dir, Grant, Limits, OwnFile, Quota, Secrets,
     resolve_existing,
@@ -39,14 +40,12 @@ pub(super) struct GlobalSettings<'a> {
 }
 
 /// The settings of one team, before conversion to `Team`.
-struct TeamSettings {
+pub(super) struct TeamSettings {
     name: TeamName,
     plugins: PathBuf,
     approve: Option<Approval>,
     trust: Option<Rule>,
-    access: RegistryAccess,
-    /// Whether it has credentials for registries that other teams do not have.
-    has_own_credentials: bool,
+    access: TeamAccess,
     limits: Limits,
     ceiling: Ceiling,
     provider: BTreeMap<Spanned<String>, Provider>,
@@ -54,33 +53,49 @@ struct TeamSettings {
 }
 
 impl Conversion<'_> {
-    /// Converts all teams. Returns the state folder as well.
+    /// Takes the settings of all teams out of the file.
+    pub(super) fn all_team_settings(
+        &mut self,
+        global: &GlobalSettings<'_>,
+        file: &mut File,
+    ) -> Vec<TeamSettings> {
+        let provider = mem::take(&mut file.provider);
+        let raw = mem::take(&mut file.team);
+        let plugins = file.plugins.as_ref();
+        if raw.is_empty() {
+            return vec![self.default_team_settings(global, plugins, provider)];
+        }
+        self.reject_top_level_providers(plugins, &provider);
+        self.named_team_settings(global, raw)
+    }
+
+    /// Returns the state folder. Guests may have neither it nor the plugins folders of these teams.
+    pub(super) fn team_state_dir(
+        &mut self,
+        global: &GlobalSettings<'_>,
+        teams: &[TeamSettings],
+    ) -> PathBuf {
+        let folders: Vec<_> = teams.iter().map(|team| team.plugins.clone()).collect();
+        let state = self.state_dir(global.state_dir.as_ref(), global.overrides, &folders);
+        self.own_files.add(OwnFile::State, &state);
+        for folder in &folders {
+            self.own_files.add(OwnFile::Plugins, folder);
+        }
+        state
+    }
+
     pub(super) fn build_teams(
         &mut self,
         global: &GlobalSettings<'_>,
-        plugins: Option<&Spanned<PathBuf>>,
-        provider: BTreeMap<Spanned<String>, Provider>,
-        raw: BTreeMap<Spanned<String>, file::Team>,
-    ) -> (BTreeMap<TeamName, Team>, PathBuf) {
-        let settings = if raw.is_empty() {
-            vec![self.default_team_settings(global, plugins, provider)]
-        } else {
-            self.reject_top_level_providers(plugins, &provider);
-            self.named_team_settings(global, raw)
-        };
-        let folders: Vec<_> = settings.iter().map(|team| team.plugins.clone()).collect();
-        let state = self.state_dir(global.state_dir.as_ref(), global.overrides, &folders);
-        self.own_files.add(OwnFile::State, &state);
-        folders
-            .iter()
-            .for_each(|folder| self.own_files.add(OwnFile::Plugins, folder));
+        settings: Vec<TeamSettings>,
+        state: &Path,
+    ) -> BTreeMap<TeamName, Team> {
         let teams = settings.into_iter();
-        (
-            teams
-                .map(|team| (team.name.clone(), self.build_team(global, team, &state)))
-                .collect(),
-            state,
-        )
+        let teams: BTreeMap<_, _> = teams
+            .map(|team| (team.name.clone(), self.build_team(global, team, state)))
+            .collect();
+        self.team_names = teams.keys().cloned().collect();
+        teams
     }
 
     fn default_team_settings(
@@ -92,10 +107,7 @@ impl Conversion<'_> {
         let name = TeamName::default_team();
         let overrides = global.overrides;
         if let Some(other) = overrides.team.as_ref().filter(|team| **team != name) {
-            self.error_for_key(
-                "--team",
-                format!("there is no team {other}: the configuration has no [team.{other}]"),
-            );
+            self.reject_team_option(other);
         }
         let ceiling = Ceiling {
             bounds: None,
@@ -107,8 +119,10 @@ impl Conversion<'_> {
             plugins,
             approve: None,
             trust: None,
-            access: global.registries.access.clone(),
-            has_own_credentials: false,
+            access: TeamAccess {
+                access: global.registries.access.clone(),
+                has_own_store: false,
+            },
             limits: global.limits.clone(),
             ceiling,
             provider,
@@ -152,21 +166,26 @@ impl Conversion<'_> {
                 Err(error) => self.error(&name.span(), error.to_string()),
             }
         }
-        let has = |team: &TeamName| all.iter().any(|settings| settings.name == *team);
-        match &global.overrides.team {
-            Some(team) if !has(team) => {
-                self.error_for_key(
-                    "--team",
-                    format!("there is no team {team}: the configuration has no [team.{team}]"),
-                );
-            }
-            None if global.overrides.plugins.is_some() => {
+        self.check_team_option(global.overrides, &all);
+        all
+    }
+
+    /// Checks `--team`, and that `--plugins` is for one team.
+    fn check_team_option(&mut self, overrides: &Overrides, teams: &[TeamSettings]) {
+        let exists = |name: &TeamName| teams.iter().any(|team| team.name == *name);
+        match &overrides.team {
+            Some(team) if !exists(team) => self.reject_team_option(team),
+            None if overrides.plugins.is_some() => {
                 let message = "the configuration has teams: specify with `--team NAME` to which one the folder belongs";
                 self.error_for_key("--team", message.into());
             }
             _ => {}
         }
-        all
+    }
+
+    fn reject_team_option(&mut self, team: &TeamName) {
+        let message = format!("there is no team {team}: the configuration has no [team.{team}]");
+        self.error_for_key("--team", message);
     }
 
     fn team_settings(
@@ -185,8 +204,14 @@ impl Conversion<'_> {
         TeamSettings {
             plugins: self.plugins(raw.plugins.as_ref(), option, &format!("plugins/{name}")),
             approve: raw.approve,
-            has_own_credentials: !raw.credentials.is_empty(),
-            access: self.team_access(&global.registries.access, raw.credentials, &global.secrets),
+            access: TeamAccess {
+                has_own_store: !raw.credentials.is_empty(),
+                access: self.team_access(
+                    &global.registries.access,
+                    raw.credentials,
+                    &global.secrets,
+                ),
+            },
             trust: raw.trust.map(|raw| {
                 self.trust_rule(format!("[team.{name}.trust]"), &raw, Some(&global.trust))
             }),
@@ -226,23 +251,18 @@ impl Conversion<'_> {
             .iter()
             .filter_map(|dir| self.ceiling_dir(dir))
             .collect();
-        let hosts = raw.hosts.into_iter().map(|host| host.0).collect();
-        let tcp = raw.tcp.into_iter().map(|rule| rule.0).collect();
         let secrets = self.select_secrets(&global.secrets, &raw.secrets);
-        let env = raw.env.into_iter().collect();
-        let tools = raw.tools.0;
-        let prompts = raw.prompts;
-        let key_value = raw.key_value.0;
+        let bounds = Bounds {
+            dirs,
+            hosts: raw.hosts.into_iter().map(|host| host.0).collect(),
+            tcp: raw.tcp.into_iter().map(|rule| rule.0).collect(),
+            key_value: raw.key_value.0,
+            env: raw.env.into_iter().collect(),
+            tools: raw.tools.0,
+            prompts: raw.prompts,
+        };
         Ceiling {
-            bounds: Some(Bounds {
-                dirs,
-                hosts,
-                tcp,
-                key_value,
-                env,
-                tools,
-                prompts,
-            }),
+            bounds: Some(bounds),
             secrets,
         }
     }
@@ -272,60 +292,33 @@ impl Conversion<'_> {
     fn build_team(
         &mut self,
         global: &GlobalSettings<'_>,
-        team: TeamSettings,
+        mut team: TeamSettings,
         state: &Path,
     ) -> Team {
-        let grant = Grant {
-            limits: team.limits.clone(),
-            ..Grant::default()
-        };
         let approval_mode = team
             .approve
             .or(global.approve)
             .map_or(ApprovalMode::Ask, ApprovalMode::from);
+        let section = team.section().cloned();
+        let settings = &global.registries;
+        let mut providers = BTreeMap::new();
         let mut components = BTreeMap::new();
-        let section = team.quota.as_ref().map(|_| &team.name);
-        let provider = team.provider.into_iter();
-        let terms = provider.filter_map(|(name, raw)| {
-            let plugins = team.plugins.as_path();
-            components.extend(self.registry_component(
-                &name,
-                plugins,
-                &raw,
-                &global.registries,
-                section,
-            ));
-            let (name, mut terms) =
-                self.provider(&name, raw, &team.limits, approval_mode, &global.secrets)?;
-            if let Some(quota) = &team.quota {
-                let limits = &mut Arc::make_mut(&mut terms.grant).limits;
-                limits.component_size = limits.component_size.min(quota.component);
-            }
-            Some((name, terms))
-        });
-        let providers: BTreeMap<_, _> = terms.collect();
-        let registry = self.registry_config(
-            &global.registries,
-            TeamAccess {
-                access: team.access,
-                has_own_store: team.has_own_credentials,
-            },
-            components,
-            section,
-            &providers,
-            state,
-        );
-        let key = match &global.state_name {
-            Some(name) => StateKey::named(name, &team.name),
-            None => StateKey::of_folder(&team.plugins),
-        };
+        for (name, raw) in mem::take(&mut team.provider) {
+            let plugins = &team.plugins;
+            let component =
+                self.registry_component(&name, plugins, &raw, settings, section.as_ref());
+            components.extend(component);
+            let secrets = &global.secrets;
+            providers.extend(self.provider_of_team(&name, raw, &team, approval_mode, secrets));
+        }
+        let default = team.default_provider(approval_mode);
+        let approvals = Approvals::new(state, &team.state_key(global));
+        let access = team.access;
+        let registry =
+            self.registry_config(settings, access, components, section, &providers, state);
         let reconcile = reconcile::Config {
             providers,
-            default: ProviderConfig {
-                grant: Arc::new(grant),
-                priority: 0,
-                approval_mode,
-            },
+            default,
             ceiling: Arc::new(team.ceiling),
             scan_interval: global.scan_interval,
             missing_source_grace: global.missing_source_grace,
@@ -333,7 +326,7 @@ impl Conversion<'_> {
             parse_grant_request: crate::config::grant_request::parse,
             requires_settings: true,
             relative_to: team.plugins.clone(),
-            approvals: Approvals::new(state, &key),
+            approvals,
             trust: verifier(&global.trust, team.trust),
             resource_tools: global.resource_tools,
             team: team.name,
@@ -343,6 +336,36 @@ impl Conversion<'_> {
             reconcile,
             registry,
             quota: team.quota,
+        }
+    }
+
+    /// Converts a provider. Its component may not be larger than the quota of the team permits.
+    fn provider_of_team(
+        &mut self,
+        name: &Spanned<String>,
+        raw: Provider,
+        team: &TeamSettings,
+        approval_mode: ApprovalMode,
+        secrets: &Secrets,
+    ) -> Option<(ProviderName, ProviderConfig)> {
+        let (name, mut config) = self.provider(name, raw, &team.limits, approval_mode, secrets)?;
+        if let Some(quota) = &team.quota {
+            let limits = &mut Arc::make_mut(&mut config.grant).limits;
+            limits.component_size = limits.component_size.min(quota.component);
+        }
+        Some((name, config))
+    }
+
+    /// Returns the teams of clients on stdio and in this process.
+    pub(super) fn local_teams(
+        &mut self,
+        raw: Option<&Spanned<Vec<Spanned<String>>>>,
+        overrides: &Overrides,
+    ) -> Teams {
+        let configured = self.teams_or_implied(raw);
+        match &overrides.team {
+            Some(team) if self.team_names.contains(team) => team.clone().into(),
+            _ => configured,
         }
     }
 
@@ -410,16 +433,38 @@ impl Conversion<'_> {
     }
 }
 
+impl TeamSettings {
+    /// Returns the name of its section. `None` if the file has no `[team.*]`.
+    fn section(&self) -> Option<&TeamName> {
+        self.quota.as_ref().map(|_| &self.name)
+    }
+
+    /// Returns the configuration of providers without a section.
+    fn default_provider(&self, approval_mode: ApprovalMode) -> ProviderConfig {
+        let grant = Grant {
+            limits: self.limits.clone(),
+            ..Grant::default()
+        };
+        ProviderConfig {
+            grant: Arc::new(grant),
+            priority: 0,
+            approval_mode,
+        }
+    }
+
+    fn state_key(&self, global: &GlobalSettings<'_>) -> StateKey {
+        match &global.state_name {
+            Some(name) => StateKey::named(name, &self.name),
+            None => StateKey::of_folder(&self.plugins),
+        }
+    }
+}
+
 fn quota(raw: &file::Quota) -> Quota {
     let default = Quota::default();
-    let size = |raw: Option<crate::config::value::ByteSize<u64>>, default| {
-        raw.map_or(default, |size| size.0)
-    };
+    let memory = raw.memory.as_ref().map(|size| *size.get_ref());
     Quota {
-        memory: size(
-            raw.memory.as_ref().map(|size| *size.get_ref()),
-            default.memory,
-        ),
+        memory: size(memory, default.memory),
         cpu: raw.cpu.map_or(default.cpu, |time| time.0),
         calls: count(raw.calls, default.calls),
         requests: count(raw.requests, default.requests),

@@ -91,7 +91,7 @@ impl Conversion<'_> {
         _: &RegistrySettings,
         access: TeamAccess,
         _: BTreeMap<ProviderName, ()>,
-        _: Option<&TeamName>,
+        _: Option<TeamName>,
         _: &BTreeMap<ProviderName, ProviderConfig>,
         _: &Path,
     ) -> RegistryConfig {

@@ -44,11 +44,7 @@ impl DevelopmentSection {
         let before = diagnostics.len();
         let mut report = |key: &str, message: &str| {
             let key = format!("development.{key}");
-            diagnostics.push(Diagnostic {
-                line: None,
-                key,
-                message: message.into(),
-            });
+            diagnostics.push(Diagnostic::without_line(key, message));
         };
         if self.build.is_empty() || self.build.iter().any(Vec::is_empty) {
             report(

@@ -29,15 +29,9 @@ pub(super) fn parse(path: &Path, bytes: &[u8], env: &Env, before: &auth::Config)
     };
     let text = String::from_utf8_lossy(bytes);
     if std::str::from_utf8(bytes).is_err() {
-        let message = "is not UTF-8".into();
-        return refused(
-            &text,
-            vec![Diagnostic {
-                line: None,
-                key: path.display().to_string(),
-                message,
-            }],
-        );
+        let key = path.display().to_string();
+        let diagnostic = Diagnostic::without_line(key, "is not UTF-8");
+        return refused(&text, vec![diagnostic]);
     }
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let context = ParseContext {
